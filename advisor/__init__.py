@@ -7,6 +7,14 @@ asked for, so that `advisor --help` answers at once.
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from advisor.advice.audit import audit as audit
+    from advisor.advice.checklist import Ordered as Ordered
+    from advisor.advice.checklist import checklist as checklist
+    from advisor.advice.explain import explain as explain
+    from advisor.advice.rules import rulebook as rulebook
+    from advisor.advice.whatif import before_after as before_after
+    from advisor.advice.whatif import diff as diff
+    from advisor.advice.whatif import whatif as whatif
     from advisor.bios.door import Door as Door
     from advisor.bios.experiment import ExperimentOptions as ExperimentOptions
     from advisor.bios.experiment import experiment_status as experiment_status
@@ -22,77 +30,70 @@ if TYPE_CHECKING:
     from advisor.bios.stage import stage_bios as stage_bios
     from advisor.bios.stage import undo_bios as undo_bios
     from advisor.errors import AdvisorError as AdvisorError
+    from advisor.exports.documents import document as document
     from advisor.exports.export import export as export
-    from advisor.work.audit import audit as audit
-    from advisor.work.bind import bind as bind
-    from advisor.work.bind import lint_line as lint_line
-    from advisor.work.checklist import Ordered as Ordered
-    from advisor.work.checklist import checklist as checklist
-    from advisor.work.documents import document as document
-    from advisor.work.hpl import measure_hpl as measure_hpl
-    from advisor.work.job.folder import write_job as write_job
-    from advisor.work.job.hosts import HostOptions as HostOptions
-    from advisor.work.job.hosts import JobOptions as JobOptions
-    from advisor.work.job.hosts import LauncherOptions as LauncherOptions
-    from advisor.work.job.hpl import HplOptions as HplOptions
-    from advisor.work.job.network import NetworkOptions as NetworkOptions
-    from advisor.work.job.network import measure_network as measure_network
-    from advisor.work.machine import captured as captured
-    from advisor.work.machine import read_machine as read_machine
-    from advisor.work.measure import MeasureOptions as MeasureOptions
-    from advisor.work.measure import measure_machine as measure_machine
-    from advisor.work.measure import read_measurements as read_measurements
-    from advisor.work.measure import wished as wished
-    from advisor.work.measuring_now import MeasureNow as MeasureNow
-    from advisor.work.observer import Observer as Observer
-    from advisor.work.report.change import change_report as change_report
-    from advisor.work.report.single import report as report
-    from advisor.work.rules import explain as explain
-    from advisor.work.rules import rulebook as rulebook
-    from advisor.work.topology import topology as topology
-    from advisor.work.tune.budget import Limits as Limits
-    from advisor.work.tune.task import Asked as Asked
-    from advisor.work.tune.task import tune_line as tune_line
-    from advisor.work.verify import running as running
-    from advisor.work.verify import verify as verify
-    from advisor.work.whatif import before_after as before_after
-    from advisor.work.whatif import diff as diff
-    from advisor.work.whatif import whatif as whatif
+    from advisor.exports.measuring_now import MeasureNow as MeasureNow
+    from advisor.exports.reports.change import change_report as change_report
+    from advisor.exports.reports.single import report as report
+    from advisor.jobs.bind import bind as bind
+    from advisor.jobs.bind import lint_line as lint_line
+    from advisor.jobs.hpl import measure_hpl as measure_hpl
+    from advisor.jobs.racing.budget import Limits as Limits
+    from advisor.jobs.racing.task import Asked as Asked
+    from advisor.jobs.racing.task import tune_line as tune_line
+    from advisor.jobs.started.folder import write_job as write_job
+    from advisor.jobs.started.hosts import HostOptions as HostOptions
+    from advisor.jobs.started.hosts import JobOptions as JobOptions
+    from advisor.jobs.started.hosts import LauncherOptions as LauncherOptions
+    from advisor.jobs.started.hpl import HplOptions as HplOptions
+    from advisor.jobs.started.network import NetworkOptions as NetworkOptions
+    from advisor.jobs.started.network import measure_network as measure_network
+    from advisor.jobs.verify import running as running
+    from advisor.jobs.verify import verify as verify
+    from advisor.machine.observer import Observer as Observer
+    from advisor.machine.read import captured as captured
+    from advisor.machine.read import read_machine as read_machine
+    from advisor.measure.task import MeasureOptions as MeasureOptions
+    from advisor.measure.task import measure_machine as measure_machine
+    from advisor.measure.task import read_measurements as read_measurements
+    from advisor.measure.task import wished as wished
+    from advisor.show.topology.observed import topology as topology
 
 __version__ = "0.2.0"
 
 _HOMES: Final = {
     "errors": ("AdvisorError",),
-    "work.observer": ("Observer",),
-    "work.documents": ("document",),
-    "work.audit": ("audit",),
-    "work.measuring_now": ("MeasureNow",),
-    "work.bind": ("bind", "lint_line"),
+    "machine.observer": ("Observer",),
+    "exports.documents": ("document",),
+    "advice.audit": ("audit",),
+    "exports.measuring_now": ("MeasureNow",),
+    "jobs.bind": ("bind", "lint_line"),
     "bios.door": ("Door",),
     "bios.plan": ("plan_bios",),
     "bios.prove": ("prove_bios",),
     "bios.reading": ("bios_input", "read_bios"),
     "bios.restart": ("restart_server",),
     "bios.stage": ("bios_status", "stage_bios", "undo_bios"),
-    "work.checklist": ("Ordered", "checklist"),
+    "advice.checklist": ("Ordered", "checklist"),
     "bios.experiment_plan": ("experiment_plan",),
     "bios.experiment": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),
     "exports.export": ("export",),
-    "work.hpl": ("measure_hpl",),
-    "work.job.hpl": ("HplOptions",),
-    "work.job.folder": ("write_job",),
-    "work.job.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
-    "work.machine": ("captured", "read_machine"),
-    "work.topology": ("topology",),
-    "work.measure": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
-    "work.job.network": ("NetworkOptions", "measure_network"),
-    "work.report.change": ("change_report",),
-    "work.report.single": ("report",),
-    "work.rules": ("explain", "rulebook"),
-    "work.tune.budget": ("Limits",),
-    "work.tune.task": ("Asked", "tune_line"),
-    "work.verify": ("running", "verify"),
-    "work.whatif": ("before_after", "diff", "whatif"),
+    "jobs.hpl": ("measure_hpl",),
+    "jobs.started.hpl": ("HplOptions",),
+    "jobs.started.folder": ("write_job",),
+    "jobs.started.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
+    "machine.read": ("captured", "read_machine"),
+    "show.topology.observed": ("topology",),
+    "measure.task": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
+    "jobs.started.network": ("NetworkOptions", "measure_network"),
+    "exports.reports.change": ("change_report",),
+    "exports.reports.single": ("report",),
+    "advice.explain": ("explain",),
+    "advice.rules": ("rulebook",),
+    "jobs.racing.budget": ("Limits",),
+    "jobs.racing.task": ("Asked", "tune_line"),
+    "jobs.verify": ("running", "verify"),
+    "advice.whatif": ("before_after", "diff", "whatif"),
 }
 """Module -> what of it is public. No name may be that of a room, such as measure or plan: the room would take its place."""
 

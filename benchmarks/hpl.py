@@ -27,8 +27,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from quiet import conditions, middle, noise, wait_until_quiet
 
+from advisor.jobs.hpl_results import Size, hpl_dat
 from advisor.measure.build import Compiler
-from advisor.measure.hpl import Size, hpl_dat
 from advisor.measure.mpi import Blas, mpi_recipe
 from advisor.paths import kernels
 

@@ -14,19 +14,19 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from advisor.collect.sources import collect_machine
-from advisor.host.source import open_host
-from advisor.judge.case import case_of, with_standings
-from advisor.judge.engine import judge
-from advisor.judge.evidence import Origins
-from advisor.judge.rulebook import Rulebook, load_rules, rule_files
-from advisor.judge.settings import setting_readers, settings_in_effect
-from advisor.know.platforms import match_platform
-from advisor.know.settings import settings
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
+from advisor.advice.judge.case import case_of, with_standings
+from advisor.advice.judge.engine import judge
+from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.rulebook import Rulebook, load_rules, rule_files
+from advisor.advice.judge.settings import setting_readers, settings_in_effect
+from advisor.advice.know.settings import settings
+from advisor.advice.rules import words
+from advisor.machine.hosts.source import open_host
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.sources.registry import collect_machine
+from advisor.measure.platforms import match_platform
 from advisor.paths import rules
-from advisor.work.rules import words
 from tests.machines.catalogue import write_archive
 
 SMALL, LARGE = "offline", "big"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import openmpi4, openmpi5
-from advisor.model.cpuset import CpuSet
-from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
+from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Placement, Slot
+from advisor.machine.cpuset import CpuSet
 from tests.model.shapes import shape
 
 HOSTS, RANKS = 8192, 128

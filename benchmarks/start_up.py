@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[1]
 LOAD = """
 import gc; gc.disable()
 from time import process_time
-from advisor.judge.rulebook import load_rules, rule_files
+from advisor.advice.judge.rulebook import load_rules, rule_files
 from advisor.paths import rules
-from advisor.work.rules import words
+from advisor.advice.rules import words
 words()
 begun = process_time()
 load_rules(rule_files(rules()), (), words(), examples=False)

@@ -13,17 +13,17 @@ from typing import Any, Final
 
 import tests.fakenode.hydra  # noqa: F401 - its import makes MPICH and Intel MPI known to observe()
 from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.pages.page import with_ranks
 from advisor.jobs.place import place
 from advisor.jobs.place_strategies import sentence
+from advisor.jobs.placement import JobShape, Placement
 from advisor.jobs.registry import launchers
-from advisor.language.units import count
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape, Placement
-from advisor.render.binding.page import with_ranks
-from advisor.render.commandline import folded
-from advisor.render.lines import text_of
-from advisor.render.topology.terminal import picture_lines
-from advisor.work.machine import read_machine
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
+from advisor.machine.units import count
+from advisor.show.commandline import folded
+from advisor.show.lines import text_of
+from advisor.show.topology.terminal import picture_lines
 from tests.fakenode import slurm
 from tests.fakenode.compare import at_hosts, described, differences
 from tests.fakenode.lab import probe

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from advisor.language.units import count
+from advisor.machine.units import count
 from tests.fakenode.plans import SEEDS
 from tests.machines.catalogue import MACHINES
 

@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: facts, sources, commands, schemas; manual pages; drawings of the README and the tour.
+"""Writes docs/reference/ from the code: facts, sources, commands, schemas; manual pages; drawings of the README.
 
 Run by `make docs`. docs/reference is not kept in git; `python -m docs reference` writes it alone, as packages do.
 A test says when one of the others is stale.
@@ -11,47 +11,43 @@ import tempfile
 import types
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor import __version__
+from advisor.advice.audit import audit
+from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.page import audit_page
+from advisor.advice.audit_page.screen import Shown
+from advisor.advice.schema import audit_schema
 from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as program
-from advisor.collect.reader import FactSource
-from advisor.collect.sources import sources
-from advisor.collect.system.software import VERSIONS
+from advisor.cli import manpage
 from advisor.fleet.page import fleet_schema
-from advisor.host.base import PathPatterns, example_path
+from advisor.jobs.folded_plan import FoldedPlan
+from advisor.jobs.race_result import RaceResult
 from advisor.jobs.registry import launchers
-from advisor.model.fact import declarations
-from advisor.model.folded_plan import FoldedPlan
-from advisor.model.hardware.machine import Machine, undeclared_facts
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements
-from advisor.model.race_result import RaceResult
-from advisor.model.value import Value
-from advisor.render import manpage
-from advisor.render.audit.findings import Asker
-from advisor.render.audit.page import audit_page
-from advisor.render.audit.screen import Shown
-from advisor.render.lines import text_of
-from advisor.render.schema import audit_schema
-from advisor.render.topology.picture import picture
-from advisor.render.topology.svg import draw_svg
-from advisor.render.topology.terminal import picture_lines
-from advisor.work.audit import audit
-from advisor.work.machine import read_machine
+from advisor.machine.fact import declarations
+from advisor.machine.hosts.base import PathPatterns, example_path
+from advisor.machine.machine import Machine, undeclared_facts
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.read import read_machine
+from advisor.machine.sources.reader import FactSource
+from advisor.machine.sources.registry import sources
+from advisor.machine.sources.system.software import VERSIONS
+from advisor.machine.value import Value
+from advisor.measure.measurement import Measurements
+from advisor.show.topology.picture import picture
+from advisor.show.topology.svg import draw_svg
 from docs import house, knowledge_pages, terminal_picture
 
 REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
 CHANGELOG = README.parent / "CHANGELOG.md"
-TOUR = Path(__file__).parent / "tour.md"
 MANUALS = Path(__file__).parent / "man"
 PICTURES = Path(__file__).parent / "pictures"
 SHOWN = "a-r7425-2x7601-dell"
-"""The test machine that the tour shows."""
+"""The test machine of the picture."""
 AUDITED = "b-c6525-2x7702-nps1"
 """The test machine whose audit the README shows."""
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
@@ -106,15 +102,6 @@ def pictures() -> dict[str, str]:
         "rooms.svg": house.drawing(),
         "audit.svg": audited(),
     }
-
-
-def tour() -> str:
-    """Return the page on how it works with the product's own drawing in it, but for the table of distances."""
-    shown = machine()
-    drawn = [text_of(line).rstrip() for line in picture_lines(picture(shown, infer_layout(shown)), 80)]
-    head = "\n".join(takewhile(lambda line: not line.startswith("node "), drawn))
-    before, _, rest = TOUR.read_text(encoding="utf-8").partition("```text\n")
-    return f"{before}```text\n{head}\n```{rest.partition('```')[2]}"
 
 
 def manuals() -> dict[str, str]:
@@ -283,7 +270,6 @@ def main() -> int:
         (REFERENCE / name).write_text(text, encoding="utf-8")
     if sys.argv[1:] == ["reference"]:
         return 0
-    TOUR.write_text(tour(), encoding="utf-8")
     MANUALS.mkdir(exist_ok=True)
     for old in set(MANUALS.glob("*.1")) - {MANUALS / name for name in manuals()}:
         old.unlink()

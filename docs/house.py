@@ -37,7 +37,7 @@ def imports(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """Return the room that a module stands in: ``advisor.render.lines`` is in ``render``."""
+    """Return the room that a module stands in: ``advisor.show.lines`` is in ``render``."""
     return module.split(".")[1] if "." in module else module
 
 

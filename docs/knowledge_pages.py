@@ -2,16 +2,16 @@
 
 import json
 
-from advisor.judge.rulebook import rule_schema
-from advisor.judge.scope import facts_of_rules
-from advisor.know.platforms import platforms
-from advisor.know.settings import settings
-from advisor.know.vendors import publications, vendors
-from advisor.language.functions import UNITS, VERBS
-from advisor.model.audit.platform import Platform, Reference
-from advisor.model.audit.setting import Setting
-from advisor.render.rule import rule_page
-from advisor.work.rules import own_rules
+from advisor.advice.judge.rulebook import rule_schema
+from advisor.advice.judge.scope import facts_of_rules
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import publications, vendors
+from advisor.advice.language.functions import UNITS, VERBS
+from advisor.advice.model.setting import Setting
+from advisor.advice.rule_page import rule_page
+from advisor.advice.rules import own_rules
+from advisor.measure.platform import Platform, Reference
+from advisor.measure.platforms import platforms
 
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"
 

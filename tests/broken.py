@@ -17,27 +17,27 @@ from random import Random
 from time import process_time
 from typing import Any, Final
 
+from advisor.advice.bios_files import firmware_from
+from advisor.advice.imported import import_files
 from advisor.bios.experiment import experiment_status
 from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
 from advisor.exports.export import saved_audit
 from advisor.exports.slurm_check import text_of
 from advisor.fleet.baseline import Baseline, KeptFact, Sort, baseline_in
+from advisor.fleet.fleet import ANSWERS, Answer
 from advisor.fleet.read import asked
-from advisor.host.errands import Outcome
-from advisor.host.journal import FILE
-from advisor.imports.slurm_conf import names_of, read_slurm_conf
-from advisor.model.fleet import ANSWERS, Answer
-from advisor.model.hardware.machine import Machine
+from advisor.jobs.bind import lint_line
+from advisor.jobs.learned import read_learned
+from advisor.jobs.racing.kept import kept_race
+from advisor.jobs.started.allocation import hostfile
+from advisor.jobs.started.plan_file import plan_in
+from advisor.machine.hosts.errands import Outcome
+from advisor.machine.hosts.journal import FILE
+from advisor.machine.machine import Machine
+from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
+from advisor.measure.task import read_measurements
 from advisor.sheets import read_sheet
-from advisor.work.bind import lint_line
-from advisor.work.bios_files import firmware_from
-from advisor.work.imports import import_files
-from advisor.work.job.allocation import hostfile
-from advisor.work.job.plan_file import plan_in
-from advisor.work.measure import read_measurements
-from advisor.work.tune.kept import kept_race
-from advisor.work.tune.task import read_learned
 from tests import test_fuzz as machines
 
 HERE: Final = Path(__file__).parent
@@ -176,9 +176,9 @@ def _learned() -> list[bytes]:
 
 
 def _audits() -> list[bytes]:
-    from advisor.model.hardware.partitioning import infer_layout
-    from advisor.render.schema import audit_document
-    from advisor.work.judgement import judged
+    from advisor.advice.judgement import judged
+    from advisor.advice.schema import audit_document
+    from advisor.machine.partitioning import infer_layout
 
     machine = small_machine()
     document = audit_document(machine, infer_layout(machine), judged(machine).audit)

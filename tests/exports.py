@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from advisor.model.audit.findings import Audit
-from advisor.model.fleet import Drift, Fleet, Kind, Silent, Slow, Wrong
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.operating_system import Kernel
-from advisor.render.export import ExportOptions, ExportSubject, built_in
+from advisor.advice.model.findings import Audit
+from advisor.exports.format import ExportOptions, ExportSubject, built_in
+from advisor.fleet.fleet import Drift, Fleet, Kind, Silent, Slow, Wrong
+from advisor.machine.cpu import Cpu
+from advisor.machine.operating_system import Kernel
 from tests.know.listed import HOSTILE
 from tests.render import audits, made, measurements
 

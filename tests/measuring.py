@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Conditions, Identity, Measurements, Missing, Result, identity_of
+from advisor.machine.machine import Machine
+from advisor.measure.measurement import Conditions, Identity, Measurements, Missing, Result, identity_of
 
 
 def one_result(**fields: Any) -> Result:

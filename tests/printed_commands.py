@@ -23,8 +23,8 @@ from typer.core import TyperCommand
 
 from advisor.cli.command import Command
 from advisor.cli.main import GROUPS, commands, status, told
-from advisor.model.measurement import Measurements
-from advisor.render.manpage import Edition, command_page, program_page
+from advisor.cli.manpage import Edition, command_page, program_page
+from advisor.measure.measurement import Measurements
 from tests.bios.imitation import PASSWORD, USER
 from tests.bios.machines import own
 from tests.bios.makers import MAKERS

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor.errors import AdvisorError
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Measurements, Result, identity_of
-from advisor.work.machine import read_machine
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
+from advisor.measure.measurement import Measurements, Result, identity_of
 from tests.judge.measuring import World, measured
 from tests.judge.sending import Fabric, sent, solved
 from tests.machines import sysfs

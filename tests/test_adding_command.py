@@ -136,11 +136,11 @@ def test_a_status_that_means_nothing_is_a_fault(copy: Path) -> None:
 @pytest.mark.slow
 def test_a_slip_in_what_all_commands_load_is_named_where_it_is(copy: Path) -> None:
     """A section that there is none of, in the facts of the machine: its file and line, and the name that was meant."""
-    file = copy / "advisor/model/hardware/machine.py"
+    file = copy / "advisor/machine/machine.py"
     text = file.read_text()
     number = text.partition("Section.MEMORY]")[0].count("\n") + 1
     file.write_text(text.replace("Section.MEMORY]", "Section.MEMROY]", 1))
-    said = f"advisor: advisor/model/hardware/machine.py: line {number}: AttributeError: MEMROY (did you mean MEMORY?); "
+    said = f"advisor: advisor/machine/machine.py: line {number}: AttributeError: MEMROY (did you mean MEMORY?); "
     for words in (("audit", "--no-measure", "--from", "node.tar.gz"), ("topology", "--from", "node.tar.gz"), ("rules", "check")):
         done = run(copy, "-m", "advisor", *words)
         assert (done.returncode, done.stdout, done.stderr.count("\n"), done.stderr.startswith(said)) == (2, "", 1, True), (
@@ -239,7 +239,7 @@ def test_a_format_is_tried_with_hostile_names(copy: Path, quoted: str, status: i
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{#- a mistake -#}\n{{ plan.chnages }}\n", "line 2: 'advisor.model.audit.plan.Plan object' has no attribute 'chnages'"),
+        ("{#- a mistake -#}\n{{ plan.chnages }}\n", "line 2: 'advisor.advice.model.plan.Plan object' has no attribute 'chnages'"),
         ("{#- a mistake -#}\n\n{{ changes }}\n", "line 3: 'changes' is undefined"),
         ("{#- a mistake -#}\n{{ version | csv }}\n", "line 2: No filter named 'csv'"),
         ("{#- for one vendor | vendor: dell -#}\n", "line 1: 'vendor' is none of escape, vendors"),

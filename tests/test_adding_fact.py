@@ -13,7 +13,7 @@ import pytest
 from tests.machines.catalogue import write_root
 
 ROOT = Path(__file__).parents[1]
-FIELDS, FACTS, SOURCE = "advisor/model/hardware/sensors.py", "advisor/model/hardware/machine.py", "advisor/collect/sensors.py"
+FIELDS, FACTS, SOURCE = "advisor/model/hardware/sensors.py", "advisor/machine/machine.py", "advisor/collect/sensors.py"
 RULE = """
 - id: site-sensor-low
   title: A sensor that protects its device early
@@ -64,8 +64,8 @@ def with_example(place: Path, code: dict[str, str]) -> Path:
     line, field = code[FACTS].strip("\n").split("\n", 1)
     file = place / FACTS
     before, after = file.read_text().split("\n\n\nclass _Versioned", 1)
-    head, rest = before.split("from advisor.model.hardware.topology", 1)
-    file.write_text(f"{head}{line}\nfrom advisor.model.hardware.topology{rest}\n{field}\n\n\nclass _Versioned{after}")
+    head, rest = before.split("from advisor.machine.topology", 1)
+    file.write_text(f"{head}{line}\nfrom advisor.machine.topology{rest}\n{field}\n\n\nclass _Versioned{after}")
     return place
 
 

@@ -88,7 +88,7 @@ class Copy:
     def wrong_sheets(self) -> list[str]:
         """Return what it says of platforms and vendors, which costs less to ask."""
         found = self.tells(
-            "import json; from advisor.know.sheet_checks import mistakes; print(json.dumps([*map(str, mistakes())]))"
+            "import json; from advisor.advice.know.sheet_checks import mistakes; print(json.dumps([*map(str, mistakes())]))"
         )
         assert isinstance(found, list)
         return [line.replace(f"{self.folder}/", "") for line in found]
@@ -125,10 +125,10 @@ def venice(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 PLACES = """
 import json
-from advisor.know.attributes import locate
-from advisor.know.fixes import any_value
-from advisor.know.settings import settings
-from advisor.know.vendors import vendors
+from advisor.advice.know.attributes import locate
+from advisor.advice.know.fixes import any_value
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import vendors
 def places(vendor, platform):
     asked = [setting for setting in settings().values() if setting.where == "bios"]
     found = {setting.name: locate(vendor, platform, setting, any_value(setting)) for setting in asked}
@@ -138,8 +138,8 @@ print(json.dumps({vendor.id: [places(vendor, name) for name in ("turin", "venice
 
 JUDGED = """
 import json
-from advisor.work.judgement import judged
-from advisor.work.machine import read_machine
+from advisor.advice.judgement import judged
+from advisor.machine.read import read_machine
 turin = read_machine(ARCHIVE)
 cpu = turin.cpu.model_copy(update={"model": 80, "model_name": "AMD EPYC 9996 256-Core Processor"})
 both = [judged(each).audit for each in (turin, turin.model_copy(update={"cpu": cpu}))]
@@ -153,8 +153,8 @@ VARIANTS = """
 import json, sys
 from pathlib import Path
 from advisor.errors import AdvisorError
-from advisor.know import platforms, vendors
-from advisor.know.sheet_checks import mistakes
+from advisor.advice.know import platforms, vendors
+from advisor.advice.know.sheet_checks import mistakes
 def told(text):
     Path("rules/platforms/venice.yaml").write_text(text)
     for cached in (platforms.traits, platforms.platform_sheet, platforms.platforms, vendors.vendor_at):
@@ -429,7 +429,7 @@ def test_evidence_of_an_open_generation_is_refused(copy: Copy) -> None:
 def acme(copy: Copy) -> str:
     """Return the sheet of a maker that says of every setting of the BIOS but one that nothing is known."""
     names = copy.tells(
-        "import json; from advisor.know.settings import settings; "
+        "import json; from advisor.advice.know.settings import settings; "
         "print(json.dumps([[each.name, each.where] for each in settings().values()]))"
     )
     assert isinstance(names, list)
@@ -446,7 +446,7 @@ def test_a_vendor_is_one_file(copy: Copy) -> None:
     assert (found["vendor"], menus["cpu.smt"]) == ("Acme", "Processor > Threads")
     assert menus["numa.nps"]
     code = (
-        "import json; from advisor.know.vendors import match_vendor; from advisor.model.hardware.firmware import Firmware; "
+        "import json; from advisor.advice.know.vendors import match_vendor; from advisor.machine.firmware import Firmware; "
         "print(json.dumps(match_vendor(Firmware(system_vendor='Acme Inc.')).id))"
     )
     assert copy.tells(code) == "acme"

@@ -7,7 +7,7 @@ import pytest
 
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import intelmpi, mpich
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
 from tests.fakenode import hydra
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import SEEDS, file_of, machine_of, plans

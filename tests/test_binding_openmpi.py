@@ -10,7 +10,7 @@ from advisor.errors import AdvisorError
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import openmpi4, openmpi5
 from advisor.jobs.place import place
-from advisor.model.placement import STRATEGIES, JobShape, Placement
+from advisor.jobs.placement import STRATEGIES, JobShape, Placement
 from tests.fakenode.compare import at_hosts, described
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe

@@ -6,8 +6,8 @@ import pytest
 
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import srun
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
+from advisor.machine.topology import Topology
 from tests.fakenode import slurm
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import SEEDS, file_of, machine_of, plans

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from advisor.advice.bios_files import firmware_from
 from advisor.bios.experiment import experiment_status
 from advisor.errors import BadInput
-from advisor.host.journal import FILE
-from advisor.work.bios_files import firmware_from
-from advisor.work.measure import read_measurements
-from advisor.work.tune.kept import kept_race
+from advisor.jobs.racing.kept import kept_race
+from advisor.machine.hosts.journal import FILE
+from advisor.measure.task import read_measurements
 from tests.broken import READERS, outcome, tried, whole
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.know.platforms import platforms
-from advisor.work.checklist import Ordered, checklist
+from advisor.advice.checklist import Ordered, checklist
+from advisor.measure.platforms import platforms
 from tests.browser import Look, needs_browser, open_page, printed
 from tests.machines.catalogue import write_archive
 from tests.test_report_browser import NOTHING, seen

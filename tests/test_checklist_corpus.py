@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor.know.attributes import entries_of
-from advisor.know.vendors import vendor_by_id
-from advisor.model.audit.findings import Audit, Finding
-from advisor.work.audit import audit
-from advisor.work.checklist import TuningChecklist, checklist
+from advisor.advice.audit import audit
+from advisor.advice.checklist import TuningChecklist, checklist
+from advisor.advice.know.attributes import entries_of
+from advisor.advice.know.vendors import vendor_by_id
+from advisor.advice.model.findings import Audit, Finding
 from tests.machines.catalogue import MACHINES, write_archive
 from tests.test_corpus import CORPUS, XMLS
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.hwloc.lstopo import collect, machine_from_xml
 from advisor.errors import AdvisorError
-from advisor.host.source import XmlHost
-from advisor.model.hardware.devices import Hca, Nic
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.hardware.topology import counts
+from advisor.machine.devices import Hca, Nic
+from advisor.machine.hosts.source import XmlHost
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.sources.hwloc.lstopo import collect, machine_from_xml
+from advisor.machine.topology import counts
 from tests.examples import a_third
 from tests.machines.read import published
 

@@ -5,9 +5,9 @@ from functools import cache
 import pytest
 
 from advisor.jobs.place import place
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape
-from advisor.work.machine import read_machine
+from advisor.jobs.placement import JobShape
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
 from tests.test_corpus import CORPUS
 
 pytestmark = [

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.audit.totals import totals
-from advisor.render.audit.findings import Asker
-from advisor.render.audit.head import LITTLE
-from advisor.render.audit.screen import HEIGHT, WIDTH, Shown, screen
-from advisor.render.lines import text_of
-from advisor.render.topology.picture import picture
-from advisor.work.audit import audit as audited
-from advisor.work.judgement import Judgement, judged
+from advisor.advice.audit import audit as audited
+from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.head import LITTLE
+from advisor.advice.audit_page.screen import HEIGHT, WIDTH, Shown, screen
+from advisor.advice.judgement import Judgement, judged
+from advisor.advice.model.totals import totals
+from advisor.show.lines import text_of
+from advisor.show.topology.picture import picture
 from tests.conftest import Golden
 from tests.examples import a_third
 from tests.machines.read import published

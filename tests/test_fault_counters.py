@@ -2,9 +2,9 @@
 
 import pytest
 
-from advisor.collect.fault_counters import look, watched
-from advisor.model.hardware.machine import Machine
-from advisor.work.judgement import judged
+from advisor.advice.judgement import judged
+from advisor.machine.machine import Machine
+from advisor.machine.sources.fault_counters import look, watched
 from tests.collect.os_host import FakeHost
 
 PORT = "/sys/class/infiniband/mlx5_0/ports/1/counters"

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.audit.findings import Finding
-from advisor.model.audit.platform import Scope
-from advisor.model.audit.rule import SCOPES
-from advisor.render.audit.findings import Asker
-from advisor.render.audit.screen import HEIGHT, Shown, screen
-from advisor.render.lines import text_of
-from advisor.render.topology.picture import picture
-from advisor.work.bios_files import BiosInput
-from advisor.work.checklist import plan_of
-from advisor.work.judgement import Judgement, judged
-from advisor.work.machine import read_machine
+from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.screen import HEIGHT, Shown, screen
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.checklist import plan_of
+from advisor.advice.judgement import Judgement, judged
+from advisor.advice.model.findings import Finding
+from advisor.advice.model.rule import SCOPES
+from advisor.machine.read import read_machine
+from advisor.measure.platform import Scope
+from advisor.show.lines import text_of
+from advisor.show.topology.picture import picture
 from tests.conftest import Golden
 from tests.examples import a_third
 from tests.judge.measuring import World, measured

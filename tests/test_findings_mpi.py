@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from advisor.model.audit.findings import Finding
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import IdleState
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Result
-from advisor.work.judgement import judged
+from advisor.advice.judgement import judged
+from advisor.advice.model.findings import Finding
+from advisor.machine.cpu import IdleState
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.measure.measurement import Result
 from tests.judge.measuring import World, measured
 from tests.judge.sending import ARTICLE, Fabric, measurements, sent, solved
 from tests.machines.read import machine

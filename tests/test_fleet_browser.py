@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from advisor.fleet.audit import audit_fleet
+from advisor.fleet.fleet import Drift, Fleet, Kind, Wrong
 from advisor.fleet.page import fleet_report
-from advisor.model.fleet import Drift, Fleet, Kind, Wrong
 from advisor.paths import template
 from tests.browser import Look, invalid, needs_browser, open_page
 from tests.fleet.planted import plant

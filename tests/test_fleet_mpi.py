@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
-from advisor.host.errands import Outcome
-from advisor.model.fleet import ANSWERS, Answer
+from advisor.fleet.fleet import ANSWERS, Answer
+from advisor.machine.hosts.errands import Outcome
 from tests.fakenode.lab import AGENT
 from tests.fakenode.netns import beside, hindrance
 from tests.test_network import ADVISOR, variables

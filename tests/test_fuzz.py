@@ -15,25 +15,25 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from rich.console import Console
 
+from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.page import audit_page, whole_audit_page
+from advisor.advice.audit_page.screen import Shown
+from advisor.advice.judgement import judged
+from advisor.advice.schema import audit_document
 from advisor.cli.main import status
-from advisor.collect.sources import commands, paths
 from advisor.errors import AdvisorError
-from advisor.host.archive import decompressed
-from advisor.host.record import record
-from advisor.host.source import open_host
-from advisor.host.tree import Entry, Link
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.render.audit.findings import Asker
-from advisor.render.audit.page import audit_page, whole_audit_page
-from advisor.render.audit.screen import Shown
-from advisor.render.schema import audit_document
-from advisor.render.topology.document import topology_document
-from advisor.render.topology.picture import picture
-from advisor.render.topology.svg import draw_svg
-from advisor.render.topology.terminal import draw
-from advisor.work.judgement import judged
-from advisor.work.machine import machine_from_json, read_machine
+from advisor.machine.hosts.archive import decompressed
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.source import open_host
+from advisor.machine.hosts.tree import Entry, Link
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.read import machine_from_json, read_machine
+from advisor.machine.sources.registry import commands, paths
+from advisor.show.topology.document import topology_document
+from advisor.show.topology.picture import picture
+from advisor.show.topology.svg import draw_svg
+from advisor.show.topology.terminal import draw
 from tests.collect import xmls
 from tests.examples import a_third
 from tests.host.shelf import tar
@@ -73,7 +73,7 @@ def captured() -> bytes:
 @cache
 def captured_files() -> Files:
     """Return the members of a capture, with commands that it would keep of a live machine."""
-    from advisor.host.archive import unpack
+    from advisor.machine.hosts.archive import unpack
 
     found: Files = {path.lstrip("/"): node for path, node in unpack(captured(), "x").items()}
     said = {

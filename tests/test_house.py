@@ -3,13 +3,14 @@
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from advisor.cli.main import GROUPS, commands
 from advisor.cli.main import _about as about_command
-from advisor.collect.sources import sources
+from advisor.machine.sources.registry import sources
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "advisor").rglob("*.py"))
@@ -28,15 +29,35 @@ def test_modules_are_one_idea_and_functions_fit_a_screen(path: Path) -> None:
 
 
 def test_only_one_file_starts_processes() -> None:
-    """Commands are run in advisor/host/live.py and nowhere else."""
+    """Commands are run in advisor/machine/hosts/live.py and nowhere else."""
     users = [str(path.relative_to(ROOT)) for path in MODULES if "import subprocess" in path.read_text()]
-    assert users == ["advisor/host/live.py"]
+    assert users == ["advisor/machine/hosts/live.py"]
 
 
 def test_only_one_file_asks_other_nodes() -> None:
-    """ClusterShell's tasks and workers, by which commands run on other nodes, are in advisor/host/nodes.py and nowhere else."""
+    """ClusterShell's tasks and workers, by which commands run on other nodes, are in advisor/machine/hosts/nodes.py alone."""
     users = [str(path.relative_to(ROOT)) for path in MODULES if re.search(r"ClusterShell\.(Task|Worker)", path.read_text())]
-    assert users == ["advisor/host/nodes.py"]
+    assert users == ["advisor/machine/hosts/nodes.py"]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not by imports inside functions either; those for types alone (TYPE_CHECKING) count not."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES}
+    graph = {name: set(_used(path)) & set(names) - {name} for name, path in names.items() if name != "advisor"}
+    assert list(TopologicalSorter(graph).static_order()) != []
+
+
+def _used(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in typing:
+            yield from (node.module, *(f"{node.module}.{each.name}" for each in node.names))
 
 
 def test_no_room_for_odds_and_ends() -> None:
@@ -89,8 +110,10 @@ def test_every_heading_of_the_help_has_a_command() -> None:
 
 
 PURE = (
-    "bios/experiment_statistics.py", "bios/page.py", "change", "compare", "fleet/fold.py", "fleet/page.py", "imports", "jobs",
-    "judge", "language", "model", "plan", "render", "tune",
+    "advice/audit_page", "advice/change", "advice/checklist_page", "advice/compare", "advice/judge", "advice/language",
+    "advice/model", "advice/plan", "bios/experiment_statistics.py", "bios/page.py", "exports/formats", "exports/report",
+    "fleet/fold.py", "fleet/page.py", "jobs/launchers", "jobs/pages", "jobs/tune", "measure/charts", "measure/imports",
+    "measure/pages", "show",
 )  # fmt: skip
 """The rooms that turn values into values, and what of others does."""
 OUTSIDE = {
@@ -120,7 +143,9 @@ def test_a_pure_room_reaches_for_nothing_outside(room: str) -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for name in _imported(node)
     }
-    assert sorted((file, name) for file, name in used if name in OUTSIDE) == ([("canvas.py", "io")] if room == "render" else [])
+    assert sorted((file, name) for file, name in used if name in OUTSIDE) == (
+        [("canvas.py", "io")] if room == "measure/charts" else []
+    )
 
 
 def _imported(node: ast.AST) -> list[str]:

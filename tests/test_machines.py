@@ -2,12 +2,12 @@
 
 import pytest
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.model.hardware.devices import Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import find_sockets, infer_layout
-from advisor.model.hardware.topology import Topology, counts
-from advisor.render.topology.terminal import draw
+from advisor.machine.devices import Locality
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import find_sockets, infer_layout
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.topology import Topology, counts
+from advisor.show.topology.terminal import draw
 from tests.examples import a_third
 from tests.machines.catalogue import MACHINES
 from tests.machines.expected import Counts

@@ -8,7 +8,7 @@ import yaml
 
 from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
-from advisor.model.cpuset import union
+from advisor.machine.cpuset import union
 from tests.jobs.place.samples import machine
 
 JOB: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "docs/examples/mpijob.yaml").read_text())["spec"]

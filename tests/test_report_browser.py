@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.hardware.machine import Machine
-from advisor.work.machine import read_machine
-from advisor.work.report.change import change_report
-from advisor.work.report.single import report
+from advisor.exports.reports.change import change_report
+from advisor.exports.reports.single import report
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
 from tests.browser import Look, invalid, needs_browser, open_page, printed
 from tests.reports import CORPUS, MACHINES, ROME, dense, everything, source_of, written
 

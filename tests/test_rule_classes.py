@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from advisor.judge.rule import Rule
-from advisor.know.fixes import Places, fix_of
-from advisor.know.settings import lines_now, settings
-from advisor.know.vendors import vendors
-from advisor.language.kinds import ListOf
-from advisor.language.sentences import Sentence
-from advisor.model.audit.findings import Want
-from advisor.model.audit.setting import Setting
-from advisor.work.rules import own_rules
+from advisor.advice.judge.rule import Rule
+from advisor.advice.know.fixes import Places, fix_of
+from advisor.advice.know.settings import lines_now, settings
+from advisor.advice.know.vendors import vendors
+from advisor.advice.language.kinds import ListOf
+from advisor.advice.language.sentences import Sentence
+from advisor.advice.model.findings import Want
+from advisor.advice.model.setting import Setting
+from advisor.advice.rules import own_rules
 
 RULES = own_rules().rules
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

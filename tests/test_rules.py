@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from advisor.advice.judge.rule import Rule
+from advisor.advice.judge.rulebook import run_examples, verdicts_without_example
+from advisor.advice.rules import own_rules, words
 from advisor.cli.main import status
-from advisor.judge.rule import Rule
-from advisor.judge.rulebook import run_examples, verdicts_without_example
-from advisor.work.rules import own_rules, words
 
 RULES = own_rules().rules
 README = Path(__file__).parents[1] / "rules" / "README.md"

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from advisor.model.audit.findings import Finding
-from advisor.model.audit.platform import Scope
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu, IdleState
-from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, PciDevice, Port
-from advisor.model.hardware.firmware import Firmware
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Tool
-from advisor.work.judgement import judged
+from advisor.advice.judgement import judged
+from advisor.advice.model.findings import Finding
+from advisor.machine.cpu import Cpu, IdleState
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Gpu, Hca, Link, Locality, PciDevice, Port
+from advisor.machine.firmware import Firmware
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Tool
+from advisor.measure.platform import Scope
 from tests.model.shapes import shape
 
 ROME = Cpu(vendor="AuthenticAMD", family=23, model=49, model_name="AMD EPYC 7402 24-Core Processor", flags=("cpb",))

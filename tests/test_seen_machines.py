@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from advisor.collect.sources import collect_machine
-from advisor.work.judgement import Judgement, judged
+from advisor.advice.judgement import Judgement, judged
+from advisor.machine.sources.registry import collect_machine
 from tests.conftest import Golden
 from tests.machines.read import hosted
 from tests.machines.seen import trees

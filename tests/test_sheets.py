@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from advisor.errors import BadSheet
-from advisor.model.value import Value
+from advisor.machine.value import Value
 from advisor.sheets import load_sheet, model_of, parse_sheet, read_sheet
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.work.judgement import judged
-from advisor.work.machine import read_machine
+from advisor.advice.judgement import judged
+from advisor.machine.read import read_machine
 from tests.examples import a_third
 from tests.machines import sysfs
 from tests.machines.sites import sites

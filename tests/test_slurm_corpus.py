@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadValue
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Gpu, Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.slurm_node import FoundNode, SocketsAre, found_by_slurmd
-from advisor.model.slurm_definition import definition_of
-from advisor.render.export import ExportOptions, ExportSubject
-from advisor.render.exports.slurm import files
+from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.formats.slurm import files
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Gpu, Locality
+from advisor.machine.machine import Machine
+from advisor.machine.slurm_definition import definition_of
+from advisor.machine.slurm_node import FoundNode, SocketsAre, found_by_slurmd
 from tests.fakenode import slurmd
 from tests.machines.read import published
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import advisor.sheets
+from advisor.advice.judgement import judged
+from advisor.advice.know.settings import settings
+from advisor.advice.language import expression
+from advisor.advice.rules import own_rules
 from advisor.cli import main as program
-from advisor.know.settings import settings
-from advisor.language import expression
 from advisor.paths import rules
 from advisor.sheets import read_sheet
-from advisor.work.judgement import judged
-from advisor.work.rules import own_rules
 from tests.jobs.place.samples import machine
 
 SHEETS = sorted(rules().rglob("*.yaml"))
@@ -123,6 +123,6 @@ def test_the_help_loads_nothing_heavy(words: tuple[str, ...]) -> None:
     ran = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
     loaded = set(ran.stderr.split())
     rooms = {name.split(".")[1] for name in loaded if name.startswith("advisor.")}
-    assert ("typer" in loaded, HEAVY & loaded, rooms) == (True, set(), {"cli", "errors", "host", "model", "render"})
-    used = {name for name in loaded if name.startswith(("advisor.host.", "advisor.model."))}
-    assert used == {"advisor.host.trust", "advisor.model.secrecy"}
+    assert ("typer" in loaded, HEAVY & loaded, rooms) == (True, set(), {"cli", "errors", "machine"})
+    used = {name for name in loaded if name.startswith(("advisor.machine.hosts.", "advisor.model."))}
+    assert used == {"advisor.machine.hosts.trust", "advisor.machine.secrecy"}

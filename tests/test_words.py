@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from advisor.advice.know.settings import settings
 from advisor.cli.main import commands, status
-from advisor.know.settings import settings
 
 ROOT = Path(__file__).parents[1]
 WORDS = ROOT / "docs" / "words.md"

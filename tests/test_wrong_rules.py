@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from advisor.advice.judge.rulebook import load_rules, rule_files
+from advisor.advice.rules import words
 from advisor.cli.main import status
 from advisor.errors import BadSheet
-from advisor.judge.rulebook import load_rules, rule_files
-from advisor.work.rules import words
 
 RULE = """\
 - id: site-example

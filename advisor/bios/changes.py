@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from advisor.advice.model.bios_change import out_of_reach
 from advisor.bios.connection import Answer, NoAnswer, Resource
 from advisor.bios.reading import Controller, waiting
 from advisor.errors import CannotWork
-from advisor.model.audit.bios_change import out_of_reach
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

@@ -11,13 +11,13 @@ from threading import Event
 from typing import TYPE_CHECKING, Final, Protocol
 
 from advisor.bios.connection import Address, Login, Secret, Trust, address_of
-from advisor.collect.firmware.dmi import TABLE
-from advisor.collect.firmware.smbios import redfish_addresses, structures
 from advisor.errors import BadInput, BadTable, BadValue, CannotWork
-from advisor.host.base import Host
-from advisor.host.files import write_file
-from advisor.host.live import LiveHost
-from advisor.host.trust import Use, at_home, open_trusted, trusted
+from advisor.machine.hosts.base import Host
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.live import LiveHost
+from advisor.machine.hosts.trust import Use, at_home, open_trusted, trusted
+from advisor.machine.sources.firmware.dmi import TABLE
+from advisor.machine.sources.firmware.smbios import redfish_addresses, structures
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

@@ -11,6 +11,13 @@ from typing import Any, Final, NamedTuple
 from pydantic import TypeAdapter
 
 import advisor
+from advisor.advice.judgement import judged
+from advisor.advice.know.attributes import locate
+from advisor.advice.know.benchmarks import Bench, Known, expected
+from advisor.advice.know.settings import settings, text_written
+from advisor.advice.know.vendors import match_vendor
+from advisor.advice.model.bios_change import BiosPlan, PlannedChange
+from advisor.advice.model.vendor import Vendor
 from advisor.bios.door import Door
 from advisor.bios.experiment_drive import Course, Driver, Journal, Server, begun, in_turns, read_journal, resumed
 from advisor.bios.experiment_page import answer_sentence
@@ -42,21 +49,14 @@ from advisor.bios.reading import BiosReading, reading_of
 from advisor.bios.restart import restart_server
 from advisor.bios.stage import nothing_foreign, stage_bios
 from advisor.errors import AdvisorError, BadInput, CannotWork
-from advisor.host.files import write_file
-from advisor.host.journal import FILE
-from advisor.host.trust import Use, trusted
-from advisor.know.attributes import locate
-from advisor.know.benchmarks import Bench, Known, expected
-from advisor.know.platforms import match_platform
-from advisor.know.settings import settings, text_written
-from advisor.know.vendors import match_vendor
-from advisor.model.audit.bios_change import BiosPlan, PlannedChange
-from advisor.model.audit.vendor import Vendor
-from advisor.model.hardware.machine import Machine
-from advisor.model.secrecy import WITHHELD
-from advisor.work.judgement import judged
-from advisor.work.machine import read_machine
-from advisor.work.observer import SILENT, Observer
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.trust import Use, trusted
+from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
+from advisor.machine.secrecy import WITHHELD
+from advisor.measure.platforms import match_platform
 
 _BESIDE = 2
 """Published results of a program: gains over another setting first."""

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from advisor.bios.experiment_statistics import Unit
 from advisor.errors import AdvisorError, BadInput, CannotWork
-from advisor.host.journal import FILE, JournalFile, Kind
-from advisor.host.trust import Use
-from advisor.work.observer import SILENT, Observer
+from advisor.machine.hosts.journal import FILE, JournalFile, Kind
+from advisor.machine.hosts.trust import Use
+from advisor.machine.observer import SILENT, Observer
 
 _KIND: Final = Kind(
     "an experiment",

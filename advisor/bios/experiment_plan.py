@@ -10,17 +10,17 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, RootModel, Tag, ValidationError, field_validator, model_validator
 
+from advisor.advice.bios_files import text_of
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import publications
+from advisor.advice.model.setting import Name, Neutral, Setting
 from advisor.errors import BadInput, BadValue, did_you_mean, in_words
-from advisor.host.node_lists import checked_names
-from advisor.host.trust import Use
-from advisor.know.settings import settings
-from advisor.know.vendors import publications
-from advisor.model.audit.setting import Name, Neutral, Setting
-from advisor.model.measurement import Purpose
-from advisor.model.value import Value, wrong_at
+from advisor.machine.hosts.node_lists import checked_names
+from advisor.machine.hosts.trust import Use
+from advisor.machine.value import Value, wrong_at
+from advisor.measure.measurement import Purpose
 from advisor.paths import rules
 from advisor.sheets import Sheet, load_sheet, model_of, parse_sheet, read_sheet
-from advisor.work.bios_files import text_of
 
 PLAN_FORMAT: Final = "advisor-experiment/1"
 MOST_STATES: Final = 16

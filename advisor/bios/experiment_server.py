@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from advisor.advice.model.bios_change import BiosPlan
 from advisor.bios.changes import open_jobs
 from advisor.bios.door import Door
 from advisor.bios.experiment_plan import Program, Reads
@@ -21,16 +22,15 @@ from advisor.bios.reading import BiosReading, reading_of
 from advisor.bios.restart import restart_server
 from advisor.bios.stage import load_record, record_of, save_record, stage_bios, undo_bios
 from advisor.errors import BadInput, CannotWork
-from advisor.host.errands import Outcome, Reply, Way
-from advisor.host.files import write_file
-from advisor.host.nodes import ask_nodes
+from advisor.jobs.on_node import Brought, brought, errand, new_mark
+from advisor.jobs.racing.runs import read_figure
+from advisor.machine.hosts.errands import Outcome, Reply, Way
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.nodes import ask_nodes
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import capture_script
 from advisor.measure.idle_check import LEAST, MOST, SHARE
-from advisor.model.audit.bios_change import BiosPlan
-from advisor.model.measurement import Measurements, reported_text
-from advisor.work.machine import capture_script
-from advisor.work.observer import SILENT, Observer
-from advisor.work.on_node import Brought, brought, errand, new_mark
-from advisor.work.tune.runs import read_figure
+from advisor.measure.measurement import Measurements, reported_text
 
 _MOMENT: Final = 60.0
 _CAPTURE: Final = 600.0

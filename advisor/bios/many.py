@@ -10,12 +10,12 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final, Protocol
 
+from advisor.advice.bios_files import text_of
 from advisor.bios.connection import address_of
 from advisor.bios.door import Door, plain_name
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
-from advisor.work.bios_files import text_of
-from advisor.work.job.node_names import fold_names, names_of
-from advisor.work.observer import SILENT, Observer
+from advisor.jobs.started.node_names import fold_names, names_of
+from advisor.machine.observer import SILENT, Observer
 
 AT_ONCE: Final = 32
 _LARGEST: Final = 1 << 20

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from advisor.language.units import plain, printable
-from advisor.model.audit.bios_change import BiosPlan, Owner
-from advisor.model.audit.plan import Change, NotWritten
-from advisor.model.hardware.firmware import Scalar
-from advisor.render.lines import Line, Page, labelled, wrapped
+from advisor.advice.model.bios_change import BiosPlan, Owner
+from advisor.advice.model.plan import Change, NotWritten
+from advisor.machine.firmware import Scalar
+from advisor.machine.units import plain, printable
+from advisor.show.lines import Line, Page, labelled, wrapped
 
 _ROOM: Final = 14
 _LONGEST: Final = 200

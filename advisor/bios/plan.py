@@ -7,23 +7,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from advisor.advice.bios_files import BiosInput, firmware_from, text_of
+from advisor.advice.checklist import TuningChecklist, checklist
+from advisor.advice.know.vendors import FALLBACK, match_vendor, vendor_by_id, vendors
+from advisor.advice.model.bios_change import BiosPlan, Owner, PlannedChange
+from advisor.advice.model.plan import Change, NotWritten, Plan
+from advisor.advice.model.vendor import VendorValue
+from advisor.advice.plan.draft import FirmwareState
+from advisor.advice.plan.legal import legal, refusals
+from advisor.advice.plan.registry import moved
 from advisor.bios.door import Door
 from advisor.bios.page import plan_text
 from advisor.bios.reading import BiosReading, bios_input
 from advisor.errors import BadInput, BadSheet, BadValue
-from advisor.know.vendors import FALLBACK, match_vendor, vendor_by_id, vendors
-from advisor.model.audit.bios_change import BiosPlan, Owner, PlannedChange
-from advisor.model.audit.plan import Change, NotWritten, Plan
-from advisor.model.audit.platform import Scope
-from advisor.model.audit.vendor import VendorValue
-from advisor.model.hardware.firmware import Bios, Firmware, Registry, Scalar
-from advisor.plan.draft import FirmwareState
-from advisor.plan.legal import legal, refusals
-from advisor.plan.registry import moved
+from advisor.machine.firmware import Bios, Firmware, Registry, Scalar
+from advisor.machine.observer import SILENT, Observer
+from advisor.measure.platform import Scope
 from advisor.sheets import Sheet, model_of, parse_sheet
-from advisor.work.bios_files import BiosInput, firmware_from, text_of
-from advisor.work.checklist import TuningChecklist, checklist
-from advisor.work.observer import SILENT, Observer
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from advisor.advice.judgement import judged
+from advisor.advice.know.attributes import attributes_named, entries_of, neutral_values
+from advisor.advice.model.bios_change import BiosPlan
+from advisor.advice.model.setting import Neutral
+from advisor.advice.plan.draft import FirmwareState
+from advisor.advice.whatif import before_after
 from advisor.bios.changes import Job, job_at, open_jobs
 from advisor.bios.door import Door
 from advisor.bios.plan import ground_of, load_plan, moves_of
 from advisor.bios.reading import BiosReading, reading_of
 from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
-from advisor.know.attributes import attributes_named, entries_of, neutral_values
-from advisor.model.audit.bios_change import BiosPlan
-from advisor.model.audit.setting import Neutral
-from advisor.model.measurement_statistics import BeforeAfter
-from advisor.plan.draft import FirmwareState
-from advisor.work.judgement import judged
-from advisor.work.machine import read_machine
-from advisor.work.observer import SILENT, Observer
-from advisor.work.whatif import before_after
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
+from advisor.measure.measurement_statistics import BeforeAfter
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.model.bios_change import Owner
 from advisor.bios.connection import Resource
 from advisor.bios.door import Door
-from advisor.collect.firmware.redfish import apply_times, bios_of, registry_of, with_other_names
 from advisor.errors import one_line
-from advisor.model.audit.bios_change import Owner
-from advisor.model.hardware.firmware import Bios, Registry
-from advisor.work.bios_files import BiosInput
+from advisor.machine.firmware import Bios, Registry
+from advisor.machine.sources.firmware.redfish import apply_times, bios_of, registry_of, with_other_names
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

@@ -9,8 +9,8 @@ from advisor.bios.changes import restart
 from advisor.bios.door import Door
 from advisor.bios.reading import BiosReading, reading_of
 from advisor.errors import CannotWork
-from advisor.host.base import Host, asks_the_network
-from advisor.host.live import LiveHost, find
+from advisor.machine.hosts.base import Host, asks_the_network
+from advisor.machine.hosts.live import LiveHost, find
 
 if TYPE_CHECKING:
     pass

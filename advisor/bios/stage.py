@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
+from advisor.advice.bios_files import text_of
+from advisor.advice.model.bios_change import BiosPlan, BiosRecord, Owner, out_of_reach
+from advisor.advice.model.plan import Target, edit_instruction, filled_lines
+from advisor.advice.plan.draft import FirmwareState
+from advisor.advice.plan.legal import refusals
+from advisor.advice.plan.registry import named, settle
 from advisor.bios.changes import Job, open_jobs, stage
 from advisor.bios.connection import seen_to_its_end
 from advisor.bios.door import Door
 from advisor.bios.plan import ground_of, load_plan, moves_of
 from advisor.bios.reading import BiosReading, now, reading_of
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.host.files import write_file
-from advisor.host.trust import Use, trusted
-from advisor.language.units import printable
-from advisor.model.audit.bios_change import BiosPlan, BiosRecord, Owner, out_of_reach
-from advisor.model.audit.plan import Target, edit_instruction, filled_lines
-from advisor.model.hardware.firmware import Scalar
-from advisor.plan.draft import FirmwareState
-from advisor.plan.legal import refusals
-from advisor.plan.registry import named, settle
-from advisor.work.bios_files import text_of
+from advisor.machine.firmware import Scalar
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.trust import Use, trusted
+from advisor.machine.units import printable
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
+from advisor.advice.bios_files import BiosInput
 from advisor.bios.door import Door, nobody, own_bmc
 from advisor.bios.many import Told, ask_all, doors_to, for_bmc
 from advisor.bios.page import fleet_page, staging_page
@@ -18,7 +19,6 @@ from advisor.bios.reading import bios_input
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit, show
 from advisor.errors import AdvisorError, BadValue, CannotWork
-from advisor.work.bios_files import BiosInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,9 +9,9 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from advisor.cli.manual import NARROWEST, WIDEST, help_of, page, typed
 from advisor.cli.values import instead_of, must_be_writable, must_not_be_read_too, option_meant
 from advisor.errors import BadValue
-from advisor.render.manual import NARROWEST, WIDEST, help_of, page, typed
 
 
 def terminal_width() -> int:

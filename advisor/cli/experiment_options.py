@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from advisor.advice.model.setting import Neutral
 from advisor.errors import BadValue
-from advisor.model.audit.setting import Neutral
 
 PlanName = Annotated[str | None, typer.Argument(metavar="PLAN", help="A plan's file, or the name of a ready one (--list).")]
 ListPlans = Annotated[bool, typer.Option("--list", help="Print the ready plans and programs.")]

@@ -7,7 +7,7 @@ import typer
 
 from advisor.cli import values
 from advisor.cli.options import each_of
-from advisor.model.audit.platform import Scope
+from advisor.measure.platform import Scope
 
 Form = Annotated[
     str | None,

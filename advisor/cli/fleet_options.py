@@ -11,7 +11,7 @@ from advisor.cli.bmc_options import with_several
 from advisor.cli.output import Terminal
 from advisor.errors import BadValue
 from advisor.fleet.capture import capture_now
-from advisor.host.errands import Way
+from advisor.machine.hosts.errands import Way
 
 Places = Annotated[
     list[Path],

@@ -11,8 +11,8 @@ from advisor.cli import values
 from advisor.cli.command import Command
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
+from advisor.jobs.placement import STRATEGIES
 from advisor.jobs.registry import names
-from advisor.model.placement import STRATEGIES
 
 # advisor bind
 RANKS_PER = "--ranks-per"

@@ -19,10 +19,10 @@ from typer.core import TyperGroup
 import advisor.cli.commands
 from advisor import __version__
 from advisor.cli.command import Command, better_cure, terminal_width
+from advisor.cli.manual import About, CommandHelp, front_page, help_of, mistake
 from advisor.errors import AdvisorError, BadInput, did_you_mean, loading, one_line, slip
-from advisor.host.trust import keep_to_own_home, ledger
-from advisor.model.secrecy import without_secrets
-from advisor.render.manual import About, CommandHelp, front_page, help_of, mistake
+from advisor.machine.hosts.trust import keep_to_own_home, ledger
+from advisor.machine.secrecy import without_secrets
 
 GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Many servers", "Run a job", "Explain", "Compare", "Capture")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""

@@ -9,7 +9,7 @@ import typer
 
 from advisor.cli import values
 from advisor.errors import BadValue
-from advisor.model.audit.platform import Scope
+from advisor.measure.platform import Scope
 
 
 def each_of(words: list[str] | None) -> list[str] | None:

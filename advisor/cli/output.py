@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.cli.ticker import Ticker
 from advisor.errors import BadValue
-from advisor.host.files import write_file
-from advisor.model.secrecy import screened, without_secrets
+from advisor.machine.hosts.files import write_file
+from advisor.machine.secrecy import screened, without_secrets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from advisor.model.measurement_statistics import BeforeAfter
-    from advisor.render.binding.page import BoundJob
-    from advisor.work.job.benchmark import Lines
-    from advisor.work.measure import Measured
-    from advisor.work.observer import Progress
+    from advisor.jobs.pages.page import BoundJob
+    from advisor.jobs.started.benchmark import Lines
+    from advisor.machine.observer import Progress
+    from advisor.measure.measurement_statistics import BeforeAfter
+    from advisor.measure.task import Measured
 
 _MOMENT = 1.0
 _PIECE = 4096
@@ -67,8 +67,8 @@ Shown = tuple[Path | None, Form, Drawing]
 
 def show_lines(lines: "Lines", form: Form) -> int:
     """Print lines to paste, or write them with their files into the folder that is named; return the exit status."""
-    from advisor.render.commandline import benchmark_page
-    from advisor.work.job.folder import write_benchmark
+    from advisor.jobs.started.folder import write_benchmark
+    from advisor.show.commandline import benchmark_page
 
     if form.output is not None:
         lines = write_benchmark(form.output, lines)
@@ -86,9 +86,9 @@ def show_measured(
     drawing: Drawing | None = None,
 ) -> int:
     """Print what was measured, and what that is beside an earlier run; keep and draw it as wished; return the exit status."""
-    from advisor.render.difference import before_after_document, before_after_page
-    from advisor.render.measured.page import measured_page
-    from advisor.work.whatif import measured_on
+    from advisor.advice.difference_page import before_after_document, before_after_page
+    from advisor.advice.whatif import measured_on
+    from advisor.measure.pages.page import measured_page
 
     if save is not None:
         emit_json(done.document(), save)
@@ -112,7 +112,7 @@ def show_measured(
 
 def show_saved(words: list[str], files: list[Path], source: str | None, before: Path | None, shown: Shown) -> int:
     """Print what was measured before: the files that are named, or what changed since those of --before."""
-    from advisor.work.measure import saved_measurements
+    from advisor.measure.task import saved_measurements
 
     save, form, drawing = shown
     if before is not None:
@@ -127,8 +127,8 @@ def show_saved(words: list[str], files: list[Path], source: str | None, before: 
 
 
 def _compare(before: Path, words: list[str], form: Form, *, alone: bool) -> int:
-    from advisor.render.difference import before_after_document, before_after_page
-    from advisor.work.whatif import before_after
+    from advisor.advice.difference_page import before_after_document, before_after_page
+    from advisor.advice.whatif import before_after
 
     if len(words) != 2 or words[0] != "show" or not alone:
         cure = "write advisor measure show --before OLD NEW, or advisor measure network --before OLD"
@@ -142,8 +142,8 @@ def _draw(done: "Measured", drawing: Drawing) -> None:
     files = [(file, kind) for file, kind in ((drawing.svg, "svg"), (drawing.png, "png")) if file is not None]
     if not files:
         return
+    from advisor.measure.charts.chart import chart, chart_named
     from advisor.measure.plan import CHARTS, SETS
-    from advisor.render.charts.chart import chart, chart_named
 
     wished = drawing.chart or ("" if drawing.what in SETS else drawing.what or "")
     name = chart_named(done.measurements, CHARTS.get(wished, (drawing.chart,))[0])
@@ -153,7 +153,7 @@ def _draw(done: "Measured", drawing: Drawing) -> None:
 
 def show_job(job: "BoundJob", form: Form, svg: Path | None, what: str = "page") -> None:
     """Print the page of a job, or its line alone, and draw it; as JSON line by line, for there may be half a million ranks."""
-    from advisor.render.binding.page import bind_document, bind_page, bind_svg, command_line, missing_files
+    from advisor.jobs.pages.page import bind_document, bind_page, bind_svg, command_line, missing_files
 
     missing = missing_files(job) if what == "line" else ()
     if missing:
@@ -175,7 +175,7 @@ def show_job(job: "BoundJob", form: Form, svg: Path | None, what: str = "page") 
 def show_kernels(form: Form) -> int:
     """Print what each kernel measures; the status is 2 where a header comment leaves something out."""
     from advisor.measure.headers import read_kernels
-    from advisor.render.measured.series import kernels_document, kernels_page
+    from advisor.measure.pages.series import kernels_document, kernels_page
 
     found = read_kernels()
     sheets, wrong = found.sheets.values(), [str(error) for error in found.wrong.values()]
@@ -271,7 +271,7 @@ class Terminal:
 
     def task(self, now: "Progress") -> None:
         """Show what is being measured and how long the rest takes; on a terminal the time moves every second."""
-        from advisor.render.measured.plan import in_words, time_left
+        from advisor.measure.pages.plan import in_words, time_left
 
         text, ends = f"{in_words(now.task)} ({now.number} of {now.of})", time.monotonic() + now.left
         self._stop()

@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from advisor.model.secrecy import without_secrets
+from advisor.machine.secrecy import without_secrets
 
 
 class ScreenedConsole(Console):

@@ -20,7 +20,7 @@ def _beginning(with_: str, offers: Iterable[tuple[str, str]]) -> Offers:
 
 def formats(incomplete: str) -> Offers:
     """Offer the formats of the checklist."""
-    from advisor.work.checklist import formats_told
+    from advisor.advice.checklist import formats_told
 
     return _beginning(incomplete, formats_told().items())
 
@@ -39,14 +39,14 @@ def exports(incomplete: str) -> Offers:
 
 def platforms(incomplete: str) -> Offers:
     """Offer the platforms that can be on order."""
-    from advisor.know.platforms import platforms as known
+    from advisor.measure.platforms import platforms as known
 
     return _beginning(incomplete, ((each.id, each.name) for each in known()))
 
 
 def vendors(incomplete: str) -> Offers:
     """Offer the vendors that have a sheet."""
-    from advisor.know.vendors import vendors as known
+    from advisor.advice.know.vendors import vendors as known
 
     return _beginning(incomplete, ((name, each.name) for name, each in known().items()))
 
@@ -67,21 +67,21 @@ def starting(incomplete: str) -> list[str]:
 
 def strategies(incomplete: str) -> list[str]:
     """Offer the ways to place ranks."""
-    from advisor.model.placement import STRATEGIES
+    from advisor.jobs.placement import STRATEGIES
 
     return [name for name in ("auto", *STRATEGIES) if name.startswith(incomplete)]
 
 
 def topics(incomplete: str) -> list[str]:
     """Offer the topics of rules."""
-    from advisor.work.rules import own_rules
+    from advisor.advice.rules import own_rules
 
     return [name for name in dict.fromkeys(rule.topic for rule in own_rules(examples=False).rules) if name.startswith(incomplete)]
 
 
 def rules(incomplete: str) -> Offers:
     """Offer the ids of rules."""
-    from advisor.work.rules import own_rules
+    from advisor.advice.rules import own_rules
 
     return _beginning(incomplete, ((rule.id, rule.text.title) for rule in own_rules(examples=False).rules))
 
@@ -98,7 +98,7 @@ def findings(ctx: Any, incomplete: str) -> Offers:
 
 
 def _numbers(given: dict[str, Any]) -> Offers:
-    from advisor.work.audit import audit
+    from advisor.advice.audit import audit
 
     bios, measurements_ = (tuple(given.get(name) or ()) for name in ("bios", "measurements"))
     source, scope, site = given.get("source"), given.get("scope", "mpi"), given.get("rules") or ()
@@ -121,7 +121,7 @@ def measurements(incomplete: str) -> Offers:
 
 def charts(incomplete: str) -> list[str]:
     """Offer the charts of measurements."""
-    from advisor.render.charts.chart import KINDS
+    from advisor.measure.charts.chart import KINDS
 
     return [name for name in KINDS if name.startswith(incomplete)]
 

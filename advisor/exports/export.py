@@ -11,24 +11,24 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from advisor import __version__
+from advisor.advice.audit import audit
+from advisor.advice.model.findings import Audit
+from advisor.advice.schema import AUDIT_SCHEMA, AUDIT_SCHEMA_1
 from advisor.errors import AdvisorError, BadInput, BadValue, must_be_one_of
+from advisor.exports.format import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, of_template
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
-from advisor.host.capture import CaptureHost
-from advisor.host.files import write_file
-from advisor.host.site import template_files, template_text
-from advisor.host.source import read_json
-from advisor.model.audit.findings import Audit
-from advisor.model.audit.platform import Scope
-from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.node_sets import expanded
-from advisor.render.export import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, of_template
-from advisor.render.schema import AUDIT_SCHEMA, AUDIT_SCHEMA_1
-from advisor.work.audit import audit
-from advisor.work.job.folder import File, write_folder
-from advisor.work.machine import json_data, open_machine, read_machine
-from advisor.work.observer import SILENT, Observer
+from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX
+from advisor.jobs.started.folder import File, write_folder
+from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.site import template_files, template_text
+from advisor.machine.hosts.source import read_json
+from advisor.machine.machine import Machine
+from advisor.machine.node_sets import expanded
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.read import json_data, open_machine, read_machine
+from advisor.measure.platform import Scope
 
 TEMPLATES: Final = "export"
 """The folder of a site's own formats among its templates."""

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Final
 
-from advisor.compare.slurm.check import Alike, checked
 from advisor.errors import BadInput, BadValue
 from advisor.exports.export import is_fleet, nodes_alike
-from advisor.host.files import open_here
-from advisor.imports.slurm_conf import names_of, read_slurm_conf
-from advisor.model.slurm_conf import SlurmConf
-from advisor.model.slurm_difference import CheckedConf
-from advisor.work.machine import read_machine
-from advisor.work.observer import SILENT, Observer
+from advisor.exports.slurm_conf.check import Alike, checked
+from advisor.exports.slurm_difference import CheckedConf
+from advisor.machine.hosts.files import open_here
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
+from advisor.machine.slurm_conf import SlurmConf
+from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
 
 _LARGEST: Final = 16 << 20
 """Bytes of one file."""

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor import __version__
+from advisor.advice.model.findings import Difference
+from advisor.advice.rules import must_be_known
+from advisor.advice.whatif import diff
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
+from advisor.fleet.fleet import BEFORE_SUFFIX, BIOS_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
 from advisor.fleet.fold import Figure, Figures, Nodes, assemble, suspected
 from advisor.fleet.page import fleet_document, fleet_report
 from advisor.fleet.read import Asked, Book, Entry, Read, Record, asked, indexed, short_name
-from advisor.model.audit.findings import Difference
-from advisor.model.audit.platform import Scope
-from advisor.model.fleet import BEFORE_SUFFIX, BIOS_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
-from advisor.model.measurement import Measurements, Result, reported_or_zero
-from advisor.model.node_sets import expanded
+from advisor.machine.node_sets import expanded
+from advisor.machine.observer import SILENT, Observer
+from advisor.measure.measurement import Measurements, Result, reported_or_zero
+from advisor.measure.platform import Scope
+from advisor.measure.task import read_measurements
 from advisor.paths import template
-from advisor.work.measure import read_measurements
-from advisor.work.observer import SILENT, Observer
-from advisor.work.rules import must_be_known
-from advisor.work.whatif import diff
 
 _SKEW: Final = 600.0
 """Seconds that a node's clock may differ from that of who asked: a job's start and a slow answer are within."""

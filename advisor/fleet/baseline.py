@@ -13,14 +13,14 @@ from pydantic import Field, ValidationError
 
 from advisor.errors import BadInput
 from advisor.fleet.audit import audit_fleet
+from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Folded, Judged, Nodes, alike
-from advisor.host.source import read_json
-from advisor.host.trust import Use, open_trusted
-from advisor.model.audit.platform import Scope
-from advisor.model.fleet import Silent
-from advisor.model.node_sets import expanded, folded
-from advisor.model.value import Value
-from advisor.work.observer import SILENT, Observer
+from advisor.machine.hosts.source import read_json
+from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.node_sets import expanded, folded
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.value import Value
+from advisor.measure.platform import Scope
 
 SCHEMA: Final = "advisor-fleet-baseline/1"
 ABSENT: Final = "not known"

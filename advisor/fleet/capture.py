@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, did_you_mean
-from advisor.host.errands import Outcome, Reply, Way
-from advisor.host.files import open_here, write_file
-from advisor.host.node_lists import checked_names, nodes_of_partition
-from advisor.host.nodes import ask_nodes
-from advisor.host.source import capture_from
-from advisor.host.trust import Use, trusted
-from advisor.model.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, Answer, answers_in
-from advisor.model.node_sets import folded
-from advisor.model.value import is_name
-from advisor.work.machine import capture_script
-from advisor.work.observer import SILENT, Observer
-from advisor.work.on_node import Brought, brought, errand, new_mark
+from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, Answer, answers_in
+from advisor.jobs.on_node import Brought, brought, errand, new_mark
+from advisor.machine.hosts.errands import Outcome, Reply, Way
+from advisor.machine.hosts.files import open_here, write_file
+from advisor.machine.hosts.node_lists import checked_names, nodes_of_partition
+from advisor.machine.hosts.nodes import ask_nodes
+from advisor.machine.hosts.source import capture_from
+from advisor.machine.hosts.trust import Use, trusted
+from advisor.machine.node_sets import folded
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import capture_script
+from advisor.machine.value import is_name
 
 _LARGEST: Final = 1 << 30
 _AGE: Final = re.compile(r"(\d{1,6})\s*(min|m|h|d|w)", re.ASCII)

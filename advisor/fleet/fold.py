@@ -10,18 +10,18 @@ from math import log10, sqrt
 from statistics import median
 from typing import Final
 
-from advisor.language.units import binary, in_unit
-from advisor.model.audit.rule import SEVERITIES, Severity
-from advisor.model.cpuset import CpuSet
-from advisor.model.fact import TOLD_ELSEWHERE, Section, Told, comparable, declarations
-from advisor.model.fleet import Drift, Fleet, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
-from advisor.model.hardware.devices import Hca, Irq, Port
-from advisor.model.hardware.firmware import Bios
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import SlurmNode
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.hardware.topology import Topology
-from advisor.model.node_sets import expanded, first_of, folded
+from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.fleet.fleet import Drift, Fleet, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Hca, Irq, Port
+from advisor.machine.fact import TOLD_ELSEWHERE, Section, Told, comparable, declarations
+from advisor.machine.firmware import Bios
+from advisor.machine.machine import Machine
+from advisor.machine.node_sets import expanded, first_of, folded
+from advisor.machine.operating_system import SlurmNode
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.topology import Topology
+from advisor.machine.units import binary, in_unit
 
 PARTITIONING: Final = "numa.partitioning"
 _APART: Final = tuple(section for section in TOLD_ELSEWHERE if section not in (Section.BIOS, Section.EVIDENCE))

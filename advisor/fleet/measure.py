@@ -16,29 +16,29 @@ from typing import Any, Final
 from advisor.errors import AdvisorError, CannotWork
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.capture import AnswersFolder
-from advisor.host.errands import Reply, Way
-from advisor.host.files import write_file
-from advisor.host.live import LiveHost
-from advisor.host.node_lists import checked_names
-from advisor.host.nodes import ask_nodes
-from advisor.know.platforms import match_platform
+from advisor.fleet.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Slow
+from advisor.jobs.on_node import brought, errand, new_mark
+from advisor.jobs.pages.on_node import measure_script
+from advisor.machine.hosts.errands import Reply, Way
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.live import LiveHost
+from advisor.machine.hosts.node_lists import checked_names
+from advisor.machine.hosts.nodes import ask_nodes
+from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import open_machine, read_machine
 from advisor.measure.build import Recipe, build, find_compiler, flags_for
 from advisor.measure.ceilings import checked_results
 from advisor.measure.headers import read_kernels
 from advisor.measure.idle_check import conditions, free_memory
 from advisor.measure.kernel_tasks import Request
+from advisor.measure.measurement import Measurements, Task
 from advisor.measure.on_node import recorded, results_on_node, template_values
 from advisor.measure.plan import plan
+from advisor.measure.platforms import match_platform
 from advisor.measure.resources import Resources
-from advisor.model.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Slow
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Measurements, Task
+from advisor.measure.task import gathered
 from advisor.paths import kernels, template
-from advisor.render.on_node import measure_script
-from advisor.work.machine import open_machine, read_machine
-from advisor.work.measure import gathered
-from advisor.work.observer import SILENT, Observer
-from advisor.work.on_node import brought, errand, new_mark
 
 _PORTABLE: Final = {"x86_64": "x86-64", "aarch64": "armv8-a"}
 """What every server of an architecture runs; the kernels choose the widest instructions themselves when they start."""

@@ -9,29 +9,29 @@ from typing import Final
 
 from advisor.errors import AdvisorError, BadValue
 from advisor.fleet.capture import AnswersFolder
+from advisor.fleet.fleet import MEASURED_SUFFIX, Slow
 from advisor.fleet.fold import Figure, slow
 from advisor.fleet.measure import NO_SECOND, Beside, MeasuredFleet
 from advisor.fleet.measure_launches import Alike, Start, chosen, folder_of, gate, groups_of, start_all
-from advisor.host.errands import Way
-from advisor.host.files import write_file
-from advisor.host.live import LiveHost
-from advisor.host.node_lists import checked_names
-from advisor.measure.hpl import BLOCKS, FULL_SHARE, KERNEL, QUICK_SECONDS, QUICK_SHARE, Size, for_memory, for_time, hpl_dat
-from advisor.measure.hpl import read_own as own_result
-from advisor.measure.hpl import read_xhpl as xhpl_result
+from advisor.jobs.hpl_results import BLOCKS, FULL_SHARE, KERNEL, QUICK_SECONDS, QUICK_SHARE, Size, for_memory, for_time, hpl_dat
+from advisor.jobs.hpl_results import read_own as own_result
+from advisor.jobs.hpl_results import read_xhpl as xhpl_result
+from advisor.jobs.observed_binding import planned_ranks
+from advisor.jobs.started.allocation import Allocated
+from advisor.jobs.started.folder import File
+from advisor.jobs.started.hosts import JobHosts, LauncherOptions
+from advisor.jobs.started.hpl import HplJob, HplOptions, command_of, free_bytes, placed
+from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
+from advisor.machine.hosts.errands import Way
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.live import LiveHost
+from advisor.machine.hosts.node_lists import checked_names
+from advisor.machine.observer import SILENT, Observer
 from advisor.measure.idle_check import conditions
+from advisor.measure.measurement import Measurements, Result, reported_or_zero
 from advisor.measure.mpi import LaunchOutput
 from advisor.measure.run import merge_runs
-from advisor.model.fleet import MEASURED_SUFFIX, Slow
-from advisor.model.measurement import Measurements, Result, reported_or_zero
-from advisor.model.observed_binding import planned_ranks
-from advisor.work.job.allocation import Allocated
-from advisor.work.job.folder import File
-from advisor.work.job.hosts import JobHosts, LauncherOptions
-from advisor.work.job.hpl import HplJob, HplOptions, command_of, free_bytes, placed
-from advisor.work.job.mpi import mpi_program, prepared, running_folder
-from advisor.work.measure import gathered, read_measurements
-from advisor.work.observer import SILENT, Observer
+from advisor.measure.task import gathered, read_measurements
 
 _PROBE: Final = 4096
 """Equations of the first start, which shows how fast the nodes are: 128 MiB."""

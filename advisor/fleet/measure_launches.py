@@ -11,22 +11,22 @@ from advisor.errors import AdvisorError
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fold import Group, group
-from advisor.host.base import Ran, Why
-from advisor.host.errands import Ended, Line, Reply, Way
-from advisor.host.nodes import ask_nodes, start_lines
 from advisor.jobs.launcher import Launch
+from advisor.jobs.on_node import brought, errand, new_mark
+from advisor.jobs.pages.on_node import measure_script
 from advisor.jobs.registry import Choice, choose
+from advisor.jobs.started.hosts import LauncherOptions
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.errands import Ended, Line, Reply, Way
+from advisor.machine.hosts.nodes import ask_nodes, start_lines
+from advisor.machine.machine import Machine
+from advisor.machine.node_sets import folded
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
 from advisor.measure.mpi import LaunchOutput, failed, limit_of
 from advisor.measure.on_node import recorded, template_values
 from advisor.measure.resources import Resources
-from advisor.model.hardware.machine import Machine
-from advisor.model.node_sets import folded
 from advisor.paths import template
-from advisor.render.on_node import measure_script
-from advisor.work.job.hosts import LauncherOptions
-from advisor.work.machine import read_machine
-from advisor.work.observer import SILENT, Observer
-from advisor.work.on_node import brought, errand, new_mark
 
 LACKS: Final = "on this node"
 """What the script says of a program that is not there, or is another one."""

@@ -12,29 +12,29 @@ from typing import Any, Final, Protocol
 
 from advisor.errors import AdvisorError, BadInput, BadValue
 from advisor.fleet.capture import AnswersFolder
+from advisor.fleet.fleet import PAIRS
 from advisor.fleet.fold import FAR, FINEST, practical, spread_of
 from advisor.fleet.measure_launches import Start, chosen, folder_of, gate, groups_of, start_all
-from advisor.host.errands import Way
-from advisor.host.files import write_file
-from advisor.host.live import LiveHost
-from advisor.host.node_lists import checked_names
-from advisor.imports import read_runs
 from advisor.jobs.launcher import Launch
-from advisor.language.units import binary
+from advisor.jobs.network_results import RankPlan, read_network
+from advisor.jobs.observed_binding import planned_ranks
+from advisor.jobs.placement import Placement
+from advisor.jobs.started.allocation import Allocated
+from advisor.jobs.started.hosts import JobHosts, LauncherOptions
+from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
+from advisor.jobs.started.network import Experiment, NetworkOptions, adapters
+from advisor.machine.hosts.errands import Way
+from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.live import LiveHost
+from advisor.machine.hosts.node_lists import checked_names
+from advisor.machine.machine import Machine
+from advisor.machine.node_sets import folded
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.units import binary
+from advisor.measure.imports import read_runs
+from advisor.measure.measurement import Result
 from advisor.measure.mpi import LaunchOutput
 from advisor.measure.network import KERNEL, NetworkRun, network_runs
-from advisor.measure.network_results import RankPlan, read_network
-from advisor.model.fleet import PAIRS
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Result
-from advisor.model.node_sets import folded
-from advisor.model.observed_binding import planned_ranks
-from advisor.model.placement import Placement
-from advisor.work.job.allocation import Allocated
-from advisor.work.job.hosts import JobHosts, LauncherOptions
-from advisor.work.job.mpi import mpi_program, prepared, running_folder
-from advisor.work.job.network import Experiment, NetworkOptions, adapters
-from advisor.work.observer import SILENT, Observer
 
 Pair = tuple[str, str]
 """Two nodes, as the schedule has them."""

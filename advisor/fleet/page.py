@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
-from advisor.language.units import count, duration, flop_rate, plain, printable, throughput
-from advisor.model.audit.rule import SEVERITIES
-from advisor.model.fleet import Drift, Fleet, Silent, Slow, Split, Wrong
-from advisor.model.node_sets import expanded, folded
-from advisor.render import commandline
-from advisor.render.commandline import word
-from advisor.render.jinja import fill
-from advisor.render.lines import Line, Page, cut, labelled, wrapped
-from advisor.render.schema import DIALECT
+from advisor.advice.model.rule import SEVERITIES
+from advisor.advice.schema import DIALECT
+from advisor.fleet.fleet import Drift, Fleet, Silent, Slow, Split, Wrong
+from advisor.machine.jinja import fill
+from advisor.machine.node_sets import expanded, folded
+from advisor.machine.units import count, duration, flop_rate, plain, printable, throughput
+from advisor.show import commandline
+from advisor.show.commandline import word
+from advisor.show.lines import Line, Page, cut, labelled, wrapped
 
 SCHEMA: Final = "advisor-fleet-audit/1"
 LINES: Final = 40

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from advisor.advice.bios_files import BiosInput, bios_for
+from advisor.advice.checklist import checklist
+from advisor.advice.model.checklist import Item
 from advisor.bios.plan import PlannedBios, plan_bios
 from advisor.errors import AdvisorError, BadInput
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
-from advisor.model.audit.checklist import Item
-from advisor.model.audit.platform import Scope
-from advisor.model.fleet import Kind
-from advisor.model.node_sets import expanded, folded
-from advisor.work.bios_files import BiosInput, bios_for
-from advisor.work.checklist import checklist
-from advisor.work.machine import read_machine
-from advisor.work.observer import SILENT, Observer
+from advisor.fleet.fleet import Kind
+from advisor.machine.node_sets import expanded, folded
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
+from advisor.measure.platform import Scope
 
 
 @dataclass(frozen=True)

@@ -17,23 +17,17 @@ from threading import active_count
 from typing import Any, Final
 
 import advisor
-from advisor.collect.fault_counters import look, watched
-from advisor.collect.memo import CaptureReader
+from advisor.advice.bios_files import bios_for
+from advisor.advice.judge.engine import judge
+from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.rule import Rule
+from advisor.advice.judgement import Judgement, judged
+from advisor.advice.know.settings import settings
+from advisor.advice.model.case import Case
+from advisor.advice.model.findings import Finding
+from advisor.advice.rules import rulebook, site_files
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
-from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part, digest_of, fold
-from advisor.host.base import Host, second_look
-from advisor.host.capture import CaptureHost
-from advisor.host.errands import Outcome
-from advisor.host.files import open_here, write_file
-from advisor.host.trust import Use, open_trusted
-from advisor.judge.engine import judge
-from advisor.judge.evidence import Origins
-from advisor.judge.rule import Rule
-from advisor.know.settings import settings
-from advisor.model.audit.case import Case
-from advisor.model.audit.findings import Finding
-from advisor.model.audit.platform import Scope
-from advisor.model.fleet import (
+from advisor.fleet.fleet import (
     ANSWERS,
     BIOS_SUFFIX,
     CAPTURE_SUFFIX,
@@ -45,14 +39,20 @@ from advisor.model.fleet import (
     Silent,
     answers_in,
 )
-from advisor.model.hardware.fault_counters import Watch
-from advisor.model.hardware.machine import Machine
+from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part, digest_of, fold
+from advisor.machine.fault_counters import Watch
+from advisor.machine.hosts.base import Host, second_look
+from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.errands import Outcome
+from advisor.machine.hosts.files import open_here, write_file
+from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import json_data, machine_from_json
+from advisor.machine.sources.fault_counters import look, watched
+from advisor.machine.sources.memo import CaptureReader
+from advisor.measure.platform import Scope
 from advisor.paths import rules
-from advisor.work.bios_files import bios_for
-from advisor.work.judgement import Judgement, judged
-from advisor.work.machine import json_data, machine_from_json
-from advisor.work.observer import SILENT, Observer
-from advisor.work.rules import rulebook, site_files
 
 INDEX: Final = "fleet-index.zst"
 _SUFFIXES: Final = (CAPTURE_SUFFIX, ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".xml", ".json")

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
+from advisor.jobs.placement import Placement, Slot
 from advisor.jobs.ranks_per_host import devices_differ, kinds
-from advisor.model.hardware.devices import (
+from advisor.machine.devices import (
     NAMES,
     OMNI_PATH,
     SLINGSHOT,
@@ -17,8 +18,7 @@ from advisor.model.hardware.devices import (
     ports_of,
     shown_ports,
 )
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import Placement, Slot
+from advisor.machine.machine import Machine
 
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from advisor.jobs.launcher import Options
 from advisor.jobs.request import Line, Refused, Request, Words, hosts, number
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.numbering import logical_numbering, ordered
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.numbering import logical_numbering, ordered
+from advisor.machine.topology import Topology
 
 HYDRA: Options = {
     "-n": (1, "starts {0} ranks"),

@@ -10,9 +10,9 @@ from itertools import accumulate, pairwise, zip_longest
 
 from advisor.errors import BadValue
 from advisor.jobs.request import Refused, Unclear
-from advisor.model.cpuset import LIMIT, CpuSet, union
-from advisor.model.hardware.numbering import distance_groups, logical_numbering, ordered
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import LIMIT, CpuSet, union
+from advisor.machine.numbering import distance_groups, logical_numbering, ordered
+from advisor.machine.topology import Topology
 
 MASKS = 112
 """Masks that a list may hold: 2021.18 writes past an array from 115 on and dies ("stack smashing detected", observed)."""

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from advisor.jobs.placement import LintRank, LintWarning, Placement
 from advisor.jobs.request import Line, Prediction, Request, Said, Words
-from advisor.model.hardware.operating_system import Tool
-from advisor.model.placement import LintRank, LintWarning, Placement
+from advisor.machine.operating_system import Tool
 
 Lines = Callable[[], Iterator[str]]
 """A file's lines, made when they are written: a rankfile of a million ranks is never held in memory."""
@@ -155,7 +155,7 @@ class Launcher:
     aliases: tuple[str, ...] = ()
     """Other names that people give it; no other launcher's."""
     tools: tuple[str, ...] = ()
-    """What Machine.tools calls it, of advisor/collect/system/software.py, where its version is read; () where nothing tells."""
+    """What Machine.tools calls it: rows of VERSIONS in advisor/machine/sources/system/software.py; () where nothing tells."""
     variables: tuple[str, ...] = ()
     """How its own variables begin: what is set for it means nothing to others."""
     ranks: RankVariables | None = None

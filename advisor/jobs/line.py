@@ -10,8 +10,8 @@ from advisor.jobs.launcher import Dialect
 from advisor.jobs.mpirun import of_prrte
 from advisor.jobs.registry import find, launchers, of_lines, other_launchers
 from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, release_of
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.operating_system import Tool
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.operating_system import Tool
 
 MOST_WORDS = 4096
 

@@ -11,16 +11,16 @@ from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
 from advisor.jobs.mpirun import slot_text
 from advisor.jobs.openmpi_map import default_level
 from advisor.jobs.openmpi_words import newer
+from advisor.jobs.placement import HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
 from advisor.jobs.predict import predict
 from advisor.jobs.problems import MEANINGS, warnings
 from advisor.jobs.ranks_per_host import FEW
 from advisor.jobs.registry import is_foreign, launchers, of_lines, title_of
 from advisor.jobs.request import OBJECTS, Line, Prediction, Said, Texts, cpusets_of, ranks_here
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 MOST_LINES = 4096
 """Lines of a file that are shown; a longer one is named only."""

@@ -8,12 +8,12 @@ from typing import Literal
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Avoided, LaunchRequest, Lines
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.placement import NodePlan, Placement
 from advisor.jobs.ranks_per_host import devices_differ, homeless, kinds, memory_notes, runs
 from advisor.jobs.request import MAIN, Release
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering, ordered
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import NodePlan, Placement
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.numbering import LogicalNumbering, logical_numbering, ordered
+from advisor.machine.topology import Topology
 
 LEVELS = {"l3cache": "L3 groups", "numa": "NUMA nodes", "socket": "sockets", "package": "sockets"}
 """What ranks can be assigned to, in Open MPI's words and in ours; ``package`` is 5.x's word for a socket."""

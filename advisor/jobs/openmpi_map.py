@@ -9,6 +9,7 @@ from advisor.errors import BadValue
 from advisor.jobs.line import BINDING, binders
 from advisor.jobs.openmpi_request import unclear_parameters
 from advisor.jobs.openmpi_words import apart, missing, newer, parameters
+from advisor.jobs.placement import LintRank
 from advisor.jobs.request import (
     MOST_HOSTS,
     MOST_RANKS,
@@ -24,11 +25,10 @@ from advisor.jobs.request import (
     hosts,
     number,
 )
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 LEVELS = frozenset({*OBJECTS, "slot", "node", "ppr", "pe-list", "rankfile", "seq", "dist"})
 

@@ -18,6 +18,7 @@ from advisor.jobs.openmpi_words import (
     true,
     twice,
 )
+from advisor.jobs.placement import LintWarning
 from advisor.jobs.request import (
     OBJECTS,
     Line,
@@ -32,8 +33,7 @@ from advisor.jobs.request import (
     ranks_here,
     warning,
 )
-from advisor.model.cpuset import CpuSet
-from advisor.model.placement import LintWarning
+from advisor.machine.cpuset import CpuSet
 
 _THREADS_AS_CPUS = "hwloc_base_use_hwthreads_as_cpus"
 

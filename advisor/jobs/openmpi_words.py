@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from advisor.jobs.launcher import Options
 from advisor.jobs.request import Line, Request, Said, Segment, Words, number, release_of
-from advisor.model.hardware.operating_system import Tool
+from advisor.machine.operating_system import Tool
 
 OPENMPI: Options = {
     "-np": (1, "starts {0} ranks"),

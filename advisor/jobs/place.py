@@ -29,11 +29,11 @@ from advisor.jobs.place_cores import (
     passed_over,
 )
 from advisor.jobs.place_strategies import NATURAL, JobCores, job_cores, reserved_cores
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.devices import is_active
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement_statistics import MeasuredForPlacement
-from advisor.model.placement import HostPlan, JobShape, NodePlan, Per, Placement, Purpose, Slot, Strategy
+from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Per, Placement, Purpose, Slot, Strategy
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.devices import is_active
+from advisor.machine.machine import Machine
+from advisor.measure.measurement_statistics import MeasuredForPlacement
 
 BOUNDARIES: Final[dict[Strategy, str]] = {
     "compact": "no rank straddles sockets",

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from advisor.errors import BadValue
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.devices import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import find_sockets
-from advisor.model.hardware.topology import NumaNode, Topology
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.devices import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import find_sockets
+from advisor.machine.topology import NumaNode, Topology
 
 
 @dataclass(frozen=True)

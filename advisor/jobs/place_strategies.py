@@ -31,7 +31,7 @@ from advisor.jobs.place_cores import (
     spread_ranks,
     whole,
 )
-from advisor.model.placement import JobShape, Per, Strategy
+from advisor.jobs.placement import JobShape, Per, Strategy
 
 
 @dataclass(frozen=True)

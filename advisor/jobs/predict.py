@@ -7,12 +7,12 @@ from dataclasses import replace
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.line import binders, binds_itself, request_of
 from advisor.jobs.openmpi_map import hosts_of_file, together
+from advisor.jobs.placement import LintRank
 from advisor.jobs.registry import launchers, of_lines
 from advisor.jobs.request import Binder, Line, Prediction, Refused, Request, Texts, Unclear, hosts
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
 
 
 def binder_cpus(binder: Binder, given: CpuSet | None, seen: Topology) -> CpuSet | None:

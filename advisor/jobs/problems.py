@@ -10,14 +10,14 @@ from advisor.errors import BadInput
 from advisor.jobs.line import parse, rebound, replaced, rewrite, shown, written
 from advisor.jobs.openmpi_map import adapters
 from advisor.jobs.openmpi_words import missing, parameters
+from advisor.jobs.placement import LintWarning
 from advisor.jobs.predict import binder_cpus, predict
 from advisor.jobs.registry import of_lines, title_of
 from advisor.jobs.request import ADVISE, Prediction, Refused, Unclear, cpusets_of, ranks_here, warning
-from advisor.language.units import count as counted
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.devices import fabric_of, is_on_fabric
-from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering
-from advisor.model.placement import LintWarning
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.devices import fabric_of, is_on_fabric
+from advisor.machine.numbering import LogicalNumbering, logical_numbering
+from advisor.machine.units import count as counted
 
 _RENAMED = {
     "rmaps_base_mapping_policy": "rmaps_default_mapping_policy",

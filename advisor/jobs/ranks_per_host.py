@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from advisor.errors import BadValue
-from advisor.model.placement import HostPlan, NodePlan, Placement, Slot
+from advisor.jobs.placement import HostPlan, NodePlan, Placement, Slot
 
 FEW = 8
 """Hosts that a command line names itself; more go into a file."""

@@ -8,12 +8,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final, Literal
 
-from advisor.collect.system.software import VERSIONS
 from advisor.errors import BadValue, did_you_mean
 from advisor.jobs import launchers as folder
 from advisor.jobs.launcher import Dialect, Launcher, OtherLauncher
 from advisor.jobs.ranks_per_host import version_of
-from advisor.model.hardware.operating_system import Tool
+from advisor.machine.operating_system import Tool
+from advisor.machine.sources.system.software import VERSIONS
 
 OTHERS: Final = (OtherLauncher(("ibrun", "ccc_mprun", "yod", "poe")),)
 """Launchers whose lines are neither written nor read here, and what is known of them all the same."""

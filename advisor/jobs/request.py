@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.numbering import LogicalNumbering, ordered
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, LintWarning
+from advisor.jobs.placement import LintRank, LintWarning
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import LogicalNumbering, ordered
+from advisor.machine.topology import Topology
 
 OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package")
 """What can be mapped by and bound to, the smallest thing first."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from advisor.jobs.request import Refused, Unclear
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 KEY = "--slurm-conf"
 """The name of slurm.conf's text among the files of a line: no file that a line names begins so."""

@@ -7,9 +7,8 @@ from statistics import median
 from typing import Any, Final
 
 from advisor.errors import BadValue, CannotWork
-from advisor.measure.run import started_at
-from advisor.model.measurement import NETWORK, Measurements, Purpose, Result, Unit, reported_text
-from advisor.model.measurement_statistics import (
+from advisor.measure.measurement import NETWORK, Measurements, Purpose, Result, Unit, reported_text
+from advisor.measure.measurement_statistics import (
     SIGNIFICANT,
     BeforeAfter,
     Contrast,
@@ -18,6 +17,7 @@ from advisor.model.measurement_statistics import (
     rank_sum_p,
     significance,
 )
+from advisor.measure.run import started_at
 
 _LARGEST: Final = 1 << 40
 _CURE: Final = "compare two runs of the same hosts, launcher and sizes"

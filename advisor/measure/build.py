@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from advisor.errors import CannotWork
-from advisor.host.base import Ran, Why
-from advisor.host.trust import Use, doubt_about, own_home, trusted
-from advisor.model.hardware.machine import Machine
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.trust import Use, doubt_about, own_home, trusted
+from advisor.machine.machine import Machine
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - folders are made in them with names of chance, for this user alone
 

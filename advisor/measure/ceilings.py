@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from advisor.language.units import throughput
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.memory import SocketMemory
+from advisor.machine.topology import NumaNode
+from advisor.machine.units import throughput
+from advisor.measure.bounds import of_nodes
+from advisor.measure.measurement import Result
+from advisor.measure.platform import Platform
 from advisor.measure.resources import Resources, of_node
-from advisor.model.audit.bounds import of_nodes
-from advisor.model.audit.platform import Platform
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.memory import SocketMemory
-from advisor.model.hardware.topology import NumaNode
-from advisor.model.measurement import Result
 
 _ALIKE: Final = 0.1
 """Nodes of a socket whose memory differs by more than this have not the same channels."""

@@ -7,9 +7,9 @@ from math import isfinite
 from typing import Any, Final
 
 from advisor.errors import BadInput, BadValue, did_you_mean
+from advisor.machine.cpuset import LIMIT, CpuSet
 from advisor.measure.headers import read_kernels
-from advisor.model.cpuset import LIMIT, CpuSet
-from advisor.model.measurement import UNIT, Distance, KernelSheet, Part, Result, Task
+from advisor.measure.measurement import UNIT, Distance, KernelSheet, Part, Result, Task
 
 
 def pattern_names() -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from advisor.errors import BadInput, BadValue, CannotWork, did_you_mean
 from advisor.measure.build import RANKS, Starter
-from advisor.model.measurement import UNIT, KernelPart, KernelSheet, Variant
+from advisor.measure.measurement import UNIT, KernelPart, KernelSheet, Variant
 from advisor.paths import kernels
 
 PARTS: Final[tuple[KernelPart, ...]] = get_args(KernelPart)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from advisor.host.base import Host
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Host
+from advisor.machine.machine import Machine
+from advisor.measure.measurement import Conditions
 from advisor.measure.resources import free_now
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Conditions
 
 MOMENT: Final = 1.0
 """Seconds between the two looks before anything is measured."""

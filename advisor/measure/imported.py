@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from advisor.errors import BadValue
+from advisor.machine.cpuset import CpuSet
+from advisor.measure.imported_runs import ImportedFigure, ImportedRun
+from advisor.measure.measurement import Part, Purpose, Result
 from advisor.measure.resources import TIMES_L3, CoreGroup, Memory, Resources
-from advisor.model.cpuset import CpuSet
-from advisor.model.imported import ImportedFigure, ImportedRun
-from advisor.model.measurement import Part, Purpose, Result
 
 PLACES: Final = "machine, socket N, numa N, l3 N, core N, or cpus LIST"
 _PARTS: Final[tuple[Part, ...]] = ("socket", "numa", "l3", "core")

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from advisor.machine.cpuset import CpuSet
 from advisor.measure import contract
 from advisor.measure.ceilings import START_SECONDS, first_touch_seconds, pass_seconds
 from advisor.measure.headers import PARTS
+from advisor.measure.measurement import KernelName, Missing, Order, Part, Purpose, Task
 from advisor.measure.resources import MIB, CoreGroup, Memory, Resources, Sizes
-from advisor.model.cpuset import CpuSet
-from advisor.model.measurement import KernelName, Missing, Order, Part, Purpose, Task
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from advisor.errors import CannotWork
-from advisor.host.base import Ran, Why
+from advisor.machine.hosts.base import Ran, Why
 from advisor.measure.build import COMMON, Compiler, Recipe, Starter
 
 SHARED: Final = (COMMON, f"{COMMON}/mpi")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from advisor.errors import BadValue, CannotWork
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Locality
+from advisor.machine.machine import Machine
+from advisor.measure.measurement import Part, Purpose, Task
 from advisor.measure.resources import Resources
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Part, Purpose, Task
 
 KERNEL: Final = "mbw_mr"
 SIZES: Final = "8,65536,1048576"

@@ -10,10 +10,10 @@ from io import BytesIO
 from shlex import quote
 from typing import Final
 
-from advisor.host.base import Ran
+from advisor.machine.hosts.base import Ran
 from advisor.measure.idle_check import LEAST, MOST, SHARE
+from advisor.measure.measurement import KernelSheet, Task
 from advisor.measure.run import Outcome, limit_of, taken
-from advisor.model.measurement import KernelSheet, Task
 
 _LINE: Final = re.compile(rb"(?:idle (\d{1,9}) (\d{1,6})|task (\d{1,4}) (\d{1,3}) (\d{1,9}) (\d{1,5}))\n")
 _SIGNALS: Final = 128

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from advisor.errors import BadValue, did_you_mean
+from advisor.machine.cpuset import CpuSet
 from advisor.measure.ceilings import START_SECONDS, first_touch_seconds
 from advisor.measure.contract import most_to_fewest_arrays
 from advisor.measure.headers import read_kernels
 from advisor.measure.kernel_tasks import Ask, Request, Spot, Tasks
+from advisor.measure.measurement import KernelSheet, Task
 from advisor.measure.resources import CoreGroup, Memory
-from advisor.model.cpuset import CpuSet
-from advisor.model.measurement import KernelSheet, Task
 
 _REPEAT: Final = 0.3
 """Seconds of a repeat of a kernel of which nothing else is known."""

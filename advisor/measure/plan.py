@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from advisor.errors import BadValue
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
 from advisor.measure import kernel_tasks
 from advisor.measure.headers import PARTS
 from advisor.measure.kernel_tasks import Request, Spot, Tasks
+from advisor.measure.measurement import Missing, Order, Part, Purpose, Task
 from advisor.measure.own_kernel import kernel_as_it_is, kernel_called
 from advisor.measure.resources import CoreGroup, Resources
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Missing, Order, Part, Purpose, Task
 
 _TABLE: Final = ("load", "copy-nt", "triad", "triad-nt")
 """Reading, the fastest copy, and triad with both kinds of stores: the figures that are published."""

@@ -6,11 +6,11 @@ from functools import cached_property
 from math import ceil
 
 from advisor.errors import CannotWork
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import find_sockets
-from advisor.model.hardware.topology import NumaNode
-from advisor.model.measurement import Distance, Part
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import find_sockets
+from advisor.machine.topology import NumaNode
+from advisor.measure.measurement import Distance, Part
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from time import monotonic
 from typing import Final, Protocol
 
 from advisor.errors import BadInput, one_line
-from advisor.host.base import Ran, Why
+from advisor.machine.hosts.base import Ran, Why
 from advisor.measure.build import Starter
 from advisor.measure.contract import Shapes, argv_with_shapes, learn_shapes, results_of
-from advisor.model.measurement import Conditions, KernelSheet, Measurements, Missing, Result, Task
+from advisor.measure.measurement import Conditions, KernelSheet, Measurements, Missing, Result, Task
 
 SPREAD: Final = 0.05
 """Of the median: above it the repeats do not tell the value yet."""

@@ -65,7 +65,7 @@ class _Started:
         if not self.heard or event != "subprocess.Popen":
             return
         here: FrameType | None = sys._getframe()
-        while here is not None and not here.f_code.co_filename.endswith("advisor/host/live.py"):
+        while here is not None and not here.f_code.co_filename.endswith("advisor/machine/hosts/live.py"):
             here = here.f_back
         if here is not None:
             _, words, _, environment = details

@@ -10,7 +10,7 @@ from advisor.bios.experiment_drive import Journal, begun, resumed
 from advisor.bios.experiment_plan import ExperimentPlan
 from advisor.bios.experiment_statistics import schedule
 from advisor.errors import CannotWork
-from advisor.host.journal import JournalFile
+from advisor.machine.hosts.journal import JournalFile
 
 DOWN = 4
 """Looks at which a machine that restarts does not answer."""

@@ -12,7 +12,7 @@ from advisor.bios import experiment_server as module
 from advisor.bios.experiment_plan import Program, Reads, ready_programs
 from advisor.bios.experiment_server import Node
 from advisor.errors import CannotWork
-from advisor.host.errands import Ended, Errand, Reply, Way
+from advisor.machine.hosts.errands import Ended, Errand, Reply, Way
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 import advisor
-from advisor.know.vendors import vendors
-from advisor.model.audit.bios_change import out_of_reach
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.bios_change import out_of_reach
 from tests.bios.admin import Admin
 from tests.bios.conftest import Imitated
 from tests.bios.imitation import PASSWORD, USER, Bmc

@@ -1,11 +1,11 @@
 """Machines of the catalogue, transformed as a test asks."""
 
-from advisor.change.transform import transform
-from advisor.know.platforms import match_platform
-from advisor.model.hardware.layout import Layout, parse_assumption
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.hardware.topology import Topology
+from advisor.advice.change.transform import transform
+from advisor.machine.layout import Layout, parse_assumption
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.topology import Topology
+from advisor.measure.platforms import match_platform
 from tests.machines.read import machine
 
 __all__ = ["after", "layout", "machine", "topology"]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
 from tests.change.changed import after, layout, topology
 from tests.machines.read import published
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Locality
-from advisor.model.hardware.firmware import Bios
-from advisor.model.hardware.layout import Assumption, parse_assumption
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import L3, Core, NumaNode, Package, Topology
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.devices import Locality
+from advisor.machine.firmware import Bios
+from advisor.machine.layout import Assumption, parse_assumption
+from advisor.machine.machine import Machine
+from advisor.machine.topology import L3, Core, NumaNode, Package, Topology
 from tests.change.changed import after, machine, topology
 from tests.examples import a_third
 from tests.machines.catalogue import MACHINES

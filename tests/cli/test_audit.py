@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
-from advisor.work.machine import read_machine
+from advisor.machine.read import read_machine
 from tests.cli import said
 from tests.examples import a_third
 from tests.judge.measuring import World, measured

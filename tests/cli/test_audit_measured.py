@@ -11,14 +11,14 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import CannotWork
+from advisor.jobs import hpl as efficiency_run
+from advisor.jobs.started import network as network_run
+from advisor.machine.machine import Machine
+from advisor.machine.observer import Observer
+from advisor.machine.read import read_machine
+from advisor.measure import task as measuring
 from advisor.measure.kernel_tasks import Request
-from advisor.model.hardware.machine import Machine
-from advisor.work import hpl as efficiency_run
-from advisor.work import measure as measuring
-from advisor.work.job import network as network_run
-from advisor.work.machine import read_machine
-from advisor.work.measure import Measured, read_measurements
-from advisor.work.observer import Observer
+from advisor.measure.task import Measured, read_measurements
 from tests.machines.catalogue import write_archive
 from tests.measuring import one_result, one_run
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
-from advisor.model.measurement import Measurements, identity_of
-from advisor.work.job import network
-from advisor.work.job.network import Experiment
-from advisor.work.measure import Measured
-from advisor.work.observer import Observer
+from advisor.jobs.started import network
+from advisor.jobs.started.network import Experiment
+from advisor.machine.observer import Observer
+from advisor.measure.measurement import Measurements, identity_of
+from advisor.measure.task import Measured
 from tests.cli.said import refused
 from tests.machines.catalogue import write_archive
 from tests.measure.test_contrast import result, run

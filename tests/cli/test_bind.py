@@ -11,10 +11,10 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import BadValue
-from advisor.model.hardware.operating_system import Slurm
-from advisor.work.job.allocation import expand
-from advisor.work.job.plan_file import plan_in
-from advisor.work.machine import read_machine
+from advisor.jobs.started.allocation import expand
+from advisor.jobs.started.plan_file import plan_in
+from advisor.machine.operating_system import Slurm
+from advisor.machine.read import read_machine
 from tests.cli import said
 from tests.conftest import Golden
 from tests.judge.measuring import World, measured
@@ -414,7 +414,7 @@ def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: P
         "#!/bin/sh\n#SBATCH -A ours --ntasks={{ ranks }}\nexec sh {{ folder | sh }}/{{ script }}\n"
     )
     (site / "job" / "lsf.j2").write_text("#BSUB -n {{ ranks }}\n")
-    monkeypatch.setattr("advisor.host.site.TEMPLATES", (site,))
+    monkeypatch.setattr("advisor.machine.hosts.site.TEMPLATES", (site,))
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
     assert "#SBATCH -A ours --ntasks=4" in (tmp_path / "job" / "job.slurm").read_text()
     assert (tmp_path / "job" / "job.lsf").read_text() == "#BSUB -n 4\n"
@@ -436,8 +436,8 @@ def test_a_launcher_that_cannot_is_helped(nodes: Path, capsys: Capture, monkeypa
     """Where a launcher refuses to bind as planned, the wrapper does, and it is said."""
     from advisor.jobs.launcher import Launch, LaunchRequest
     from advisor.jobs.launchers import mpich
+    from advisor.jobs.placement import Placement
     from advisor.jobs.registry import launchers
-    from advisor.model.placement import Placement
 
     real = mpich.launch
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from advisor.advice.checklist import BUILT_IN, Ordered, checklist, formats
+from advisor.advice.judgement import HardwareOnOrder, judged, maker_of
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import vendor_by_id
 from advisor.cli.main import status
-from advisor.know.platforms import platform_by_id, platforms
-from advisor.know.settings import settings
-from advisor.know.vendors import vendor_by_id
-from advisor.render.jinja import about
-from advisor.work.checklist import BUILT_IN, Ordered, checklist, formats
-from advisor.work.judgement import HardwareOnOrder, judged, maker_of
+from advisor.machine.jinja import about
+from advisor.measure.platforms import platform_by_id, platforms
 from tests.cli import said
 from tests.machines.catalogue import write_archive
 
@@ -366,7 +366,7 @@ def test_a_site_adds_and_replaces_templates(tmp_path: Path, capsys: Capture, mon
     (folder / "md.j2").write_text("ours: {{ list.vendor }}\n")
     (folder / "txt.j2").write_text("short\n")
     (folder / "bad.j2").write_text("{{ list.nothing }}")
-    monkeypatch.setattr("advisor.host.site.TEMPLATES", (tmp_path,))
+    monkeypatch.setattr("advisor.machine.hosts.site.TEMPLATES", (tmp_path,))
     where = ("--platform", "rome", "--vendor", "dell")
     assert "numa-nps-below-best" in printed(capsys, *where, "--as", "csv").splitlines()
     assert printed(capsys, *where, "--as", "md") == "ours: Dell\n"

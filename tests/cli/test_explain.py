@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from advisor.advice.audit_page.findings import Asker, fix_rows
+from advisor.advice.model.findings import Fix
+from advisor.advice.model.planned import Planned
 from advisor.cli.main import status
-from advisor.model.audit.findings import Fix
-from advisor.model.audit.planned import Planned
-from advisor.render.audit.findings import Asker, fix_rows
-from advisor.work.job.allocation import asker
+from advisor.jobs.started.allocation import asker
 from tests.cli.said import printed
 from tests.machines.catalogue import write_archive
 from tests.render.audits import finding

@@ -10,7 +10,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.errors import BadInput
 from advisor.measure.headers import read_kernels
-from advisor.work.measure import read_measurements
+from advisor.measure.task import read_measurements
 from tests.cli.said import refused
 from tests.machines.catalogue import write_archive
 

@@ -172,9 +172,9 @@ def _nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("measuring has begun")
 
     for name in (
-        "advisor.work.measure.BusyWatch.__init__",
-        "advisor.work.measure.programs_for",
-        "advisor.host.live.LiveHost.launch",
+        "advisor.measure.task.BusyWatch.__init__",
+        "advisor.measure.task.programs_for",
+        "advisor.machine.hosts.live.LiveHost.launch",
     ):
         monkeypatch.setattr(name, begun)
 

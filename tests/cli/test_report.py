@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
-from advisor.model.measurement import Measurements
+from advisor.measure.measurement import Measurements
 from tests.cli.said import Capture
 from tests.reports import source_of
 
@@ -135,7 +135,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(name: str, node: str, folder: 
 
 def test_without_matplotlib_the_figures_stay(node: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """The page says why there are no charts, and has every figure as text."""
-    from advisor.render.charts import chart
+    from advisor.measure.charts import chart
 
     def missing() -> None:
         from advisor.errors import CannotWork

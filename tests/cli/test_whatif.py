@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from advisor.advice.whatif import assumed, changed
 from advisor.cli.main import status
-from advisor.model.hardware.firmware import Bios
-from advisor.model.hardware.layout import Assumption
-from advisor.work.machine import machine_from_json, read_machine
-from advisor.work.whatif import assumed, changed
+from advisor.machine.firmware import Bios
+from advisor.machine.layout import Assumption
+from advisor.machine.read import machine_from_json, read_machine
 from tests.machines.catalogue import write_archive
 
 Capture = pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
-from advisor.render.lines import STYLES
+from advisor.show.lines import STYLES
 from tests.examples import a_third
 from tests.machines.catalogue import write_archive
 

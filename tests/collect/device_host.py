@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from advisor.host.base import Ran, Reading, Why
+from advisor.machine.hosts.base import Ran, Reading, Why
 from tests.collect.os_host import refuse_undeclared
 
 PCI = "/sys/bus/pci/devices"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 
-from advisor.collect.sources import commands, paths
-from advisor.host.base import CGROUP, PathPatterns, Ran, Reading, Why
+from advisor.machine.hosts.base import CGROUP, PathPatterns, Ran, Reading, Why
+from advisor.machine.sources.registry import commands, paths
 
 
 @cache
@@ -19,13 +19,15 @@ def _of_a_cgroup(path: str) -> bool:
 
 def refuse_undeclared(path: str) -> None:
     """Fail where a source reads a file that no source declares."""
-    said = f"{path} is read, and is in no capture: no FactSource of advisor/collect has it in its paths"
+    said = f"{path} is read, and is in no capture: no FactSource of advisor/machine/sources has it in its paths"
     assert _declared().covers(path) or _of_a_cgroup(path), said
 
 
 def refuse_undeclared_command(argv: tuple[str, ...]) -> None:
     """Fail where a source runs a command that no source declares."""
-    assert argv in commands(), f"{argv} is run, and is in no capture: no FactSource of advisor/collect has it in its commands"
+    assert argv in commands(), (
+        f"{argv} is run, and is in no capture: no FactSource of advisor/machine/sources has it in its commands"
+    )
 
 
 class FakeHost:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from advisor.host.base import Ran, Reading, Why
+from advisor.machine.hosts.base import Ran, Reading, Why
 
 
 class TableHost:

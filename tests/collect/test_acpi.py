@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from advisor.collect.firmware import acpi
-from advisor.collect.firmware.acpi import HMAT_ENTRIES, LARGEST
-from advisor.collect.reader import ROOT_HELP
-from advisor.host.base import Why
-from advisor.model.hardware.firmware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
-from advisor.model.hardware.machine import Gap, Machine, Source, merge
+from advisor.machine.firmware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Gap, Machine, Source, merge
+from advisor.machine.sources.firmware import acpi
+from advisor.machine.sources.firmware.acpi import HMAT_ENTRIES, LARGEST
+from advisor.machine.sources.reader import ROOT_HELP
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost
 from tests.examples import examples

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.firmware.redfish import with_other_names
 from advisor.errors import BadCapture
-from advisor.model.hardware.firmware import Bios, Registry
+from advisor.machine.firmware import Bios, Registry
+from advisor.machine.sources.firmware.redfish import with_other_names
 from tests.redfish import parse_either
 
 AMI: dict[str, Any] = {

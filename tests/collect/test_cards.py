@@ -1,11 +1,11 @@
 """What several sources tell together of cards and of memory without CPUs."""
 
-from advisor.collect.sources import with_cards
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Gpu, Link, PciDevice
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import NumaNode
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Gpu, Link, PciDevice
+from advisor.machine.machine import Machine
+from advisor.machine.sources.registry import with_cards
+from advisor.machine.topology import NumaNode
 from tests.model import shapes
 
 GIB = 1 << 30

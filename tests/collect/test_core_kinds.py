@@ -1,7 +1,7 @@
-from advisor.collect.cpu import CORE_KINDS_PATHS, collect_core_kinds
-from advisor.collect.cpu import collect_cpu as cpu
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import CoreKind
+from advisor.machine.cpu import CoreKind
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.sources.cpu import CORE_KINDS_PATHS, collect_core_kinds
+from advisor.machine.sources.cpu import collect_cpu as cpu
 from tests.collect.device_host import Server, uncovered
 
 ARM = "processor\t: {}\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: {}\n\n"

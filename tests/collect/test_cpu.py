@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect import cpu
-from advisor.host.base import Why
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.machine import Machine
+from advisor.machine.cpu import Cpu
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Machine
+from advisor.machine.sources import cpu
 from tests.collect.os_host import FakeHost, covered
 
 EPYC = """processor\t: {n}

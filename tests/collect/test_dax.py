@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.numa_nodes import DAX_PATHS, collect_dax
-from advisor.host.base import Why
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.firmware import Firmware
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.memory import DaxDevice, Dimm, Memory, MemoryTier
-from advisor.model.hardware.partitioning import hbm_mode
+from advisor.machine.cpu import Cpu
+from advisor.machine.firmware import Firmware
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Machine
+from advisor.machine.memory import DaxDevice, Dimm, Memory, MemoryTier
+from advisor.machine.partitioning import hbm_mode
+from advisor.machine.sources.numa_nodes import DAX_PATHS, collect_dax
 from tests.collect.device_host import DeviceHost, uncovered
 from tests.collect.os_host import FakeHost
 

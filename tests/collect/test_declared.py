@@ -6,11 +6,11 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from advisor.collect.reader import FactSource
-from advisor.collect.sources import sources
 from advisor.errors import AdvisorError
-from advisor.host.base import Host, PathPatterns, Ran, Reading, concrete_patterns
-from advisor.model.hardware.machine import Machine
+from advisor.machine.hosts.base import Host, PathPatterns, Ran, Reading, concrete_patterns
+from advisor.machine.machine import Machine
+from advisor.machine.sources.reader import FactSource
+from advisor.machine.sources.registry import sources
 from tests.collect.os_host import FakeHost
 from tests.host.planted import Stuffed
 from tests.machines.catalogue import tree

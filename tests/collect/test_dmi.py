@@ -4,13 +4,13 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from advisor.collect.firmware import dmi
-from advisor.collect.reader import ROOT_HELP
-from advisor.host.base import Why
-from advisor.model.hardware.firmware import Firmware
-from advisor.model.hardware.machine import Gap, Machine, Source, merge
-from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
-from advisor.model.value import GIB, MIB
+from advisor.machine.firmware import Firmware
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Gap, Machine, Source, merge
+from advisor.machine.memory import Dimm, Memory, SocketMemory
+from advisor.machine.sources.firmware import dmi
+from advisor.machine.sources.reader import ROOT_HELP
+from advisor.machine.value import GIB, MIB
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost
 from tests.examples import examples

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.system import process
-from advisor.host.base import Ran, Why
-from advisor.model.hardware.machine import Machine
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.machine import Machine
+from advisor.machine.sources.system import process
 from tests.collect.os_host import FakeHost, covered, printed
 
 VM, CONTAINER = ("systemd-detect-virt", "--vm"), ("systemd-detect-virt", "--container")

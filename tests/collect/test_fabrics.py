@@ -2,9 +2,9 @@
 
 import pytest
 
-from advisor.collect.fabrics import with_link_layers
-from advisor.model.hardware.devices import Hca, PciDevice, Port
-from advisor.model.hardware.machine import Machine
+from advisor.machine.devices import Hca, PciDevice, Port
+from advisor.machine.machine import Machine
+from advisor.machine.sources.fabrics import with_link_layers
 
 AT = "0000:21:00.0"
 

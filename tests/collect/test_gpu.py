@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.gpu import PATHS, ToolReport, bus_id, collect, nvidia_gpus, rocm_gpus
-from advisor.host.base import Ran, Why
-from advisor.model.hardware.devices import Gpu, Locality
-from advisor.model.hardware.machine import Gap
-from advisor.model.value import MIB
+from advisor.machine.devices import Gpu, Locality
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.machine import Gap
+from advisor.machine.sources.gpu import PATHS, ToolReport, bus_id, collect, nvidia_gpus, rocm_gpus
+from advisor.machine.value import MIB
 from tests.collect.device_host import CONNECTX, Server, uncovered
 from tests.collect.os_host import printed
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.gpu_state import LIST, NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
-from advisor.host.base import Ran, Why
-from advisor.model.hardware.devices import Gpu
+from advisor.machine.devices import Gpu
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.sources.gpu_state import LIST, NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
 from tests.collect.os_host import FakeHost, covered, printed
 
 H100 = "0, 00000000:3B:00.0, Enabled, Enabled, Enabled, 1980, 500.00, 700.00\n"

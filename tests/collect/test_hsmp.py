@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.system.registers import HSMP_PATHS, LOAD_HSMP, collect_hsmp
-from advisor.host.base import Why
-from advisor.model.hardware.machine import Gap
-from advisor.model.hardware.registers import SocketFirmware
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Gap
+from advisor.machine.registers import SocketFirmware
+from advisor.machine.sources.system.registers import HSMP_PATHS, LOAD_HSMP, collect_hsmp
 from tests.collect.os_host import FakeHost, covered
 from tests.fakenode.devices import cpuinfo
 

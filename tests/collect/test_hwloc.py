@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.hwloc.lstopo import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
 from advisor.errors import BadXml
-from advisor.host.base import Ran, Why
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Locality
-from advisor.model.hardware.topology import Counts, counts
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Locality
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.sources.hwloc.lstopo import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
+from advisor.machine.topology import Counts, counts
 from tests.collect.os_host import FakeHost
 from tests.collect.xmls import CONNECTX, adapter, core, cores, document, info, node, thing
 from tests.examples import examples

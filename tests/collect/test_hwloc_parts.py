@@ -2,14 +2,14 @@
 
 import pytest
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.collect.reader import FactSource
-from advisor.collect.sources import collect_machine
-from advisor.host.base import Host
-from advisor.host.source import XmlHost
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Link, Locality, PciDevice
-from advisor.model.hardware.machine import Machine
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Link, Locality, PciDevice
+from advisor.machine.hosts.base import Host
+from advisor.machine.hosts.source import XmlHost
+from advisor.machine.machine import Machine
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.reader import FactSource
+from advisor.machine.sources.registry import collect_machine
 from tests.collect.xmls import core, cores, document, info, mask, node, thing
 from tests.jobs.place.nodes import bridge, card, from_xml
 

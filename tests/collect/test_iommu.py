@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.pci import devices
-from advisor.collect.pci.spec import downstream, redirects
-from advisor.host.base import Why
-from advisor.model.hardware.operating_system import Iommu
+from advisor.machine.hosts.base import Why
+from advisor.machine.operating_system import Iommu
+from advisor.machine.sources.pci import devices
+from advisor.machine.sources.pci.spec import downstream, redirects
 from tests.collect.device_host import Server, uncovered
 
 ROOT = "pci0000:60/0000:60:01.1"

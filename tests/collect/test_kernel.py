@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.system import kernel
-from advisor.host.base import Ran, Why
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Hugepages, Kernel
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Hugepages, Kernel
+from advisor.machine.sources.system import kernel
 from tests.collect.os_host import FakeHost, covered, printed
 
 NODE = "/sys/devices/system/node"

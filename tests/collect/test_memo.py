@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from advisor.collect.fault_counters import look
-from advisor.collect.memo import CaptureReader
-from advisor.collect.sources import collect_machine
 from advisor.errors import AdvisorError
-from advisor.host.source import open_host
-from advisor.model.hardware.machine import Machine
+from advisor.machine.hosts.source import open_host
+from advisor.machine.machine import Machine
+from advisor.machine.sources.fault_counters import look
+from advisor.machine.sources.memo import CaptureReader
+from advisor.machine.sources.registry import collect_machine
 from tests.examples import examples
 from tests.fleet.planted import noise, shape
 

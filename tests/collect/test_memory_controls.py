@@ -1,8 +1,8 @@
 import pytest
 
-from advisor.collect.system.registers import collect_memory_controls
-from advisor.host.base import Why
-from advisor.model.hardware.memory import Memory
+from advisor.machine.hosts.base import Why
+from advisor.machine.memory import Memory
+from advisor.machine.sources.system.registers import collect_memory_controls
 from tests.collect.os_host import FakeHost
 
 TSME, SCRUB = "/sys/bus/pci/devices/0000:{}:00.1/tsme_status", "/sys/devices/system/edac/mc/mc{}/sdram_scrub_rate"

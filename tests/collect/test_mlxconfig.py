@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.fabrics import (
+from advisor.machine.devices import Hca
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.sources.fabrics import (
     MLXCONFIG,
     MLXCONFIG_PATHS,
     MSTCONFIG,
@@ -14,8 +16,6 @@ from advisor.collect.fabrics import (
     devices,
     matched,
 )
-from advisor.host.base import Ran, Why
-from advisor.model.hardware.devices import Hca
 from tests.collect.device_host import CONNECTX, Server, uncovered
 
 BY_ADDRESS = """

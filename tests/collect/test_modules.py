@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.system.kernel import MODULES_PATHS, collect_modules
-from advisor.host.base import Why
-from advisor.model.hardware.operating_system import Kernel
+from advisor.machine.hosts.base import Why
+from advisor.machine.operating_system import Kernel
+from advisor.machine.sources.system.kernel import MODULES_PATHS, collect_modules
 from tests.collect.os_host import FakeHost, covered
 
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.observe import Listener, observation, processes_named, read_processes, reported
-from advisor.host.base import Why
-from advisor.model.cpuset import CpuSet
-from advisor.model.observed_binding import Observation
+from advisor.jobs.observe import Listener, observation, processes_named, read_processes, reported
+from advisor.jobs.observed_binding import Observation
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Why
 from tests.collect.os_host import FakeHost
 
 LINE = (

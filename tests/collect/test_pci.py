@@ -2,11 +2,11 @@ import struct
 
 import pytest
 
-from advisor.collect.pci.devices import PCI_PATHS, collect_pci
-from advisor.collect.pci.spec import kind_of, link
-from advisor.host.base import Why
-from advisor.model.hardware.devices import Locality, PciDevice
-from advisor.model.hardware.machine import Gap
+from advisor.machine.devices import Locality, PciDevice
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Gap
+from advisor.machine.sources.pci.devices import PCI_PATHS, collect_pci
+from advisor.machine.sources.pci.spec import kind_of, link
 from tests.collect.device_host import BRIDGE, CONNECTX, ETHERNET, GEN4, GEN5, Server, uncovered
 
 ROOT = "pci0000:60/0000:60:01.1"

@@ -1,8 +1,8 @@
 import pytest
 
-from advisor.collect.pci.bus import Clues, Nodes, locality
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Locality
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Locality
+from advisor.machine.sources.pci.bus import Clues, Nodes, locality
 
 
 def nodes(*lists: str) -> Nodes:

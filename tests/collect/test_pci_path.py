@@ -2,8 +2,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.pci.spec import Edge, address_of, addresses, edges, hierarchy, link, narrowest, root_bus, speed, width
-from advisor.model.hardware.devices import Link
+from advisor.machine.devices import Link
+from advisor.machine.sources.pci.spec import (
+    Edge,
+    address_of,
+    addresses,
+    edges,
+    hierarchy,
+    link,
+    narrowest,
+    root_bus,
+    speed,
+    width,
+)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.system import power
-from advisor.host.base import Why
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu, IdleState
-from advisor.model.hardware.machine import Machine
+from advisor.machine.cpu import Cpu, IdleState
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Machine
+from advisor.machine.sources.system import power
 from tests.collect.os_host import FakeHost, covered
 
 CPU = "/sys/devices/system/cpu"

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.cpu import POWERCAP_PATHS, collect_powercap
-from advisor.host.base import Why
-from advisor.model.hardware.cpu import PowerCap
+from advisor.machine.cpu import PowerCap
+from advisor.machine.hosts.base import Why
+from advisor.machine.sources.cpu import POWERCAP_PATHS, collect_powercap
 from tests.collect.os_host import FakeHost, covered
 
 RAPL = "/sys/class/powercap"

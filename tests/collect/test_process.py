@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.system import process
-from advisor.host.base import Why
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Limits
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Limits
+from advisor.machine.sources.system import process
 from tests.collect.os_host import FakeHost, covered
 
 LIMITS = """Limit                     Soft Limit           Hard Limit           Units

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.firmware.redfish import with_pending
 from advisor.errors import BadCapture
+from advisor.machine.sources.firmware.redfish import with_pending
 from tests.redfish import parse_bios
 
 

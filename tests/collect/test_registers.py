@@ -2,11 +2,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from advisor.collect.system.registers import LOAD_MSR, REGISTER_PATHS, collect_registers
-from advisor.host.base import Why
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import NOT_OFFERED, Gap
-from advisor.model.hardware.registers import RegisterDifference, Registers
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Why
+from advisor.machine.machine import NOT_OFFERED, Gap
+from advisor.machine.registers import RegisterDifference, Registers
+from advisor.machine.sources.system.registers import LOAD_MSR, REGISTER_PATHS, collect_registers
 from tests.collect.os_host import FakeHost, covered
 from tests.fakenode.devices import cpuinfo
 

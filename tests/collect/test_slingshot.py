@@ -1,6 +1,6 @@
-from advisor.collect.fabrics import SLINGSHOT_PATHS, collect_slingshot, with_link_layers
-from advisor.collect.sources import collect_machine
-from advisor.model.hardware.devices import Hca, Locality, Port
+from advisor.machine.devices import Hca, Locality, Port
+from advisor.machine.sources.fabrics import SLINGSHOT_PATHS, collect_slingshot, with_link_layers
+from advisor.machine.sources.registry import collect_machine
 from tests.collect.device_host import Server, uncovered
 
 CASSINI = {"class": "0x020000", "vendor": "0x17db", "device": "0x0501"}

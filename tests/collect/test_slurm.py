@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.system.slurm import CGROUP, GRES, SLURM, collect_slurm, key_query
-from advisor.host.base import Ran, Why
-from advisor.model.hardware.operating_system import Slurm
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.operating_system import Slurm
+from advisor.machine.sources.system.slurm import CGROUP, GRES, SLURM, collect_slurm, key_query
 from tests.collect.os_host import FakeHost
 
 SEEN = "file=read\n"

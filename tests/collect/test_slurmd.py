@@ -2,10 +2,10 @@
 
 import pytest
 
-from advisor.collect.system import slurm
-from advisor.collect.system.slurm import SLURM
-from advisor.host.base import Ran
-from advisor.model.hardware.operating_system import Limits
+from advisor.machine.hosts.base import Ran
+from advisor.machine.operating_system import Limits
+from advisor.machine.sources.system import slurm
+from advisor.machine.sources.system.slurm import SLURM
 from tests.collect.os_host import FakeHost, printed
 
 UNIT = "LoadState=loaded\nMainPID=812\nLimitMEMLOCK=infinity\nLimitSTACK=infinity\nLimitNOFILE=131072\n"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.firmware.smbios import LARGEST, clean, dimms, models, processors, structures, version
 from advisor.errors import BadTable
-from advisor.model.hardware.memory import Dimm, Processor
-from advisor.model.value import GIB, KIB, MIB
+from advisor.machine.memory import Dimm, Processor
+from advisor.machine.sources.firmware.smbios import LARGEST, clean, dimms, models, processors, structures, version
+from advisor.machine.value import GIB, KIB, MIB
 from tests.collect import table_builder as build
 
 

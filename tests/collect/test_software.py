@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.system import software
-from advisor.host.base import Ran, Why
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Tool
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Tool
+from advisor.machine.sources.system import software
 from tests.collect.os_host import FakeHost, printed
 
 HYDRA = """HYDRA build details:

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from advisor.cli.main import status
-from advisor.collect.adapters import collect_infiniband as adapters
-from advisor.collect.adapters import collect_network as interfaces
-from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.collect.pci.devices import collect_pci as cards
-from advisor.collect.system.kernel import collect_kernel as kernel
 from advisor.errors import BadMachine
-from advisor.model.value import is_name
-from advisor.work.machine import machine_from_json
+from advisor.machine.read import machine_from_json
+from advisor.machine.sources.adapters import collect_infiniband as adapters
+from advisor.machine.sources.adapters import collect_network as interfaces
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.pci.devices import collect_pci as cards
+from advisor.machine.sources.system.kernel import collect_kernel as kernel
+from advisor.machine.value import is_name
 from tests.collect.device_host import CONNECTX, Server
 from tests.render.made import naples
 

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.sources import sources
-from advisor.collect.sysfs import PATHS, collect
-from advisor.host.base import Why
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Counts, counts
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Why
+from advisor.machine.sources.registry import sources
+from advisor.machine.sources.sysfs import PATHS, collect
+from advisor.machine.topology import Counts, counts
 from tests.collect.os_host import FakeHost, covered
 from tests.examples import examples
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from advisor.collect.system import power
-from advisor.host.base import Why
-from advisor.model.hardware.operating_system import Kernel
+from advisor.machine.hosts.base import Why
+from advisor.machine.operating_system import Kernel
+from advisor.machine.sources.system import power
 from tests.collect.os_host import FakeHost, covered
 
 LIB, ETC = "/usr/lib/tuned", "/etc/tuned"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.collect.fault_counters import COMMANDS, PATHS, look, watched
-from advisor.collect.gpu_state import THROTTLE_QUERY
-from advisor.host.base import Ran, Why
-from advisor.model.hardware.fault_counters import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, Watch
-from advisor.model.hardware.machine import Gap
+from advisor.machine.fault_counters import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, Watch
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.machine import Gap
+from advisor.machine.sources.fault_counters import COMMANDS, PATHS, look, watched
+from advisor.machine.sources.gpu_state import THROTTLE_QUERY
 from tests.collect.device_host import CONNECTX, DeviceHost, Server, uncovered
 from tests.collect.os_host import FakeHost, printed
 

@@ -1,8 +1,8 @@
-from advisor.compare.audits import difference
-from advisor.model.audit.findings import Audit, Difference, Finding, Row
-from advisor.model.audit.rule import Severity, Verdict
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
+from advisor.advice.compare.audits import difference
+from advisor.advice.model.findings import Audit, Difference, Finding, Row
+from advisor.advice.model.rule import Severity, Verdict
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
 
 
 def finding(name: str, verdict: Verdict = "finding", severity: Severity = "high", subject: str | None = None) -> Finding:

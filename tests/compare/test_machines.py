@@ -1,12 +1,12 @@
-from advisor.compare.audits import devices, facts, identity
-from advisor.model.audit.findings import Change
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
-from advisor.model.hardware.firmware import Firmware
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.memory import MemoryTier
-from advisor.model.hardware.operating_system import Allocation, Iommu, Kernel, Limits, Tool
+from advisor.advice.compare.audits import devices, facts, identity
+from advisor.advice.model.findings import Change
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
+from advisor.machine.firmware import Firmware
+from advisor.machine.machine import Machine
+from advisor.machine.memory import MemoryTier
+from advisor.machine.operating_system import Allocation, Iommu, Kernel, Limits, Tool
 
 
 def hca(node: int = 6, state: str = "active", name: str = "mlx5_0", firmware: str = "16.35") -> Hca:

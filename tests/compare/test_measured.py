@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from advisor.compare.measured import what_it_brought
-from advisor.model.measurement import Identity, Measurements, Part, Result
+from advisor.advice.compare.measured import what_it_brought
+from advisor.measure.measurement import Identity, Measurements, Part, Result
 from tests.measuring import one_result, one_run
 
 ROME = Identity(name="n1", cpu="EPYC 7702", cpus=128, nodes=("0-63", "64-127"))

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.compare.verify import compare_ranks
+from advisor.jobs.observed_binding import Comparison, GatheredReports, Observation, PlannedRank, planned_ranks, same_host
 from advisor.jobs.place import place
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
-from advisor.model.observed_binding import Comparison, GatheredReports, Observation, PlannedRank, planned_ranks, same_host
-from advisor.model.placement import JobShape
+from advisor.jobs.placement import JobShape
+from advisor.jobs.verdict import compare_ranks
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
 from tests.counting import calls
 from tests.examples import examples
 from tests.model.shapes import machine, shape

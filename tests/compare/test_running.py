@@ -1,8 +1,8 @@
-from advisor.compare.verify import as_gathered, cautions, compare_ranks
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Hca, Locality, Port
-from advisor.model.hardware.machine import Machine
-from advisor.model.observed_binding import PlannedRank, Process, RunningProcesses, Thread
+from advisor.jobs.observed_binding import PlannedRank, Process, RunningProcesses, Thread
+from advisor.jobs.verdict import as_gathered, cautions, compare_ranks
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Hca, Locality, Port
+from advisor.machine.machine import Machine
 from tests.model.shapes import machine, shape
 
 NODE = machine(shape(2, 2, 4, 8))

@@ -1,7 +1,7 @@
-from advisor.compare.topology import renumbered, topology_changes
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.hardware.topology import Topology
+from advisor.advice.compare.topology import renumbered, topology_changes
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.topology import Topology
 from tests.model.shapes import ROME, machine, shape
 
 

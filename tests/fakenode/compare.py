@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
+from advisor.machine.machine import Machine
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
 from tests.fakenode.lab import workshop
 from tests.fakenode.run import Observed
 from tests.machines.read import seen_by_lstopo

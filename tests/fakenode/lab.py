@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
 
 HERE = Path(__file__).parent
 AGENT = HERE / "agent.sh"

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 from tests.fakenode.lab import shim
 
 TOPOLOGY = "etc/likwid_topo.cfg"

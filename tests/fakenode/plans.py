@@ -4,11 +4,11 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import BadValue
 from advisor.jobs.place import place
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import STRATEGIES, JobShape, Placement
+from advisor.jobs.placement import STRATEGIES, JobShape, Placement
+from advisor.machine.machine import Machine
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
 from tests.machines.catalogue import MACHINES
 from tests.machines.read import seen_by_lstopo
 

@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import AdvisorError, BadValue
 from advisor.jobs.launcher import Launch, Lines
 from advisor.jobs.place import place
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import STRATEGIES, JobShape, Placement
+from advisor.jobs.placement import STRATEGIES, JobShape, Placement
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.topology import Topology
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shared" / "machines"))
 FILES = {file.stem: file for file in sorted(CORPUS.glob("xml/*.xml"))}

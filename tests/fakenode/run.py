@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from advisor.jobs.launcher import Launch
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
 from tests.fakenode.lab import AGENT, host_environment, shim, write_hosts
 
 CACHE = Path(os.environ.get("ADVISOR_MPI_CACHE", Path.home() / ".cache" / "advisor-mpi"))

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.jobs.launcher import Launch
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
 from tests.fakenode.lab import host_environment
 from tests.fakenode.run import LaunchFailedError, Observed
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.jobs.launcher import Launch
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
 from tests.fakenode.compare import differences
 from tests.fakenode.lab import workshop
 from tests.fakenode.run import LaunchFailedError, Observed

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from advisor.fleet.capture import AnswersFolder
-from advisor.host.errands import Outcome
-from advisor.model.fleet import Answer
+from advisor.fleet.fleet import Answer
+from advisor.machine.hosts.errands import Outcome
 from tests.fleet.planted import noise, shape
 
 CPUS = "0"

@@ -12,14 +12,14 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
-from advisor.collect.sources import commands, counters, paths
-from advisor.host.base import Host
-from advisor.host.errands import Outcome
-from advisor.host.record import record
-from advisor.host.tree import Entry, MemoryStore, TreeHost
-from advisor.host.tree import Link as StoredLink
-from advisor.model.fleet import ANSWERS, Answer, Fleet
-from advisor.model.node_sets import expanded, folded
+from advisor.fleet.fleet import ANSWERS, Answer, Fleet
+from advisor.machine.hosts.base import Host
+from advisor.machine.hosts.errands import Outcome
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.tree import Entry, MemoryStore, TreeHost
+from advisor.machine.hosts.tree import Link as StoredLink
+from advisor.machine.node_sets import expanded, folded
+from advisor.machine.sources.registry import commands, counters, paths
 from tests.machines import sysfs
 from tests.machines.seeds import c6320, r7425, seeds
 from tests.machines.spec import Device, Hca, Spec

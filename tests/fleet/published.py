@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from advisor.collect.hwloc.lstopo import LSTOPO
-from advisor.collect.sources import collect_machine
-from advisor.host.archive import unpack
-from advisor.host.base import Ran
-from advisor.host.errands import Outcome
-from advisor.host.source import XmlHost, host_of_store
-from advisor.host.tree import Entry, MemoryStore, TreeHost, top_of
-from advisor.model.audit.findings import Finding
-from advisor.model.fleet import ANSWERS, BEFORE_SUFFIX, MEASURED_SUFFIX, Answer, Fleet
-from advisor.model.hardware.machine import Machine
-from advisor.model.node_sets import expanded
-from advisor.work.audit import audit
-from advisor.work.judgement import judged
+from advisor.advice.audit import audit
+from advisor.advice.judgement import judged
+from advisor.advice.model.findings import Finding
+from advisor.fleet.fleet import ANSWERS, BEFORE_SUFFIX, MEASURED_SUFFIX, Answer, Fleet
+from advisor.machine.hosts.archive import unpack
+from advisor.machine.hosts.base import Ran
+from advisor.machine.hosts.errands import Outcome
+from advisor.machine.hosts.source import XmlHost, host_of_store
+from advisor.machine.hosts.tree import Entry, MemoryStore, TreeHost, top_of
+from advisor.machine.machine import Machine
+from advisor.machine.node_sets import expanded
+from advisor.machine.sources.hwloc.lstopo import LSTOPO
+from advisor.machine.sources.registry import collect_machine
 from tests.fleet.planted import AT, NOISE, ROOT, SORTS, Shape, measured_at, noise, stored, untrue
 from tests.machines import hwloc_xml, sysfs
 from tests.machines.tree import write

@@ -8,8 +8,8 @@ import pytest
 
 from advisor.errors import BadInput, BadValue
 from advisor.fleet.capture import AnswersFolder, age, checked_again, grouped
-from advisor.host.errands import Outcome
-from advisor.model.fleet import Answer, answers_in
+from advisor.fleet.fleet import Answer, answers_in
+from advisor.machine.hosts.errands import Outcome
 
 
 def answer(node: str, outcome: Outcome = Outcome.ANSWERED, *, hours: float = 0, data: bytes = b"x") -> Answer:

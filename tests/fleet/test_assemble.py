@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.advice.model.rule import Severity
+from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Figure, Folded, Hardware, Judged, Nodes, Part, assemble
-from advisor.model.audit.rule import Severity
-from advisor.model.fleet import Silent
-from advisor.model.node_sets import expanded
+from advisor.machine.node_sets import expanded
 from tests.examples import examples
 
 DIMMS = (None, (), (("16 GiB DDR4", 15),), (("16 GiB DDR4", 16),))

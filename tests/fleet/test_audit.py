@@ -11,9 +11,9 @@ import zstandard
 from advisor.cli.main import status
 from advisor.errors import AdvisorError
 from advisor.fleet.audit import audit_fleet
+from advisor.fleet.fleet import ANSWERS, BIOS_SUFFIX, Answer, Fleet
 from advisor.fleet.read import INDEX
-from advisor.host.errands import Outcome
-from advisor.model.fleet import ANSWERS, BIOS_SUFFIX, Answer, Fleet
+from advisor.machine.hosts.errands import Outcome
 from tests.fleet.planted import AT, ROOT, noise, plant, shape
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from advisor.fleet.capture import Captured, CaptureOptions, capture_fleet
-from advisor.host.errands import Outcome, Way
-from advisor.model.fleet import answers_in
-from advisor.work.topology import topology
+from advisor.fleet.fleet import answers_in
+from advisor.machine.hosts.errands import Outcome, Way
+from advisor.show.topology.observed import topology
 from tests.nodes.sshd import Nodes, interrupted, needs_sshd, sshd
 
 pytestmark = needs_sshd

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.fleet.capture import CaptureOptions, capture_fleet
-from advisor.host.errands import Outcome, Way
+from advisor.machine.hosts.errands import Outcome, Way
 from tests.fakenode import slurm
 from tests.fakenode.plans import file_of
 

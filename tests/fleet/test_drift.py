@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.fleet.fold import Difference, Fact, Folded, Hardware, Part, differences, group
-from advisor.model.node_sets import expanded
+from advisor.machine.node_sets import expanded
 from tests.examples import examples
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.sources import collect_machine
 from advisor.fleet.fold import digest_of, fold
-from advisor.host.archive import unpack
-from advisor.host.source import host_of_store
-from advisor.host.tree import MemoryStore
-from advisor.model.hardware.machine import Machine
+from advisor.machine.hosts.archive import unpack
+from advisor.machine.hosts.source import host_of_store
+from advisor.machine.hosts.tree import MemoryStore
+from advisor.machine.machine import Machine
+from advisor.machine.sources.registry import collect_machine
 from tests.fleet.planted import noise, shape
 
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 import pytest
 
 from advisor.fleet.fold import Fact, fold
-from advisor.model.fact import TOLD_ELSEWHERE, Section, comparable
-from advisor.model.hardware.firmware import Bios
+from advisor.machine.fact import TOLD_ELSEWHERE, Section, comparable
+from advisor.machine.firmware import Bios
 from tests.examples import a_third
 from tests.machines.catalogue import MACHINES
 from tests.machines.read import machine

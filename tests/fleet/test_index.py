@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from advisor.fleet import read as index
 from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part
 from advisor.fleet.read import Distinct, Read, Record
-from advisor.work.observer import SILENT
+from advisor.machine.observer import SILENT
 from tests.examples import examples
 
 texts = st.text(max_size=12)

@@ -14,10 +14,10 @@ import pytest
 from advisor.cli.main import status
 from advisor.fleet import measure
 from advisor.fleet.capture import AnswersFolder, CaptureOptions, capture_fleet
+from advisor.fleet.fleet import Answer
 from advisor.fleet.measure import measure_fleet
-from advisor.host.errands import Outcome, Way
-from advisor.model.fleet import Answer
-from advisor.work.measure import read_measurements
+from advisor.machine.hosts.errands import Outcome, Way
+from advisor.measure.task import read_measurements
 from tests.fleet.planted import noise, shape
 from tests.nodes.sshd import Nodes, needs_sshd, sshd
 

@@ -10,10 +10,10 @@ from advisor.cli.main import status
 from advisor.fleet import measure_hpl as hpl
 from advisor.fleet.measure import MeasuredFleet
 from advisor.fleet.measure_hpl import measure_fleet_hpl
-from advisor.host.errands import Way
-from advisor.work.job.hosts import LauncherOptions
-from advisor.work.job.hpl import HplOptions
-from advisor.work.measure import read_measurements
+from advisor.jobs.started.hosts import LauncherOptions
+from advisor.jobs.started.hpl import HplOptions
+from advisor.machine.hosts.errands import Way
+from advisor.measure.task import read_measurements
 from tests.fleet.fake import MPIRUN, asked, captured, hpl_table, planted, program
 
 NAMES = tuple(f"n{number}" for number in range(1, 10))

@@ -14,9 +14,9 @@ from advisor.fleet import measure
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.measure import measure_fleet
 from advisor.fleet.measure_launches import Start, gate, groups_of, start_all
-from advisor.host.errands import Way
 from advisor.jobs.launcher import Launch
-from advisor.work.observer import Silent
+from advisor.machine.hosts.errands import Way
+from advisor.machine.observer import Silent
 from tests.fakenode import slurm
 from tests.fakenode.plans import file_of
 from tests.fleet.fake import captured, program

@@ -12,8 +12,8 @@ from advisor.cli.main import status
 from advisor.errors import BadValue
 from advisor.fleet import measure_pairs as pairs
 from advisor.fleet.measure_pairs import PairsOptions, SiteCommand, measure_pairs
-from advisor.host.errands import Way
-from advisor.work.job.hosts import LauncherOptions
+from advisor.jobs.started.hosts import LauncherOptions
+from advisor.machine.hosts.errands import Way
 from tests.fleet.fake import MPIRUN, asked, captured, pairs_table, planted, program
 
 NAMES = tuple(f"n{number:02d}" for number in range(1, 65))

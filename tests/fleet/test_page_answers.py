@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from advisor.fleet.fleet import Slow
 from advisor.fleet.page import captured_page, measured_page
-from advisor.model.fleet import Slow
 from tests.printing import printed
 
 TOLD: dict[str, Any] = {

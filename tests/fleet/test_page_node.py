@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from advisor.fleet.fleet import Drift, Fleet, Kind, Wrong
 from advisor.fleet.page import node_document, node_page, wrong_page
-from advisor.model.fleet import Drift, Fleet, Kind, Wrong
 from tests.printing import printed
 
 NODES = "n[01-40]"

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from advisor.fleet.fleet import Drift, Fleet, Kind, Population, Same, Silent, Slow, Split, Wrong
 from advisor.fleet.page import LINES, excluded_text, fleet_document, fleet_lines, fleet_report, fleet_schema
-from advisor.model.fleet import Drift, Fleet, Kind, Population, Same, Silent, Slow, Split, Wrong
 from advisor.paths import template
-from advisor.render.lines import text_of, width_of
+from advisor.show.lines import text_of, width_of
 
 
 def large(sets: int = 30) -> Fleet:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from advisor.fleet.fleet import Slow
 from advisor.fleet.fold import Figure, Group, Hardware, near, slow, spread_of, suspects
-from advisor.model.fleet import Slow
 
 USUAL = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.0, 100.1, 99.9)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from advisor.fleet.audit import audit_fleet
+from advisor.fleet.fleet import Fleet
 from advisor.fleet.fold import Figure, Folded, Hardware, Nodes, assemble, suspected
-from advisor.model.fleet import Fleet
-from advisor.model.node_sets import expanded
+from advisor.machine.node_sets import expanded
 from tests.fleet.planted import PLANTS, Planted, plant, untrue
 
 PLAIN = Folded(Hardware(("Dell C6525",), ()), {})

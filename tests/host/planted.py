@@ -5,9 +5,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
-from advisor.collect.sources import commands, paths
-from advisor.host.base import Ran, Reading, Why, example_path
-from advisor.host.tree import Entry, Link, MemoryStore, TreeHost
+from advisor.machine.hosts.base import Ran, Reading, Why, example_path
+from advisor.machine.hosts.tree import Entry, Link, MemoryStore, TreeHost
+from advisor.machine.sources.registry import commands, paths
 from tests.machines import tree as trees
 from tests.machines.catalogue import tree
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from advisor.host.archive import unpack
-from advisor.host.base import Ran, Why
-from advisor.host.privacy import allowed_values
-from advisor.host.privacy.allowed_values import PublicLines
-from advisor.host.privacy.anonymise import AnonymousHost
-from advisor.host.privacy.pseudonyms import Scrubber, stems
-from advisor.host.record import record
-from advisor.host.tree import Entry, Link, MemoryStore, TreeHost
-from advisor.model.fact import identities
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Tool
+from advisor.machine.fact import identities
+from advisor.machine.hosts.archive import unpack
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.tree import Entry, Link, MemoryStore, TreeHost
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Tool
+from advisor.machine.privacy import allowed_values
+from advisor.machine.privacy.allowed_values import PublicLines
+from advisor.machine.privacy.anonymise import AnonymousHost
+from advisor.machine.privacy.pseudonyms import Scrubber, stems
 from tests.host.test_capture import opened
 
 MAC, GUID, UUID = "24:8a:07:a1:b2:c4", "248a:0703:00a1:b2c4", "4c4c4544-0044-3510-8058-b7c04f503633"

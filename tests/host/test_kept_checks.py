@@ -2,13 +2,13 @@
 
 import pytest
 
-from advisor.collect import fabrics, fault_counters, gpu_state
-from advisor.collect.sources import commands, counters, paths, public, sources
-from advisor.collect.system import slurm
-from advisor.host.base import Ran, Reading, Why, second_look
-from advisor.host.privacy.anonymise import AnonymousHost
-from advisor.host.record import record
-from advisor.host.tree import Entry, MemoryStore, TreeHost
+from advisor.machine.hosts.base import Ran, Reading, Why, second_look
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.tree import Entry, MemoryStore, TreeHost
+from advisor.machine.privacy.anonymise import AnonymousHost
+from advisor.machine.sources import fabrics, fault_counters, gpu_state
+from advisor.machine.sources.registry import commands, counters, paths, public, sources
+from advisor.machine.sources.system import slurm
 from tests.host.test_capture import opened
 
 PCI = "/sys/bus/pci/devices/0000:61:00.0"
@@ -74,7 +74,7 @@ class Node1(TreeHost):
 @pytest.fixture
 def data(monkeypatch: pytest.MonkeyPatch) -> tuple[Node1, bytes]:
     """Return the machine, and an anonymised capture of it."""
-    monkeypatch.setattr("advisor.host.base.SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("advisor.machine.hosts.base.SECONDS_BETWEEN_LOOKS", 0.0)
     host = Node1(MemoryStore(FILES), "this machine")
     return host, record(AnonymousHost(host, public=public()), paths(), commands(), {}, twice=counters())
 

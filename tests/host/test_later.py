@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.base import ENVIRONMENT_PREFIXES, Host, Reading, SecondLook, expand, second_look
-from advisor.host.capture import CaptureHost
-from advisor.host.privacy.anonymise import AnonymousHost
-from advisor.host.record import record
-from advisor.host.source import open_host
+from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, Host, Reading, SecondLook, expand, second_look
+from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.source import open_host
+from advisor.machine.jinja import capture_script
+from advisor.machine.privacy.anonymise import AnonymousHost
 from advisor.paths import template
-from advisor.render.jinja import capture_script
 from tests.host.shelf import PATTERNS, lay
 from tests.host.test_capture import Machine, opened
 from tests.host.test_script import SHELLS, Shell, run, shell
@@ -44,7 +44,7 @@ class Rising(Machine):
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test wait for a second."""
-    monkeypatch.setattr("advisor.host.base.SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("advisor.machine.hosts.base.SECONDS_BETWEEN_LOOKS", 0.0)
 
 
 def recorded(host: Host) -> CaptureHost:

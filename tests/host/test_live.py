@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host import base, files, live
-from advisor.host.base import Ran, Reading, Why
-from advisor.host.live import LiveHost
+from advisor.machine.hosts import base, files, live
+from advisor.machine.hosts.base import Ran, Reading, Why
+from advisor.machine.hosts.live import LiveHost
 from tests.host.shelf import is_root
 
 

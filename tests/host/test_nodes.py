@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadValue, CannotWork
-from advisor.host import nodes
-from advisor.host.errands import Ended, Errand, Reply, Way
-from advisor.host.nodes import ask_nodes
+from advisor.machine.hosts import nodes
+from advisor.machine.hosts.errands import Ended, Errand, Reply, Way
+from advisor.machine.hosts.nodes import ask_nodes
 
 
 def program(folder: Path, name: str, text: str) -> None:

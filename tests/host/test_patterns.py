@@ -2,8 +2,8 @@
 
 import pytest
 
-from advisor.host.base import PathPatterns, concrete_patterns, example_path
-from advisor.host.tree import MemoryStore, TreeHost
+from advisor.machine.hosts.base import PathPatterns, concrete_patterns, example_path
+from advisor.machine.hosts.tree import MemoryStore, TreeHost
 from tests.host.shelf import MACHINE
 
 

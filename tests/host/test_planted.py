@@ -7,18 +7,18 @@ from urllib.parse import quote
 
 import pytest
 
-from advisor.collect.sources import collect_machine, commands, paths, public
-from advisor.host.archive import unpack
-from advisor.host.base import Host, example_path
-from advisor.host.privacy.allowed_answers import command_keeper
-from advisor.host.privacy.allowed_files import file_keeper
-from advisor.host.privacy.allowed_values import PublicLines
-from advisor.host.privacy.anonymise import AnonymousHost
-from advisor.host.privacy.screened import RedactedHost
-from advisor.host.record import record
-from advisor.host.source import open_host
-from advisor.host.tree import Link
-from advisor.work.judgement import judged
+from advisor.advice.judgement import judged
+from advisor.machine.hosts.archive import unpack
+from advisor.machine.hosts.base import Host, example_path
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.source import open_host
+from advisor.machine.hosts.tree import Link
+from advisor.machine.privacy.allowed_answers import command_keeper
+from advisor.machine.privacy.allowed_files import file_keeper
+from advisor.machine.privacy.allowed_values import PublicLines
+from advisor.machine.privacy.anonymise import AnonymousHost
+from advisor.machine.privacy.screened import RedactedHost
+from advisor.machine.sources.registry import collect_machine, commands, paths, public
 from tests.host.planted import Secrets, Stuffed
 from tests.host.test_capture import opened
 from tests.machines.catalogue import MACHINES, write_archive

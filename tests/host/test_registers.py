@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host import registers as door
-from advisor.host.base import Host, Reading, Why
-from advisor.host.source import open_host
-from advisor.model.hardware.registers import Message, messages, registers
+from advisor.machine.hosts import registers as door
+from advisor.machine.hosts.base import Host, Reading, Why
+from advisor.machine.hosts.source import open_host
+from advisor.machine.registers import Message, messages, registers
 from tests.fakenode import devices
 
 pytestmark = pytest.mark.skipif(not devices.available(), reason="no compiler")
@@ -28,7 +28,7 @@ AMD = {0xC0000108: 0x8, 0xC0010015: 0x109000010}
 ROOT = Path(__file__).parents[2]
 _ASK = """
 import json, sys
-from advisor.host.live import LiveHost
+from advisor.machine.hosts.live import LiveHost
 host = LiveHost()
 def told(path):
     found = host.read(path)
@@ -172,7 +172,7 @@ def test_no_other_module_opens_a_device_of_a_processor() -> None:
     sources = {path: path.read_text() for path in (ROOT / "advisor").rglob("*.py")}
     devices_named = {path.name for path, text in sources.items() if re.search(r"/dev/(?:cpu|hsmp)", text) and "os.open(" in text}
     calls = sorted(devices_named | {path.name for path, text in sources.items() if re.search(r"\bioctl\(", text)})
-    here = (ROOT / "advisor/host/registers.py").read_text()
+    here = (ROOT / "advisor/machine/hosts/registers.py").read_text()
     assert (calls, re.findall(r"O_RDWR|O_WRONLY|pwrite|os\.write|wrmsr", here)) == (["registers.py"], [])
 
 
@@ -183,7 +183,7 @@ def test_strace_sees_no_device_opened_for_writing(tmp_path: Path) -> None:
     if not shutil.which("strace") or subprocess.run([*traced, "true"], check=False, capture_output=True).returncode:
         pytest.skip("strace cannot be used here")
     root = devices.lay(tmp_path / "root", MILAN, {0: AMD, 1: AMD}, {(0, 3, 0): (2,)})
-    code = "from advisor.host.live import LiveHost as H; from advisor.host.base import expand; h = H(); "
+    code = "from advisor.machine.hosts.live import LiveHost as H; from advisor.machine.hosts.base import expand; h = H(); "
     code += "[h.read(p) for q in ('/dev/cpu/*/msr/0x*', '/dev/hsmp/*/0x*') for p in expand(h, q)]"
     variables = [
         f"-E{key}={value}" for key, value in devices.environment(root, tmp_path / "log").items() if key not in os.environ

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
-from advisor.host.base import ENVIRONMENT_PREFIXES, Why, concrete_patterns, expand
-from advisor.host.capture import CaptureHost
-from advisor.host.privacy.screened import RedactedHost
-from advisor.host.record import record
-from advisor.host.source import open_host
+from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, Why, concrete_patterns, expand
+from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.source import open_host
+from advisor.machine.jinja import capture_script
+from advisor.machine.privacy.screened import RedactedHost
 from advisor.paths import template
-from advisor.render.jinja import capture_script
 from tests.host.shelf import MACHINE, PATTERNS, is_root, lay, shell_in
 from tests.host.test_capture import opened
 

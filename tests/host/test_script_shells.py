@@ -15,14 +15,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from advisor.host.base import ENVIRONMENT_PREFIXES, Why
-from advisor.host.capture import CaptureHost
-from advisor.host.source import open_host
-from advisor.host.tree import Link
+from advisor.advice.whatif import diff
+from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, Why
+from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.source import open_host
+from advisor.machine.hosts.tree import Link
+from advisor.machine.jinja import capture_script
+from advisor.machine.read import capture_script as whole_script
 from advisor.paths import template
-from advisor.render.jinja import capture_script
-from advisor.work.machine import capture_script as whole_script
-from advisor.work.whatif import diff
 from tests.host.shelf import is_root, lay, shell_in
 
 SHELLS = ("dash", "busybox alone", "bash as sh", "mksh", "ksh93", "zsh as sh")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import AdvisorError, BadCapture, BadInput, BadXml, CannotWork
-from advisor.host.base import Ran, Why
-from advisor.host.live import LiveHost
-from advisor.host.record import record
-from advisor.host.source import XmlHost, open_host
-from advisor.host.tree import Link
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.live import LiveHost
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.source import XmlHost, open_host
+from advisor.machine.hosts.tree import Link
 from tests.host.shelf import MACHINE, PATTERNS, lay, tar
 from tests.host.test_archive import mutated
 
@@ -143,14 +143,14 @@ def test_closed_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "file").write_text("x")
-    monkeypatch.setattr("advisor.host.source.open_here", closed)
+    monkeypatch.setattr("advisor.machine.hosts.source.open_here", closed)
     with pytest.raises(BadInput, match="file: permission denied"):
         open_host(str(tmp_path / "file"))
 
 
 def test_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file beyond the limit is not read."""
-    monkeypatch.setattr("advisor.host.source.LIMIT", 1 << 20)
+    monkeypatch.setattr("advisor.machine.hosts.source.LIMIT", 1 << 20)
     (tmp_path / "file").write_bytes(bytes((1 << 20) + 1))
     assert "is larger than 1 MiB" in refusal(tmp_path / "file")
 

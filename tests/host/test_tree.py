@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadCapture
-from advisor.host.base import Reading, Why, expand
-from advisor.host.tree import DiskStore, Entry, Link, MemoryStore, TreeHost, top_of
+from advisor.machine.hosts.base import Reading, Why, expand
+from advisor.machine.hosts.tree import DiskStore, Entry, Link, MemoryStore, TreeHost, top_of
 from tests.examples import examples
 from tests.host.shelf import CPUS, MACHINE, PCI, is_root, lay
 
@@ -98,7 +98,7 @@ def test_loops_of_links_end(tree: Maker) -> None:
 
 def test_pattern_over_multiplying_links_ends(tree: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Links to their own folder multiply the paths of a pattern: it is refused, not followed for ever."""
-    monkeypatch.setattr("advisor.host.base._NAMES", 10_000)
+    monkeypatch.setattr("advisor.machine.hosts.base._NAMES", 10_000)
     host = tree({f"sys/l{n}": Link(".") for n in range(20)})
     with pytest.raises(BadCapture, match="more than 10000 names"):
         list(expand(host, "/sys/*/*/*/*/*/*/nothing*"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import CannotWork
-from advisor.host.files import write_file
+from advisor.machine.hosts.files import write_file
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 NOBODY = 65534
@@ -146,7 +146,7 @@ def test_the_race_for_the_link_cannot_be_won(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 def test_standard_output_is_written_to_as_it_is(name: str, tmp_path: Path) -> None:
     """A pipe, and a file that the shell has opened."""
-    code = f"from advisor.host.files import write_file; print('first'); write_file({name!r}, b'x\\n'); print('last')"
+    code = f"from advisor.machine.hosts.files import write_file; print('first'); write_file({name!r}, b'x\\n'); print('last')"
     piped = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert piped.stdout == b"first\nx\nlast\n"
     with (tmp_path / "out").open("wb") as file:

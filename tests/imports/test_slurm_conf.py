@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.imports.slurm_conf import names_of, read_slurm_conf
-from advisor.model.slurm_conf import ConfLine, SlurmConf, said_node
+from advisor.machine.slurm_conf import ConfLine, SlurmConf, said_node
+from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
 from tests.examples import examples
 
 

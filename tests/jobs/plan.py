@@ -1,8 +1,8 @@
 """Placements made by hand, for tests of launchers."""
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import HostPlan, JobShape, NodePlan, Placement, Slot
+from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Placement, Slot
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 
 
 def slot(topology: Topology, cpus: str, hca: str | None = None, memory: tuple[int, ...] | None = None) -> Slot:

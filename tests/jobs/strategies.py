@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import NodePlan, Placement
+from advisor.jobs.placement import NodePlan, Placement
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 from tests.jobs.plan import node, planned
 from tests.model.shapes import shape
 

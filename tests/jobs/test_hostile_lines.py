@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadValue
 from advisor.jobs.launcher import JOB_SCRIPTS, Launch, LaunchRequest
+from advisor.jobs.placement import Placement
+from advisor.jobs.probe import probe_script, probe_words
 from advisor.jobs.registry import launchers
-from advisor.model.placement import Placement
+from advisor.jobs.started.allocation import expand, hostfile
+from advisor.jobs.started.folder import job_templates, located
+from advisor.machine.jinja import fill
 from advisor.paths import template
-from advisor.render.commandline import HERE, BenchmarkStep, benchmark_script, exports, folded, launch_script
-from advisor.render.jinja import fill
-from advisor.work.job.allocation import expand, hostfile
-from advisor.work.job.folder import job_templates, located
-from advisor.work.probe import probe_script, probe_words
+from advisor.show.commandline import HERE, BenchmarkStep, benchmark_script, exports, folded, launch_script
 from tests.examples import examples
 from tests.jobs.plan import node, planned
 from tests.jobs.strategies import SHAPES, placements

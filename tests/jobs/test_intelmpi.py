@@ -7,7 +7,7 @@ from advisor.errors import BadValue
 from advisor.jobs import intelmpi_domains
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import intelmpi
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
 from tests.jobs.plan import bindings, node, planned, topologies
 from tests.jobs.readers.intelmpi import parse, pinned
 from tests.jobs.strategies import placements

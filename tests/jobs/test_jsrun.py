@@ -5,7 +5,7 @@ import pytest
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import jsrun
-from advisor.model.placement import NodePlan, Placement
+from advisor.jobs.placement import NodePlan, Placement
 from tests.jobs.plan import node, planned, slot
 from tests.model.shapes import shape
 

@@ -13,8 +13,8 @@ from advisor.errors import BadValue
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import likwid as launcher
 from advisor.jobs.line import parse
+from advisor.jobs.placement import Placement
 from advisor.jobs.predict import predict
-from advisor.model.placement import Placement
 from tests.examples import examples
 from tests.fakenode import likwid
 from tests.jobs.plan import bindings, node, planned

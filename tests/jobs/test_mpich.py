@@ -8,9 +8,9 @@ from hypothesis import given
 from advisor.errors import BadValue
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import mpich
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import NumaNode
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import NumaNode
 from tests.jobs.plan import bindings, node, planned, topologies
 from tests.jobs.readers.mpich import parse
 from tests.jobs.strategies import placements

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import mvapich
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
 from tests.jobs.plan import bindings, node, planned, topologies
 from tests.jobs.readers.mvapich import parse
 from tests.jobs.strategies import placements

@@ -6,8 +6,8 @@ from hypothesis import given
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import openmpi4, wrapper
-from advisor.model.cpuset import CpuSet
-from advisor.model.placement import NodePlan, Placement, Slot
+from advisor.jobs.placement import NodePlan, Placement, Slot
+from advisor.machine.cpuset import CpuSet
 from tests.jobs.plan import bindings, node, planned, slot, topologies
 from tests.jobs.readers.openmpi4 import parse, split
 from tests.jobs.strategies import placements

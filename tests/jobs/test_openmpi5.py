@@ -6,7 +6,7 @@ from hypothesis import given
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import openmpi5
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
 from tests.jobs.plan import bindings, node, planned, topologies
 from tests.jobs.readers.openmpi4 import parse
 from tests.jobs.strategies import placements

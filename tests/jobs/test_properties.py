@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
+from advisor.jobs.bind import launch_or_wrap
 from advisor.jobs.environment import settings
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.place import place
+from advisor.jobs.placement import JobShape, Placement
 from advisor.jobs.registry import Choice, launchers
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape, Placement
-from advisor.work.bind import launch_or_wrap
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
 from tests.examples import examples
 from tests.jobs.place.test_properties import jobs, machines
 from tests.jobs.plan import bindings, topologies

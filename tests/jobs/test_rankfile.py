@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadValue
 from advisor.jobs.mpirun import Count, longest, rankfile
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 from tests.jobs.plan import node, planned
 from tests.jobs.readers.openmpi4 import RankfileEntry, parse_rankfile
 from tests.model.shapes import shape

@@ -5,10 +5,10 @@ from pkgutil import iter_modules
 import pytest
 
 import advisor
-from advisor.collect.system.software import VERSIONS
 from advisor.errors import BadValue
 from advisor.jobs.registry import choose, find, launchers, names, of_lines
-from advisor.model.hardware.operating_system import Tool
+from advisor.machine.operating_system import Tool
+from advisor.machine.sources.system.software import VERSIONS
 
 ROOT = Path(advisor.__file__).parent
 OPENMPI, SLURM = Tool(name="openmpi", version="4.1.4"), Tool(name="slurm", version="22.05.8")
@@ -23,7 +23,8 @@ def test_the_folder_is_the_registry() -> None:
 
 def test_no_launcher_is_named_where_all_are_dealt_with() -> None:
     """Outside of launchers' own modules and what they share, no name of a launcher is compared with."""
-    rooms = [*(ROOT / "work").rglob("*.py"), *(ROOT / "cli").rglob("*.py"), *(ROOT / "render").rglob("*.py")]
+    others = ("advice/audit_page", "cli", "exports", "jobs/pages", "jobs/racing", "jobs/started", "measure/pages", "show")
+    rooms = [file for room in others for file in (ROOT / room).rglob("*.py")]
     rooms += [ROOT / "jobs" / name for name in ("registry.py", "launcher.py")]
     named = re.compile(rf"""(?:[=!]=|\bin\b|startswith\()[ (]*["'](?:{"|".join(of_lines())}|openmpi)["']""")
     assert [str(file) for file in rooms if named.search(file.read_text(encoding="utf-8"))] == []

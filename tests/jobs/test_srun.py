@@ -6,9 +6,9 @@ from hypothesis import given
 from advisor.errors import BadValue
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import srun
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Core
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Core
 from tests.jobs.plan import bindings, node, planned, topologies
 from tests.jobs.readers.srun import bound, parse
 from tests.jobs.strategies import placements

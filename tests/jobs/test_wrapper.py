@@ -12,8 +12,8 @@ from hypothesis import given
 from advisor.errors import BadValue
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import wrapper
-from advisor.model.cpuset import CpuSet
-from advisor.model.placement import Placement
+from advisor.jobs.placement import Placement
+from advisor.machine.cpuset import CpuSet
 from tests.jobs.plan import bindings, node, planned, slot, topologies
 from tests.jobs.readers.wrapper import parse as parse_wrapper
 from tests.jobs.readers.wrapper import table as wrapper_table

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from advisor.judge.engine import ask, finding
-from advisor.judge.evidence import Origins
-from advisor.judge.rule import Rule, Stand, Words, check_rule
-from advisor.judge.scope import example_facts, scope_with
-from advisor.model.audit.case import Case
-from advisor.model.audit.findings import Finding
-from advisor.model.audit.platform import Scope
-from advisor.model.audit.rule import RuleText
-from advisor.model.audit.setting import Setting
-from advisor.model.hardware.machine import Gap, Source
+from advisor.advice.judge.engine import ask, finding
+from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.rule import Rule, Stand, Words, check_rule
+from advisor.advice.judge.scope import example_facts, scope_with
+from advisor.advice.model.case import Case
+from advisor.advice.model.findings import Finding
+from advisor.advice.model.rule import RuleText
+from advisor.advice.model.setting import Setting
+from advisor.machine.machine import Gap, Source
+from advisor.measure.platform import Scope
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     "numa.nps": {"where": "bios", "type": "number", "values": {"1": "one", "4": "four"}, "reboot": "yes"},

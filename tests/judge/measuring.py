@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
 from advisor.measure.kernel_tasks import Request
+from advisor.measure.measurement import Measurements, Result, Task, Unit
 from advisor.measure.plan import plan
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
-from advisor.model.measurement import Measurements, Result, Task, Unit
 from tests.judge.sending import measurements
 
 

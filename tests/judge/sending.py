@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from advisor.machine.machine import Machine
+from advisor.measure.measurement import Measurements, Result
 from advisor.measure.network import NetworkRun, network_runs
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Measurements, Result
 from tests.measuring import one_run
 
 ARTICLE = {"local": 12.3e9, "same-socket": 12.1e9, "other-socket": 6.8e9}

@@ -1,13 +1,13 @@
-from advisor.judge.case import case_of, with_standings
-from advisor.model.audit.case import Standing
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu, IdleState
-from advisor.model.hardware.devices import Hca, Irq, Locality, PciDevice, Port
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
-from advisor.model.hardware.operating_system import Kernel, Limits
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.hardware.topology import Topology
+from advisor.advice.judge.case import case_of, with_standings
+from advisor.advice.model.case import Standing
+from advisor.machine.cpu import Cpu, IdleState
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Hca, Irq, Locality, PciDevice, Port
+from advisor.machine.machine import Machine
+from advisor.machine.memory import Dimm, Memory, SocketMemory
+from advisor.machine.operating_system import Kernel, Limits
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.topology import Topology
 from tests.model.shapes import shape
 
 TWO = Machine(topology=shape(2, 4, 8, 32, threads=2))

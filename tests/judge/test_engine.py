@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.engine import judge
-from advisor.judge.evidence import ASK_BIOS
-from advisor.model.audit.case import Case
-from advisor.model.audit.findings import Cost
-from advisor.model.hardware.operating_system import Kernel
+from advisor.advice.judge.engine import judge
+from advisor.advice.judge.evidence import ASK_BIOS
+from advisor.advice.model.case import Case
+from advisor.advice.model.findings import Cost
+from advisor.machine.operating_system import Kernel
 from tests.judge.made import SETTINGS, found, origins, rule
 
 EACH: dict[str, Any] = {"each": "socket in sockets", "when": "socket.nodes > 2", "say": "{socket.nodes} nodes"}

@@ -1,15 +1,15 @@
 import pytest
 
-from advisor.judge.engine import Asked
-from advisor.judge.evidence import Origins
-from advisor.judge.explain import answer
-from advisor.judge.rule import Stand, Words, check_rule
-from advisor.judge.rulebook import asked_of_example
-from advisor.judge.scope import scope_with
-from advisor.model.audit.case import Case
-from advisor.model.audit.findings import Answer, Step
-from advisor.model.audit.rule import ExampleText, RuleText
-from advisor.model.hardware.machine import Source
+from advisor.advice.judge.engine import Asked
+from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.explain import answer
+from advisor.advice.judge.rule import Stand, Words, check_rule
+from advisor.advice.judge.rulebook import asked_of_example
+from advisor.advice.judge.scope import scope_with
+from advisor.advice.model.case import Case
+from advisor.advice.model.findings import Answer, Step
+from advisor.advice.model.rule import ExampleText, RuleText
+from advisor.machine.machine import Source
 
 ORIGINS = Origins((Source(fact="kernel.swappiness", where="/proc/sys/vm/swappiness"),), (), Case(), {})
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.scope import BadExampleFact, example_facts
-from advisor.model.cpuset import CpuSet
+from advisor.advice.judge.scope import BadExampleFact, example_facts
+from advisor.machine.cpuset import CpuSet
 from tests.judge.made import words
 
 

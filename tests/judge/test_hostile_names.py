@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from advisor.advice.judgement import judged
+from advisor.advice.language.sentences import as_word, read_sentence
+from advisor.advice.language.tree import STEPS
+from advisor.advice.model.findings import Finding
 from advisor.cli.main import status
-from advisor.language.sentences import as_word, read_sentence
-from advisor.language.tree import STEPS
-from advisor.model import value
-from advisor.model.audit.findings import Finding
-from advisor.model.audit.platform import Scope
-from advisor.model.hardware.machine import Machine
-from advisor.work.judgement import judged
+from advisor.machine import value
+from advisor.machine.machine import Machine
+from advisor.measure.platform import Scope
 from tests.examples import examples
 from tests.language.words import SCOPE
 from tests.machines.read import machine

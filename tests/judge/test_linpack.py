@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.facts import measured_facts
-from advisor.judge.measured.hpl import linpack, published_hpl
-from advisor.know.platforms import match_platform
-from advisor.model.audit.case import Case
-from advisor.model.audit.measured_facts import Clock, Compared, Linpack
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Environment
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements, Result
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.facts import measured_facts
+from advisor.advice.judge.measured.hpl import linpack, published_hpl
+from advisor.advice.model.case import Case
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Environment
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import Clock, Compared, Linpack
+from advisor.measure.measurement import Measurements, Result
+from advisor.measure.platforms import match_platform
 from tests.judge.sending import measurements, solved
 from tests.model.shapes import NAPLES, shape
 

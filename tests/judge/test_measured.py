@@ -2,14 +2,14 @@
 
 import pytest
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.facts import measured_facts, with_measurements
-from advisor.know.platforms import match_platform
-from advisor.model.audit.case import Case
-from advisor.model.audit.measured_facts import MeasuredFacts
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements, Missing
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.facts import measured_facts, with_measurements
+from advisor.advice.model.case import Case
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import MeasuredFacts
+from advisor.measure.measurement import Measurements, Missing
+from advisor.measure.platforms import match_platform
 from tests.judge.measuring import World, measured
 from tests.model.shapes import NAPLES, ROME, shape
 

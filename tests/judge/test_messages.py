@@ -4,16 +4,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.facts import measured_facts
-from advisor.judge.measured.network import adapter_ways, adapters
-from advisor.know.platforms import match_platform
-from advisor.model.audit.case import Case
-from advisor.model.audit.measured_facts import AdapterWay, MeasuredAdapter
-from advisor.model.hardware.devices import Hca, Locality, Port
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.facts import measured_facts
+from advisor.advice.judge.measured.network import adapter_ways, adapters
+from advisor.advice.model.case import Case
+from advisor.machine.devices import Hca, Locality, Port
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import AdapterWay, MeasuredAdapter
+from advisor.measure.measurement import Measurements
+from advisor.measure.platforms import match_platform
 from tests.judge.sending import Fabric, sent
 from tests.model.shapes import NAPLES, shape
 

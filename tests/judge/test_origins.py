@@ -1,8 +1,8 @@
 import pytest
 
-from advisor.judge.evidence import origin
-from advisor.model.audit.case import Case, Standing
-from advisor.model.audit.measured_facts import MeasuredFacts
+from advisor.advice.judge.evidence import origin
+from advisor.advice.model.case import Case, Standing
+from advisor.measure.measured_facts import MeasuredFacts
 from tests.judge.made import origins
 
 

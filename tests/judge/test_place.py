@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.facts import measured_facts
-from advisor.know.platforms import match_platform
-from advisor.know.published import published_figures
-from advisor.model.audit.measured_facts import UNPUBLISHED, Place
-from advisor.model.audit.published import PublishedFigure
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements
-from advisor.work.judgement import judged
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.facts import measured_facts
+from advisor.advice.judgement import judged
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import UNPUBLISHED, Place
+from advisor.measure.measurement import Measurements
+from advisor.measure.platforms import match_platform
+from advisor.measure.published import PublishedFigure
+from advisor.measure.published_files import published_figures
 from tests.judge.sending import measurements
 from tests.machines.read import machine
 from tests.measuring import one_result

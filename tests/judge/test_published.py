@@ -2,16 +2,16 @@
 
 import pytest
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.facts import measured_facts
-from advisor.know.platforms import match_platform
-from advisor.model.audit.measured_facts import Compared
-from advisor.model.audit.platform import Reference
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.memory import Memory, SocketMemory
-from advisor.model.hardware.operating_system import Environment
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.facts import measured_facts
+from advisor.machine.machine import Machine
+from advisor.machine.memory import Memory, SocketMemory
+from advisor.machine.operating_system import Environment
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import Compared
+from advisor.measure.measurement import Measurements
+from advisor.measure.platform import Reference
+from advisor.measure.platforms import match_platform
 from tests.judge.measuring import World, measured
 from tests.measuring import one_result
 from tests.model.shapes import NAPLES, ROME, shape

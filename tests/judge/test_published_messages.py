@@ -2,16 +2,16 @@
 
 import pytest
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.facts import measured_facts
-from advisor.know.platforms import match_platform
-from advisor.model.audit.measured_facts import Compared
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import IdleState
-from advisor.model.hardware.devices import Port
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Environment
-from advisor.model.hardware.partitioning import infer_layout
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.facts import measured_facts
+from advisor.machine.cpu import IdleState
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Port
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Environment
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import Compared
+from advisor.measure.platforms import match_platform
 from tests.judge.sending import Fabric, sent
 from tests.judge.test_messages import CARD, EDR, R7425
 

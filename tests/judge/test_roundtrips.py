@@ -1,13 +1,13 @@
 """Round trips between cores, and which caches they show."""
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.core_to_core import shared_caches
-from advisor.model.audit.case import Case
-from advisor.model.audit.measured_facts import Caches
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Environment
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.core_to_core import shared_caches
+from advisor.advice.model.case import Case
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Environment
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import Caches
+from advisor.measure.measurement import Measurements
 from tests.judge.measuring import neighbours
 from tests.measuring import one_result, one_run
 from tests.model.shapes import shape

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.rule import Misplaced, WrongOverride
+from advisor.advice.judge.rule import Misplaced, WrongOverride
 from tests.judge.made import found, rule
 
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from advisor.advice.judge.rule import Misplaced
+from advisor.advice.judge.rulebook import load_rules, rule_files
 from advisor.errors import BadSheet
-from advisor.judge.rule import Misplaced
-from advisor.judge.rulebook import load_rules, rule_files
 from advisor.paths import rules
 from advisor.sheets import read_sheet
 from tests.judge.made import found, words

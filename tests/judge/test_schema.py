@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.rulebook import rule_files, rule_schema
-from advisor.know.settings import settings
-from advisor.know.vendors import publications
+from advisor.advice.judge.rulebook import rule_files, rule_schema
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import publications
 from advisor.paths import rules
 from advisor.sheets import read_sheet
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from advisor.judge.case import case_of
-from advisor.judge.measured.bandwidth import interleaving, remote_memory, speeds
-from advisor.know.platforms import match_platform
-from advisor.model.audit.measured_facts import Way
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.model.measurement import Measurements
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.bandwidth import interleaving, remote_memory, speeds
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.measured_facts import Way
+from advisor.measure.measurement import Measurements
+from advisor.measure.platforms import match_platform
 from tests.judge.measuring import World, measured
 from tests.model.shapes import NAPLES, shape
 

@@ -1,14 +1,14 @@
 import pytest
 
+from advisor.advice.judge.scope import env_of
+from advisor.advice.judge.settings import BIOS, setting_readers, settings_in_effect
+from advisor.advice.know.settings import settings as vocabulary
+from advisor.advice.model.case import Adapter, Case, Standing
+from advisor.advice.model.setting import Reading, Setting
 from advisor.errors import BadSheet
-from advisor.judge.scope import env_of
-from advisor.judge.settings import BIOS, setting_readers, settings_in_effect
-from advisor.know.settings import settings as vocabulary
-from advisor.model.audit.case import Adapter, Case, Standing
-from advisor.model.audit.setting import Reading, Setting
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu, IdleState
-from advisor.model.hardware.operating_system import Kernel
+from advisor.machine.cpu import Cpu, IdleState
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.operating_system import Kernel
 from tests.judge.made import SETTINGS
 
 

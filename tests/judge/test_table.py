@@ -1,8 +1,8 @@
-from advisor.judge.settings import settings_table
-from advisor.model.audit.case import Standing
-from advisor.model.audit.findings import Finding, Want
-from advisor.model.audit.rule import Verdict
-from advisor.model.audit.setting import Setting
+from advisor.advice.judge.settings import settings_table
+from advisor.advice.model.case import Standing
+from advisor.advice.model.findings import Finding, Want
+from advisor.advice.model.rule import Verdict
+from advisor.advice.model.setting import Setting
 
 SETTINGS = {
     "os.thp": Setting(

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from advisor.judge.rulebook import run_examples, verdicts_without_example
+from advisor.advice.judge.rulebook import run_examples, verdicts_without_example
 from tests.judge.made import rule, words
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from advisor.judge.engine import waive
-from advisor.model.audit.rule import Waiver
+from advisor.advice.judge.engine import waive
+from advisor.advice.model.rule import Waiver
 from tests.counting import calls
 from tests.judge.made import found, rule
 

@@ -7,18 +7,18 @@ from tempfile import mkdtemp
 
 import pytest
 
-from advisor.judge.settings import setting_readers, settings_in_effect
-from advisor.know.settings import settings
-from advisor.know.vendors import publications
-from advisor.model.audit.case import Case, Standing
-from advisor.model.audit.setting import Witness
-from advisor.model.hardware.cpu import Cpu, UncoreClock
-from advisor.model.hardware.firmware import Bios
-from advisor.model.hardware.platform_traits import Maker
-from advisor.model.hardware.registers import Processor, Registers, SocketFirmware, messages, registers
-from advisor.render.audit.screen import HEIGHT
-from advisor.work.judgement import Judgement, judged
-from advisor.work.machine import read_machine
+from advisor.advice.audit_page.screen import HEIGHT
+from advisor.advice.judge.settings import setting_readers, settings_in_effect
+from advisor.advice.judgement import Judgement, judged
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import publications
+from advisor.advice.model.case import Case, Standing
+from advisor.advice.model.setting import Witness
+from advisor.machine.cpu import Cpu, UncoreClock
+from advisor.machine.firmware import Bios
+from advisor.machine.platform_traits import Maker
+from advisor.machine.read import read_machine
+from advisor.machine.registers import Processor, Registers, SocketFirmware, messages, registers
 from tests.machines import bare
 from tests.test_findings import first_screen
 

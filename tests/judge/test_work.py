@@ -2,12 +2,12 @@
 
 import pytest
 
-from advisor.language.tree import Fact
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Limits
-from advisor.model.hardware.topology import L3, Core, NumaNode, Package, Topology
-from advisor.work.judgement import judged
+from advisor.advice.judgement import judged
+from advisor.advice.language.tree import Fact
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Limits
+from advisor.machine.topology import L3, Core, NumaNode, Package, Topology
 
 
 def machine(nodes: int) -> Machine:

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from advisor.know.checklist import Sheets, checklist_with
-from advisor.know.platforms import platform_by_id
-from advisor.know.settings import settings
-from advisor.know.vendors import publications, vendors
-from advisor.model.audit.checklist import Checklist
-from advisor.model.audit.findings import Audit, Cost, Finding, Row, Want
-from advisor.model.audit.plan import Plan, WantedSetting
-from advisor.model.audit.platform import Reference
-from advisor.model.audit.rule import Guide
-from advisor.model.hardware.firmware import Bios
-from advisor.plan.checklist import with_plan
-from advisor.work.bios_files import BiosInput
-from advisor.work.checklist import planned
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.checklist import planned
+from advisor.advice.know.checklist import Sheets, checklist_with
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import publications, vendors
+from advisor.advice.model.checklist import Checklist
+from advisor.advice.model.findings import Audit, Cost, Finding, Row, Want
+from advisor.advice.model.plan import Plan, WantedSetting
+from advisor.advice.model.rule import Guide
+from advisor.advice.plan.checklist import with_plan
+from advisor.machine.firmware import Bios
+from advisor.measure.platform import Reference
+from advisor.measure.platforms import platform_by_id
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
 """A name that would break out of every kind of file."""

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import pytest
 
-from advisor.know.attributes import Attributes, attributes_named, entries_of, neutral_values
-from advisor.know.settings import settings
-from advisor.know.vendors import vendors
-from advisor.model.audit.vendor import Vendor
-from advisor.model.hardware.firmware import Bios
+from advisor.advice.know.attributes import Attributes, attributes_named, entries_of, neutral_values
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.vendor import Vendor
+from advisor.machine.firmware import Bios
 from tests.know.registries import FOLDER, facts, needed
 from tests.redfish import parse_bios
 

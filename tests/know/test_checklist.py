@@ -1,7 +1,7 @@
 import pytest
 
-from advisor.model.audit.checklist import NOTE_FIRST, Item
-from advisor.model.audit.findings import Finding, Lack
+from advisor.advice.model.checklist import NOTE_FIRST, Item
+from advisor.advice.model.findings import Finding, Lack
 from tests.know.listed import asks, listed, sample, state
 
 

@@ -1,15 +1,15 @@
 import pytest
 
-import advisor.know.fixes as step_maker
-from advisor.know.attributes import locate
-from advisor.know.checklist import Sheets, checklist_with
-from advisor.know.fixes import Places, fix_of, with_fixes
-from advisor.know.settings import commands_of, settings
-from advisor.know.vendors import vendors
-from advisor.model.audit.findings import Fix, Want
-from advisor.model.audit.setting import Neutral, Setting
-from advisor.model.audit.vendor import Place, Vendor
-from advisor.model.hardware.firmware import Bios
+import advisor.advice.know.fixes as step_maker
+from advisor.advice.know.attributes import locate
+from advisor.advice.know.checklist import Sheets, checklist_with
+from advisor.advice.know.fixes import Places, fix_of, with_fixes
+from advisor.advice.know.settings import commands_of, settings
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.findings import Fix, Want
+from advisor.advice.model.setting import Neutral, Setting
+from advisor.advice.model.vendor import Place, Vendor
+from advisor.machine.firmware import Bios
 from tests.know.listed import asks, audit, state
 
 

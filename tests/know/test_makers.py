@@ -2,16 +2,16 @@
 
 import pytest
 
-from advisor.know.fixes import Places, fix_of
-from advisor.know.settings import settings
-from advisor.know.vendors import sheet_for_machine, vendors
-from advisor.model.audit.findings import Want
-from advisor.model.audit.setting import Setting
-from advisor.model.audit.vendor import Vendor
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.firmware import Firmware
-from advisor.model.hardware.machine import Machine
-from advisor.work.judgement import judged
+from advisor.advice.judgement import judged
+from advisor.advice.know.fixes import Places, fix_of
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import sheet_for_machine, vendors
+from advisor.advice.model.findings import Want
+from advisor.advice.model.setting import Setting
+from advisor.advice.model.vendor import Vendor
+from advisor.machine.cpu import Cpu
+from advisor.machine.firmware import Firmware
+from advisor.machine.machine import Machine
 
 AMD_ONLY = ("AMD CBS", "APBDIS", "xGMI", "Core Performance Boost", "SMT Control", "Determinism")
 INTEL_ONLY = ("Socket Configuration", "Turbo", "Hyper-Threading", "UPI", "Uncore")

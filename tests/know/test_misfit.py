@@ -1,9 +1,9 @@
 import pytest
 
-from advisor.know.attributes import neutral_values
-from advisor.know.bios_mismatch import bios_mismatch
-from advisor.know.vendors import vendors
-from advisor.model.hardware.firmware import Bios, Firmware, Registry
+from advisor.advice.know.attributes import neutral_values
+from advisor.advice.know.bios_mismatch import bios_mismatch
+from advisor.advice.know.vendors import vendors
+from advisor.machine.firmware import Bios, Firmware, Registry
 from tests.plan.made import DELL, choice, registry
 
 HPE_AMD = ("NumaMemoryDomainsPerSocket", "LastLevelCacheAsNUMANode", "ProcSMT", "AmdL1Prefetcher", "DataFabricCStateEnable",

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-import advisor.know.platforms as sheets
+import advisor.measure.platforms as sheets
+from advisor.advice.know import platform_checks
+from advisor.advice.know.platform_checks import platform_mistakes
 from advisor.errors import BadValue
-from advisor.know import platform_checks
-from advisor.know.platform_checks import platform_mistakes
-from advisor.know.platforms import match_platform, platform_by_id, platforms
-from advisor.model.audit.platform import Platform, best_cut, dies, offered
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware import platform_traits
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.platform_traits import Scheme
-from advisor.model.hardware.schemes import scheme, two_l3_a_die
-from advisor.model.hardware.topology import L3, NumaNode, Topology
+from advisor.machine import platform_traits
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.platform_traits import Scheme
+from advisor.machine.schemes import scheme, two_l3_a_die
+from advisor.machine.topology import L3, NumaNode, Topology
+from advisor.measure.platform import Platform, best_cut, dies, offered
+from advisor.measure.platforms import match_platform, platform_by_id, platforms
 from advisor.sheets import Sheet, read_sheet
 
 SHEETS = pytest.mark.parametrize("sheet", platforms(), ids=lambda sheet: sheet.id)

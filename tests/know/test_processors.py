@@ -1,8 +1,8 @@
 import pytest
 
+from advisor.advice.know.vendors import publications
 from advisor.errors import BadValue
-from advisor.know.platforms import platform_on_order, platforms, processor
-from advisor.know.vendors import publications
+from advisor.measure.platforms import platform_on_order, platforms, processor
 
 
 @pytest.mark.parametrize(

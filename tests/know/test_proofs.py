@@ -2,13 +2,13 @@ from typing import get_args
 
 import pytest
 
+from advisor.advice.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import publications
+from advisor.advice.rules import own_rules
 from advisor.cli.main import commands
-from advisor.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
-from advisor.know.platforms import platform_by_id, platforms
-from advisor.know.settings import settings
-from advisor.know.vendors import publications
-from advisor.model.audit.platform import Benchmark
-from advisor.work.rules import own_rules
+from advisor.measure.platform import Benchmark
+from advisor.measure.platforms import platform_by_id, platforms
 
 
 def told(platform: str, bench: str, known: Known | None = None) -> list[tuple[str, str]]:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadSheet
-from advisor.know import published
-from advisor.know.platforms import platform_by_id
-from advisor.know.published import published_figures, published_mistakes, read_published
+from advisor.measure import published_files as published
+from advisor.measure.platforms import platform_by_id
+from advisor.measure.published_files import published_figures, published_mistakes, read_published
 
 HEAD = (
     "processor,of,sockets,metric,value,threads,numa,smt,channels,memory,stores,program,cloud,"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from advisor.know.platforms import platform_by_id, platforms
-from advisor.know.vendors import publications
-from advisor.model.audit.platform import Platform, Reference
-from advisor.model.value import Amount
+from advisor.advice.know.vendors import publications
+from advisor.machine.value import Amount
+from advisor.measure.platform import Platform, Reference
+from advisor.measure.platforms import platform_by_id, platforms
 
 NAPLES, ROME, HASWELL, DELFT = "dell-naples-2018", "dell-rome-2019", "dell-edr-fdr", "delft-blue"
 

@@ -5,14 +5,14 @@ from shutil import copytree
 
 import pytest
 
-import advisor.know.vendors as sheets
+import advisor.advice.know.vendors as sheets
+from advisor.advice.know.attributes import attributes_named, locate, neutral_values, number_of
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import publications, vendor_by_id, vendors
+from advisor.advice.model.vendor import Entry, Evidence, Place, Require, Vendor
 from advisor.cli.main import status
 from advisor.errors import BadSheet
-from advisor.know.attributes import attributes_named, locate, neutral_values, number_of
-from advisor.know.settings import settings
-from advisor.know.vendors import publications, vendor_by_id, vendors
-from advisor.model.audit.vendor import Entry, Evidence, Place, Require, Vendor
-from advisor.model.hardware.firmware import Bios, Scalar
+from advisor.machine.firmware import Bios, Scalar
 from advisor.paths import rules
 from advisor.sheets import model_of, parse_sheet
 from tests.know.registries import facts, shown_words

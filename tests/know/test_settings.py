@@ -6,8 +6,8 @@ import re
 import pytest
 import yaml
 
+from advisor.advice.know.settings import lines_kept, lines_now, setting, settings, tuned_lines
 from advisor.errors import BadValue
-from advisor.know.settings import lines_kept, lines_now, setting, settings, tuned_lines
 from advisor.paths import rules
 
 

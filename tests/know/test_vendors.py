@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import advisor.know.vendors as sheets
+import advisor.advice.know.vendors as sheets
+from advisor.advice.know.attributes import locate, neutral_values, not_offered
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import _check, match_vendor, vendor_by_id, vendors
+from advisor.advice.model.setting import Neutral
+from advisor.advice.model.vendor import Place
 from advisor.errors import BadSheet, BadValue
-from advisor.know.attributes import locate, neutral_values, not_offered
-from advisor.know.settings import settings
-from advisor.know.vendors import _check, match_vendor, vendor_by_id, vendors
-from advisor.model.audit.setting import Neutral
-from advisor.model.audit.vendor import Place
-from advisor.model.hardware.firmware import Bios, Firmware
+from advisor.machine.firmware import Bios, Firmware
 from advisor.sheets import Sheet, read_sheet
 
 BIOS = [name for name, setting in settings().items() if setting.where == "bios"]

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from advisor.advice.language.expression import LONGEST, parse, require
+from advisor.advice.language.kinds import NUMBER, TRUTH, Trouble, Unknown
+from advisor.advice.language.tree import STEPS, facts_of
 from advisor.errors import BadValue
-from advisor.language.expression import LONGEST, parse, require
-from advisor.language.kinds import NUMBER, TRUTH, Trouble, Unknown
-from advisor.language.tree import STEPS, facts_of
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
 from tests.conftest import Golden
 from tests.language.words import SCOPE, value
 

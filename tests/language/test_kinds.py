@@ -3,9 +3,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from advisor.errors import BadValue
-from advisor.judge.scope import fact_kinds
-from advisor.language.kinds import (
+from advisor.advice.judge.scope import fact_kinds
+from advisor.advice.language.kinds import (
     CPUS,
     MIXED,
     NOTHING,
@@ -23,9 +22,10 @@ from advisor.language.kinds import (
     kind_of,
     listed,
 )  # fmt: skip
-from advisor.model.audit.case import SocketFacts
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Distances
+from advisor.advice.model.case import SocketFacts
+from advisor.errors import BadValue
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Distances
 
 
 class Colour(StrEnum):

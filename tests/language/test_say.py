@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.advice.language.kinds import Unknown
+from advisor.advice.language.sentences import FORMATS, read_sentence, written_value
+from advisor.advice.language.tree import STEPS
 from advisor.errors import BadValue
-from advisor.language.kinds import Unknown
-from advisor.language.sentences import FORMATS, read_sentence, written_value
-from advisor.language.tree import STEPS
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
 from tests.conftest import Golden
 from tests.language.words import SCOPE
 

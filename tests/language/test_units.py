@@ -1,8 +1,8 @@
 import pytest
 
-from advisor.language import units
-from advisor.model.fact import Unit
-from advisor.model.hardware.devices import Link
+from advisor.machine import units
+from advisor.machine.devices import Link
+from advisor.machine.fact import Unit
 
 
 @pytest.mark.parametrize(

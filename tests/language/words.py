@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from advisor.language.expression import Name, Scope, parse
-from advisor.language.kinds import CPUS, NUMBER, PAIRS, TABLE, TEXT, TRUTH, Kind, Record, Text, Unknown, listed
-from advisor.language.tree import STEPS
+from advisor.advice.language.expression import Name, Scope, parse
+from advisor.advice.language.kinds import CPUS, NUMBER, PAIRS, TABLE, TEXT, TRUTH, Kind, Record, Text, Unknown, listed
+from advisor.advice.language.tree import STEPS
 
 THING = Record(name="thing", tree={"n": NUMBER, "name": TEXT, "on": TRUTH, "cpus": CPUS})
 KINDS: dict[str, Kind] = {

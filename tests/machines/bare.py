@@ -5,7 +5,7 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
-from advisor.model.hardware.registers import Processor, messages, registers_of
+from advisor.machine.registers import Processor, messages, registers_of
 from tests.machines.catalogue import write_root
 
 _CPUS = "sys/devices/system/cpu"

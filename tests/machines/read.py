@@ -5,12 +5,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from advisor.collect.sources import collect_machine
-from advisor.host.base import Host
-from advisor.host.source import host_of_store
-from advisor.host.tree import Link, MemoryStore
-from advisor.model.hardware.machine import Machine
-from advisor.work.machine import read_machine
+from advisor.machine.hosts.base import Host
+from advisor.machine.hosts.source import host_of_store
+from advisor.machine.hosts.tree import Link, MemoryStore
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
+from advisor.machine.sources.registry import collect_machine
 from tests.machines import tree as files
 from tests.machines.catalogue import tree, write_root
 from tests.machines.hwloc_xml import xml

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.work.machine import read_machine
+from advisor.machine.read import read_machine
 from tests.machines.catalogue import MACHINES, write_archive, write_root
 from tests.machines.read import machine
 

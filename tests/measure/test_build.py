@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import CannotWork
-from advisor.host.base import Ran
-from advisor.host.live import LiveHost
+from advisor.machine.hosts.base import Ran
+from advisor.machine.hosts.live import LiveHost
+from advisor.machine.machine import Machine
 from advisor.measure.build import (
     Builder,
     Compiler,
@@ -17,7 +18,6 @@ from advisor.measure.build import (
     flags_for,
     kernel_names,
 )
-from advisor.model.hardware.machine import Machine
 from advisor.paths import kernels
 from tests.jobs.place.samples import machine
 from tests.measure.samples import ROME, Stage

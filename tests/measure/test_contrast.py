@@ -7,8 +7,8 @@ import pytest
 
 from advisor.errors import AdvisorError
 from advisor.measure.before_after import before_setup, compare_runs, sizes_argument
-from advisor.model.measurement import Identity, Measurements, Result
-from advisor.model.measurement_statistics import significance
+from advisor.measure.measurement import Identity, Measurements, Result
+from advisor.measure.measurement_statistics import significance
 from tests.measuring import one_result, one_run
 
 ONE_START = (

@@ -1,3 +1,5 @@
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.operating_system import Allocation
 from advisor.measure.idle_check import (
     LoadSnapshot,
     background_load,
@@ -8,8 +10,6 @@ from advisor.measure.idle_check import (
     steal_share,
     steal_warning,
 )
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.operating_system import Allocation
 from tests.jobs.place.samples import machine
 from tests.measure.samples import ROME, Files
 

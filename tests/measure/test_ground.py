@@ -1,9 +1,9 @@
 import pytest
 
 from advisor.errors import CannotWork
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
 from advisor.measure.resources import Resources
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
 from tests.jobs.place.samples import machine
 from tests.measure.samples import NAPLES, ROME, ground
 

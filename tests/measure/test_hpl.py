@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.measure.hpl import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.observed_binding import PlannedRank
+from advisor.jobs.hpl_results import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
+from advisor.jobs.observed_binding import PlannedRank
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet
 from tests.measure.samples import line, task
 
 TASK = task(kernel="hpl", purpose="hpl", part="machine", index=None, memory=None, distance=None, name="hpl/hpl/machine/lu")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import CannotWork
-from advisor.host.base import Ran, Why
+from advisor.machine.hosts.base import Ran, Why
 from advisor.measure.build import Compiler
 from advisor.measure.mpi import Blas, find_blas, find_mpicc, launch_output, mpi_recipe
 from advisor.paths import kernels

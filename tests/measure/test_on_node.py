@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.base import Ran
+from advisor.jobs.pages.on_node import measure_script
+from advisor.machine.hosts.base import Ran
 from advisor.measure.headers import read_kernels
+from advisor.measure.measurement import Task
 from advisor.measure.on_node import cksum, recorded, results_on_node, template_values
-from advisor.model.measurement import Task
 from advisor.paths import template
-from advisor.render.on_node import measure_script
 
 LINE = b'{"contract": 1, "kernel": "membw", "variant": "triad", "unit": "bytes/s", "cpus": [0, 1], "values": [5e9, 5e9]}\n'
 TASK = Task(

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.errors import BadValue
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
 from tests.measure.samples import ROME, planned
 
 

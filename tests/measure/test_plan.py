@@ -3,9 +3,9 @@ from itertools import groupby
 import pytest
 
 from advisor.errors import BadValue, CannotWork
+from advisor.machine.cpuset import CpuSet
 from advisor.measure.kernel_tasks import Request
 from advisor.measure.plan import CHARTS, PLANS, Plan, charts_of_plan, plan
-from advisor.model.cpuset import CpuSet
 from tests.conftest import Golden
 from tests.jobs.place.samples import machine
 from tests.machines.catalogue import MACHINES

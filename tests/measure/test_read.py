@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadInput
 from advisor.measure.contract import results_of
-from advisor.model.measurement import KernelSheet, Variant
+from advisor.measure.measurement import KernelSheet, Variant
 from tests.measure.samples import line, task
 
 

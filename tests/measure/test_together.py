@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from advisor.measure.measurement import Measurements, Missing, Result
 from advisor.measure.run import merge_runs
-from advisor.model.measurement import Measurements, Missing, Result
 from tests.measuring import one_result, one_run
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Kernel
-from advisor.model.hardware.topology import L3, Core, Distances, NumaNode, Package, Topology
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Kernel
+from advisor.machine.topology import L3, Core, Distances, NumaNode, Package, Topology
 
 NAPLES = Cpu(vendor="AuthenticAMD", family=23, model=1, model_name="AMD EPYC 7601 32-Core Processor")
 ROME = Cpu(vendor="AuthenticAMD", family=23, model=49, model_name="AMD EPYC 7702 64-Core Processor")

@@ -3,8 +3,8 @@
 import pytest
 
 from advisor.errors import BadValue
-from advisor.model.hardware.firmware import Bios
-from advisor.model.hardware.layout import parse_assumption
+from advisor.machine.firmware import Bios
+from advisor.machine.layout import parse_assumption
 
 
 @pytest.mark.parametrize(

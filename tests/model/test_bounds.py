@@ -2,9 +2,9 @@
 
 import pytest
 
-from advisor.know.platforms import match_platform
-from advisor.model.audit.bounds import GIB, MemoryBounds, memory_bounds, most_modules, of_nodes
-from advisor.model.hardware.operating_system import Environment
+from advisor.machine.operating_system import Environment
+from advisor.measure.bounds import GIB, MemoryBounds, memory_bounds, most_modules, of_nodes
+from advisor.measure.platforms import match_platform
 from tests.machines.read import machine
 
 

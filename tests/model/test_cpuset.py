@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
-from advisor.model.cpuset import LIMIT, CpuSet, union
+from advisor.machine.cpuset import LIMIT, CpuSet, union
 
 cpus = st.sets(st.integers(0, 600))
 

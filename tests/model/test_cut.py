@@ -1,13 +1,13 @@
 import pytest
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.firmware import Acpi, Firmware, SratCpu
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.memory import Memory, MemoryTier, Processor
-from advisor.model.hardware.operating_system import Environment
-from advisor.model.hardware.partitioning import infer_cut, infer_layout, infer_smt
-from advisor.model.hardware.topology import L3, Distances, NumaNode, Package, Topology
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.firmware import Acpi, Firmware, SratCpu
+from advisor.machine.machine import Machine
+from advisor.machine.memory import Memory, MemoryTier, Processor
+from advisor.machine.operating_system import Environment
+from advisor.machine.partitioning import infer_cut, infer_layout, infer_smt
+from advisor.machine.topology import L3, Distances, NumaNode, Package, Topology
 from tests.conftest import Golden
 from tests.model.shapes import CASCADE_LAKE, HASWELL, KNIGHTS_LANDING, NAPLES, ROME, machine, shape
 

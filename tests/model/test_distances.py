@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from advisor.model.hardware.layout import judge_distances
-from advisor.model.hardware.platform_traits import Scheme
+from advisor.machine.layout import judge_distances
+from advisor.machine.platform_traits import Scheme
 from tests.model.shapes import shape
 
 

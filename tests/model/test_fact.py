@@ -7,9 +7,11 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from advisor.model.audit.case import Case
-from advisor.model.cpuset import CpuSet
-from advisor.model.fact import (
+from advisor.advice.model.case import Case
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Hca, Irq, Port
+from advisor.machine.fact import (
     Bytes,
     Celsius,
     Declared,
@@ -29,12 +31,10 @@ from advisor.model.fact import (
     lists_with,
     undeclared,
 )
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Hca, Irq, Port
-from advisor.model.hardware.firmware import Bios
-from advisor.model.hardware.machine import Facts, Machine, undeclared_facts
-from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel
-from advisor.model.value import Value
+from advisor.machine.firmware import Bios
+from advisor.machine.machine import Facts, Machine, undeclared_facts
+from advisor.machine.operating_system import Allocation, Hugepages, Kernel
+from advisor.machine.value import Value
 
 ROOT = Path(__file__).parents[2]
 
@@ -194,7 +194,7 @@ def named_together(path: Path) -> Iterator[str]:
 def test_no_room_keeps_a_list_of_facts() -> None:
     """A list of facts by hand would lack the next one: know/benchmarks.py alone has one like it, of the topics of rules."""
     found = [place for path in sorted((ROOT / "advisor").rglob("*.py")) for place in named_together(path)]
-    assert [place for place in found if not place.startswith("advisor/know/benchmarks.py")] == []
+    assert [place for place in found if not place.startswith("advisor/advice/know/benchmarks.py")] == []
 
 
 def test_a_list_of_facts_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,8 +217,8 @@ def test_a_fact_of_the_machine_alone_is_named() -> None:
 
 
 def test_every_fact_has_a_source() -> None:
-    """Some module of advisor/collect with SOURCES returns a Machine with it; the BIOS attributes alone come from a file given."""
-    modules = [(path, ast.parse(path.read_text())) for path in sorted((ROOT / "advisor" / "collect").rglob("*.py"))]
+    """Some module of advisor/machine/sources with SOURCES returns a Machine with it; BIOS attributes alone come from a file."""
+    modules = [(path, ast.parse(path.read_text())) for path in sorted((ROOT / "advisor" / "machine" / "sources").rglob("*.py"))]
     asked = [tree for path, tree in modules if re.search(r"^SOURCES = ", path.read_text(), re.MULTILINE)]
     calls = [
         node for tree in asked for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Machine"
@@ -226,7 +226,10 @@ def test_every_fact_has_a_source() -> None:
     told = {word.arg for call in calls for word in call.keywords}
     cure = "write it there, and list the module's FactSource in its SOURCES"
     lacking = [name for name in Facts.model_fields if name not in {*told, "bios"}]
-    lines = [f"{declared_at(Facts, name)}: no module of advisor/collect returns Machine({name}=...); {cure}" for name in lacking]
+    lines = [
+        f"{declared_at(Facts, name)}: no module of advisor/machine/sources returns Machine({name}=...); {cure}"
+        for name in lacking
+    ]
     assert lines == []
 
 

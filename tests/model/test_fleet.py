@@ -1,7 +1,7 @@
 """What a fleet's folder says of who was asked."""
 
-from advisor.host.errands import Outcome
-from advisor.model.fleet import Answer, answers_in
+from advisor.fleet.fleet import Answer, answers_in
+from advisor.machine.hosts.errands import Outcome
 
 FIRST = Answer(node="n1", at="2026-01-31T06:10:00Z", outcome=Outcome.TIMED_OUT, why="no answer in 60 s")
 AGAIN = Answer(node="n1", at="2026-01-31T06:20:00Z", outcome=Outcome.ANSWERED, archive="n1.tar.gz", sha256="0" * 64)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Identity, identity_of, machine_mismatch
+from advisor.machine.machine import Machine
+from advisor.measure.measurement import Identity, identity_of, machine_mismatch
 from tests.model.shapes import NAPLES, ROME, shape
 
 ONE = Machine(name="n1", topology=shape(2, 1, 8, 32), cpu=ROME)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
 from advisor.errors import BadValue
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.numbering import logical_numbering, ordered
-from advisor.model.hardware.topology import SharedL2, Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.numbering import logical_numbering, ordered
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.topology import SharedL2, Topology
 from tests.machines.catalogue import MACHINES
 from tests.machines.read import seen_by_lstopo
 from tests.model.shapes import shape

@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Hca, Locality, Port
-from advisor.model.hardware.machine import Gap, Machine, Source, known, merge
+from advisor.machine.cpu import Cpu
+from advisor.machine.devices import Hca, Locality, Port
+from advisor.machine.machine import Gap, Machine, Source, known, merge
 from tests.model.shapes import shape
 
 words = st.one_of(st.none(), st.sampled_from(["a", "b"]))

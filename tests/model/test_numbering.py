@@ -2,9 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.numbering import infer_numbering
-from advisor.model.hardware.topology import Core, NumaNode, Package, Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.numbering import infer_numbering
+from advisor.machine.topology import Core, NumaNode, Package, Topology
 from tests.model.shapes import linear, shape
 
 

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from advisor.model.audit.platform import CutOffer, Platform, best_cut, dies, for_model, offered
-from advisor.model.hardware.devices import Hca, Port, fabric_of
-from advisor.model.hardware.platform_traits import maker_of
+from advisor.machine.devices import Hca, Port, fabric_of
+from advisor.machine.platform_traits import maker_of
+from advisor.measure.platform import CutOffer, Platform, best_cut, dies, for_model, offered
 
 
 def platform(**changes: Any) -> Platform:

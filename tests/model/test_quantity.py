@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from advisor.errors import BadValue
-from advisor.model.audit.platform import Transfers
-from advisor.model.value import UNITS, Amount, Quantity, quantity
+from advisor.machine.value import UNITS, Amount, Quantity, quantity
+from advisor.measure.platform import Transfers
 
 
 @pytest.mark.parametrize(

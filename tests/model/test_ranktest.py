@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model import measurement_statistics
-from advisor.model.measurement_statistics import doubled_ranks, least_p, rank_sum_p
+from advisor.measure import measurement_statistics
+from advisor.measure.measurement_statistics import doubled_ranks, least_p, rank_sum_p
 
 some = st.lists(st.integers(0, 6), min_size=1, max_size=5)
 

@@ -2,8 +2,14 @@
 
 import pytest
 
-from advisor.model.measurement import Distance, Measurements, Purpose, Result, Task, Variant
-from advisor.model.measurement_statistics import MeasuredForPlacement, fastest, measured_for_placement, one_core_per_l3, spread_of
+from advisor.measure.measurement import Distance, Measurements, Purpose, Result, Task, Variant
+from advisor.measure.measurement_statistics import (
+    MeasuredForPlacement,
+    fastest,
+    measured_for_placement,
+    one_core_per_l3,
+    spread_of,
+)
 from tests.measuring import one_result, one_run
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.fleet import Answer
-from advisor.model.hardware.operating_system import Kernel
-from advisor.model.secrecy import (
+from advisor.fleet.fleet import Answer
+from advisor.machine.operating_system import Kernel
+from advisor.machine.secrecy import (
     BOOT_OPTIONS,
     any_of,
     is_credential_variable,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.slurm_node import FoundNode, SocketsAre, found_by_slurmd
-from advisor.model.hardware.topology import Core, NumaNode, Package, SharedL2, Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.slurm_node import FoundNode, SocketsAre, found_by_slurmd
+from advisor.machine.topology import Core, NumaNode, Package, SharedL2, Topology
 from tests.fakenode import slurmd
 from tests.machines.read import machine, seen_by_lstopo
 

@@ -1,5 +1,5 @@
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Counts, Topology, counts
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Counts, Topology, counts
 from tests.model.shapes import shape
 
 EPYC = shape(sockets=2, nodes=4, l3=8, cores=32)

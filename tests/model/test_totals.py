@@ -3,10 +3,10 @@
 import json
 import re
 
-from advisor.model.audit.findings import Audit
-from advisor.model.audit.totals import Totals, totals, verdicts_of
-from advisor.render.audit.unseen import tally
-from advisor.render.schema import audit_document
+from advisor.advice.audit_page.unseen import tally
+from advisor.advice.model.findings import Audit
+from advisor.advice.model.totals import Totals, totals, verdicts_of
+from advisor.advice.schema import audit_document
 from tests.render import audits, made
 
 

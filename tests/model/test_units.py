@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.language.units import in_unit
-from advisor.model.fact import Unit
-from advisor.model.value import iso_date, number, size
+from advisor.machine.fact import Unit
+from advisor.machine.units import in_unit
+from advisor.machine.value import iso_date, number, size
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import pytest
 
-from advisor.model.hardware.firmware import Acpi, MadtEntry, SratCpu
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.numbering import madt_order, srat_agreement, srat_nodes
-from advisor.model.hardware.partitioning import infer_layout
+from advisor.machine.firmware import Acpi, MadtEntry, SratCpu
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import madt_order, srat_agreement, srat_nodes
+from advisor.machine.partitioning import infer_layout
 from tests.model.shapes import ROME, machine, shape
 
 FOUR = shape(2, 2, 2, 4)

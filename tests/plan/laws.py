@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from advisor.know.vendors import vendors
-from advisor.model.audit.plan import Plan
-from advisor.model.audit.vendor import is_named
-from advisor.model.hardware.firmware import Bios, Registry, Scalar
-from advisor.plan.registry import named, settle
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.plan import Plan
+from advisor.advice.model.vendor import is_named
+from advisor.advice.plan.registry import named, settle
+from advisor.machine.firmware import Bios, Registry, Scalar
 
 
 def broken(plan: Plan, bios: Bios | None = None, registry: Registry | None = None, *, blind: bool = False) -> list[str]:

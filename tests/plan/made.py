@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from advisor.collect.firmware.redfish import registry_of
-from advisor.know.vendors import vendors
-from advisor.model.audit.findings import Finding
-from advisor.model.audit.plan import Change, Include, NotWritten, Plan
-from advisor.model.hardware.firmware import Bios, Registry
-from advisor.work.bios_files import BiosInput
-from advisor.work.checklist import planned
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.checklist import planned
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.findings import Finding
+from advisor.advice.model.plan import Change, Include, NotWritten, Plan
+from advisor.machine.firmware import Bios, Registry
+from advisor.machine.sources.firmware.redfish import registry_of
 from tests.know.listed import wished
 from tests.redfish import parse_bios
 

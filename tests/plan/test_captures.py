@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from advisor.collect.firmware.redfish import with_other_names
+from advisor.advice.bios_files import BiosInput, firmware_from
+from advisor.advice.checklist import planned
+from advisor.advice.judgement import HardwareOnOrder, judged, maker_of
+from advisor.advice.know.checklist import Sheets, checklist_with
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.plan import Include, Plan
 from advisor.errors import BadInput
-from advisor.know.checklist import Sheets, checklist_with
-from advisor.know.platforms import platform_by_id
-from advisor.know.settings import settings
-from advisor.know.vendors import vendors
-from advisor.model.audit.plan import Include, Plan
-from advisor.model.audit.platform import Scope
-from advisor.model.hardware.firmware import Bios
-from advisor.work.bios_files import BiosInput, firmware_from
-from advisor.work.checklist import planned
-from advisor.work.judgement import HardwareOnOrder, judged, maker_of
-from advisor.work.machine import read_machine
+from advisor.machine.firmware import Bios
+from advisor.machine.read import read_machine
+from advisor.machine.sources.firmware.redfish import with_other_names
+from advisor.measure.platform import Scope
+from advisor.measure.platforms import platform_by_id
 from tests.examples import ALL, a_third
 from tests.know.registries import FOLDER, needed
 from tests.plan.laws import broken

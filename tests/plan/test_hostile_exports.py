@@ -13,14 +13,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from advisor.know.vendors import vendors
-from advisor.model.audit.checklist import Checklist
-from advisor.model.audit.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
+from advisor.advice.audit_page.head import Head
+from advisor.advice.checklist_page.exports import values
+from advisor.advice.checklist_page.steps import Sheet
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.checklist import Checklist
+from advisor.advice.model.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
+from advisor.machine.jinja import fill
 from advisor.paths import templates
-from advisor.render.audit.head import Head
-from advisor.render.checklist.exports import values
-from advisor.render.checklist.steps import Sheet
-from advisor.render.jinja import fill
 from tests.examples import examples
 from tests.know.listed import planned_sample
 from tests.redfish import parse_bios

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from advisor.advice.bios_files import BiosInput, firmware_from, must_fit
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.plan import Plan
 from advisor.errors import BadInput
-from advisor.know.vendors import vendors
-from advisor.model.audit.plan import Plan
-from advisor.model.audit.platform import Scope
-from advisor.work.bios_files import BiosInput, firmware_from, must_fit
+from advisor.measure.platform import Scope
 from tests.examples import a_third
 from tests.plan.laws import broken
 from tests.plan.test_captures import INCLUDES, R6515, of_order

@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
-from advisor.know.vendors import vendors
-from advisor.model.audit.plan import Plan
-from advisor.model.hardware.firmware import Bios
-from advisor.plan.checklist import with_plan
-from advisor.work.bios_files import BiosInput
-from advisor.work.checklist import planned
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.checklist import planned
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.plan import Plan
+from advisor.advice.plan.checklist import with_plan
+from advisor.machine.firmware import Bios
 from tests.know.listed import asks, state, wished
 from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written
 

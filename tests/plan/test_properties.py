@@ -5,14 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from advisor.know.attributes import entries_of
-from advisor.know.settings import settings as vocabulary
-from advisor.know.vendors import vendors
-from advisor.model.audit.findings import Finding
-from advisor.model.audit.plan import INCLUDES, Include, Plan
-from advisor.model.audit.vendor import Vendor
-from advisor.model.hardware.firmware import Bios, Registry, Scalar
-from advisor.plan.checklist import with_plan
+from advisor.advice.know.attributes import entries_of
+from advisor.advice.know.settings import settings as vocabulary
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.findings import Finding
+from advisor.advice.model.plan import INCLUDES, Include, Plan
+from advisor.advice.model.vendor import Vendor
+from advisor.advice.plan.checklist import with_plan
+from advisor.machine.firmware import Bios, Registry, Scalar
 from tests.examples import examples
 from tests.know.listed import asks, listed
 from tests.plan.laws import broken

@@ -2,9 +2,9 @@ from itertools import permutations
 
 import pytest
 
-from advisor.know.vendors import vendors
-from advisor.plan.registry import moved, settle, static
-from advisor.render.checklist.exports import undo_lines
+from advisor.advice.checklist_page.exports import undo_lines
+from advisor.advice.know.vendors import vendors
+from advisor.advice.plan.registry import moved, settle, static
 from tests.know.listed import asks
 from tests.plan.made import DELL, PROFILE, change, choice, depends, plan, registry, written
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from advisor.model.audit.findings import Audit, Cost, Evidence, Finding, Fix, Lack, Row, Want
-from advisor.model.audit.rule import SCOPES, Guide, Publication
-from advisor.model.hardware.machine import NOT_OFFERED, Gap
+from advisor.advice.model.findings import Audit, Cost, Evidence, Finding, Fix, Lack, Row, Want
+from advisor.advice.model.rule import SCOPES, Guide, Publication
+from advisor.machine.machine import NOT_OFFERED, Gap
 
 BIOS_HELP = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
-from advisor.model.hardware.firmware import Firmware
-from advisor.model.hardware.layout import Cut, DistanceTable, Layout, Numbering, Smt
-from advisor.model.hardware.machine import Gap, Machine
-from advisor.model.hardware.topology import L3, Core, Distances, NumaNode, Package, Topology
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
+from advisor.machine.firmware import Firmware
+from advisor.machine.layout import Cut, DistanceTable, Layout, Numbering, Smt
+from advisor.machine.machine import Gap, Machine
+from advisor.machine.topology import L3, Core, Distances, NumaNode, Package, Topology
 
 GIB, MIB = 1 << 30, 1 << 20
 

@@ -5,9 +5,9 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+from advisor.machine.machine import Machine
 from advisor.measure.headers import read_kernels
-from advisor.model.hardware.machine import Machine
-from advisor.model.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task, Unit
+from advisor.measure.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task, Unit
 from tests.render import made
 
 NODES, CORES = 8, 128

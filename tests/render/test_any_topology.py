@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import L3, Core, NumaNode, Package, Topology
-from advisor.render.lines import width_of
-from advisor.render.topology.elements import collapsed
-from advisor.render.topology.picture import picture
-from advisor.render.topology.svg import draw_svg
-from advisor.render.topology.terminal import picture_lines
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import L3, Core, NumaNode, Package, Topology
+from advisor.show.lines import width_of
+from advisor.show.topology.elements import collapsed
+from advisor.show.topology.picture import picture
+from advisor.show.topology.svg import draw_svg
+from advisor.show.topology.terminal import picture_lines
 from tests.examples import examples
 from tests.render import made
 

@@ -4,16 +4,16 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from advisor.collect.system.registers import LOAD_MSR
-from advisor.model.audit.findings import Audit, Evidence, Fix, Lack, Row, Want
-from advisor.model.audit.measured_facts import Compared, MeasuredFacts, Speed
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.layout import Layout
-from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.render.audit.findings import Asker
-from advisor.render.audit.page import audit_page, whole_audit_page
-from advisor.render.audit.screen import HEIGHT, Shown
+from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.page import audit_page, whole_audit_page
+from advisor.advice.audit_page.screen import HEIGHT, Shown
+from advisor.advice.model.findings import Audit, Evidence, Fix, Lack, Row, Want
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.layout import Layout
+from advisor.machine.machine import NOT_OFFERED, Gap, Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.sources.system.registers import LOAD_MSR
+from advisor.measure.measured_facts import Compared, MeasuredFacts, Speed
 from tests.conftest import Golden
 from tests.machines.read import machine
 from tests.printing import printed

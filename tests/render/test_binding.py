@@ -3,13 +3,13 @@ import subprocess
 
 import pytest
 
-from advisor.model.folded_plan import fold
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import Placement
-from advisor.render.binding.page import BoundJob, bind_document, bind_page, bind_svg
-from advisor.render.binding.ranks import plan_lines, rank_table
-from advisor.render.commandline import HERE, folded, launch_script, word
-from advisor.render.lines import STYLES
+from advisor.jobs.folded_plan import fold
+from advisor.jobs.pages.page import BoundJob, bind_document, bind_page, bind_svg
+from advisor.jobs.pages.ranks import plan_lines, rank_table
+from advisor.jobs.placement import Placement
+from advisor.machine.machine import Machine
+from advisor.show.commandline import HERE, folded, launch_script, word
+from advisor.show.lines import STYLES
 from tests.jobs.place.samples import machine, placed
 from tests.printing import printed
 

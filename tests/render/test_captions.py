@@ -2,10 +2,10 @@
 
 import pytest
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.layout import Cut, Numbering, Smt
-from advisor.render.topology.elements import Block, Box, Device, Group, Member, Picture, Store
-from advisor.render.topology.picture import (
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.layout import Cut, Numbering, Smt
+from advisor.show.topology.elements import Block, Box, Device, Group, Member, Picture, Store
+from advisor.show.topology.picture import (
     block_facts,
     block_remarks,
     block_title,

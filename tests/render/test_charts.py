@@ -11,12 +11,12 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from advisor.errors import BadValue, CannotWork
-from advisor.model.measurement import Measurements, Result
-from advisor.render.charts import rooflines
-from advisor.render.charts.canvas import settings, spread
-from advisor.render.charts.chart import KINDS, chart, charts_of
-from advisor.render.charts.chart import _drawing as drawing
-from advisor.render.charts.rooflines import Roofline, roofline
+from advisor.measure.charts import rooflines
+from advisor.measure.charts.canvas import settings, spread
+from advisor.measure.charts.chart import KINDS, chart, charts_of
+from advisor.measure.charts.chart import _drawing as drawing
+from advisor.measure.charts.rooflines import Roofline, roofline
+from advisor.measure.measurement import Measurements, Result
 from tests.render import measurements as made
 
 LEVELS = {"L1": 32 << 10, "L2": 512 << 10, "L3": 16 << 20}

@@ -15,21 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from advisor.advice.audit_page.head import head_of
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.checklist import SYSTEM_FILES, planned
+from advisor.advice.checklist_page.details import broken
+from advisor.advice.checklist_page.exports import values
+from advisor.advice.checklist_page.page import checklist_document as json_of
+from advisor.advice.checklist_page.page import checklist_page
+from advisor.advice.checklist_page.steps import Sheet
+from advisor.advice.know.vendors import vendors
+from advisor.advice.model.checklist import Checklist
+from advisor.advice.model.findings import Audit
+from advisor.advice.model.plan import Back, Kept, NotWritten, Plan, System
 from advisor.errors import BadInput
-from advisor.know.vendors import vendors
-from advisor.model.audit.checklist import Checklist
-from advisor.model.audit.findings import Audit
-from advisor.model.audit.plan import Back, Kept, NotWritten, Plan, System
+from advisor.machine import jinja
 from advisor.paths import templates
-from advisor.render import jinja
-from advisor.render.audit.head import head_of
-from advisor.render.checklist.details import broken
-from advisor.render.checklist.exports import values
-from advisor.render.checklist.page import checklist_document as json_of
-from advisor.render.checklist.page import checklist_page
-from advisor.render.checklist.steps import Sheet
-from advisor.work.bios_files import BiosInput
-from advisor.work.checklist import SYSTEM_FILES, planned
 from tests.conftest import Golden
 from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, state, wished
 from tests.render import audits

@@ -1,5 +1,5 @@
-from advisor.model.audit.checklist import Checklist
-from advisor.render.checklist.details import compared, proof_lines, proof_of
+from advisor.advice.checklist_page.details import compared, proof_lines, proof_of
+from advisor.advice.model.checklist import Checklist
 from tests.know.listed import asks, listed, state
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from advisor.model.cpuset import CpuSet
-from advisor.render.cpulists import listed, threads
+from advisor.machine.cpuset import CpuSet
+from advisor.show.cpulists import listed, threads
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import json
 
-from advisor.model.hardware.devices import Locality
-from advisor.model.hardware.machine import Machine
-from advisor.render.schema import audit_document
-from advisor.render.topology.document import topology_document
+from advisor.advice.schema import audit_document
+from advisor.machine.devices import Locality
+from advisor.machine.machine import Machine
+from advisor.show.topology.document import topology_document
 from tests.render import audits, made
 
 

@@ -1,14 +1,14 @@
 from typing import get_args, get_origin, get_type_hints
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.fact import in_order
-from advisor.model.hardware.cpu import Cpu, IdleState
-from advisor.model.hardware.firmware import Acpi, Bios, MadtEntry
-from advisor.model.hardware.machine import Facts, Machine, Source
-from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
-from advisor.model.hardware.operating_system import Allocation, Hugepages, Kernel, Limits, Tool
-from advisor.render.audit.page import details
-from advisor.render.lines import text_of
+from advisor.advice.audit_page.page import details
+from advisor.machine.cpu import Cpu, IdleState
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.fact import in_order
+from advisor.machine.firmware import Acpi, Bios, MadtEntry
+from advisor.machine.machine import Facts, Machine, Source
+from advisor.machine.memory import Dimm, Memory, SocketMemory
+from advisor.machine.operating_system import Allocation, Hugepages, Kernel, Limits, Tool
+from advisor.show.lines import text_of
 from tests.render import made
 
 

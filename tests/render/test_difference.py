@@ -1,6 +1,6 @@
-from advisor.model.audit.findings import Change, Difference, FindingChange
-from advisor.render.difference import difference_page
-from advisor.render.lines import text_of
+from advisor.advice.difference_page import difference_page
+from advisor.advice.model.findings import Change, Difference, FindingChange
+from advisor.show.lines import text_of
 
 
 def drawn(difference: Difference, width: int = 80) -> list[str]:

@@ -1,5 +1,5 @@
-from advisor.model.audit.findings import Answer, Explanation, Lack, Part, Step
-from advisor.render.rule import explain_page
+from advisor.advice.model.findings import Answer, Explanation, Lack, Part, Step
+from advisor.advice.rule_page import explain_page
 from tests.printing import printed
 
 WHEN = (

@@ -2,14 +2,14 @@
 
 import pytest
 
-from advisor.model.audit.findings import Audit
-from advisor.model.audit.measured_facts import Refused
-from advisor.render.audit.head import Head, head_of
-from advisor.render.metrics import families
-from advisor.render.report.findings import Verdict, verdict
-from advisor.work.bios_files import BiosInput
-from advisor.work.checklist import checklist_of
-from advisor.work.judgement import judged
+from advisor.advice.audit_page.head import Head, head_of
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.checklist import checklist_of
+from advisor.advice.judgement import judged
+from advisor.advice.model.findings import Audit
+from advisor.exports.metrics import families
+from advisor.exports.report.findings import Verdict, verdict
+from advisor.measure.measured_facts import Refused
 from tests.exports import OPTIONS, machine
 from tests.judge.test_place import GB, ROME, nodes
 from tests.machines.read import machine as machine_of

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from advisor.render.lines import labelled, text_of, width_of, wrapped
+from advisor.show.lines import labelled, text_of, width_of, wrapped
 
 LETTERS = st.text(string.ascii_letters + string.digits + ",- \u4e2d\u00e9", max_size=60)
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from advisor.cli.main import commands, told
-from advisor.render.manpage import Edition, command_page, file_name, program_page
-from advisor.render.manual import About, CommandHelp, Row, _names
+from advisor.cli.manpage import Edition, command_page, file_name, program_page
+from advisor.cli.manual import About, CommandHelp, Row, _names
 from docs import generate
 
 ROOT = Path(__file__).parents[2]

@@ -2,8 +2,8 @@
 
 import json
 
-from advisor.model.measurement_statistics import BeforeAfter, Contrast, Side
-from advisor.render.difference import before_after_document, before_after_lines, probability
+from advisor.advice.difference_page import before_after_document, before_after_lines, probability
+from advisor.measure.measurement_statistics import BeforeAfter, Contrast, Side
 
 
 def row(ratio: float = 1.5, p: float = 4.1e-5, says: str = "faster", hca: str | None = "mlx5_0") -> Contrast:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from advisor.model.measurement import Result
-from advisor.render.measured.flops import hpl_tables
+from advisor.measure.measurement import Result
+from advisor.measure.pages.flops import hpl_tables
 from tests.measuring import one_result, one_run
 
 DETAILS = {

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from rich.console import RenderableType
 
-from advisor.model.measurement import KernelSheet, Measurements, Variant
-from advisor.render.measured.page import measured_page
-from advisor.render.measured.series import kernels_page
+from advisor.measure.measurement import KernelSheet, Measurements, Variant
+from advisor.measure.pages.page import measured_page
+from advisor.measure.pages.series import kernels_page
 from tests.printing import printed
 from tests.render import measurements as made
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from advisor.model.measurement import Result
-from advisor.render.lines import Line
-from advisor.render.measured.network import tables
+from advisor.measure.measurement import Result
+from advisor.measure.pages.network import tables
+from advisor.show.lines import Line
 from tests.measuring import one_result, one_run
 
 ARTICLE = (6.9, 6.8, 6.8, 6.8, 12.1, 12.2, 12.3, 12.1)

@@ -1,10 +1,10 @@
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Locality, Nic
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Limits
-from advisor.model.hardware.topology import Core, NumaNode, Topology
-from advisor.render.topology.elements import Picture, collapsed
-from advisor.render.topology.picture import block_remarks, block_title, group_label, guesses, member_text, picture, store_text
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Locality, Nic
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Limits
+from advisor.machine.topology import Core, NumaNode, Topology
+from advisor.show.topology.elements import Picture, collapsed
+from advisor.show.topology.picture import block_remarks, block_title, group_label, guesses, member_text, picture, store_text
 from tests.render import made
 
 

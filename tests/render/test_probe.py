@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor.collect.observe import observation, reported
-from advisor.model.cpuset import CpuSet
+from advisor.jobs.observe import observation, reported
+from advisor.jobs.probe import probe_script, probe_words
+from advisor.machine.cpuset import CpuSet
 from advisor.paths import template
-from advisor.work.probe import probe_script, probe_words
 
 SHELLS = [["dash"], ["busybox", "sh"], ["bash", "--posix"]]
 

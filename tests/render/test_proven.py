@@ -2,12 +2,12 @@
 
 import pytest
 
-from advisor.know.platforms import match_platform
-from advisor.model.audit.bounds import memory_bounds
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Environment
-from advisor.model.hardware.partitioning import infer_layout
-from advisor.render.audit.proven import proven
+from advisor.advice.audit_page.proven import proven
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Environment
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.bounds import memory_bounds
+from advisor.measure.platforms import match_platform
 from tests.machines.read import machine
 
 

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.hardware.devices import Link
-from advisor.render.audit.page import facts_with_places
-from advisor.render.charts.canvas import COLOURS as CURVES
-from advisor.render.charts.chart import chart, charts_of
-from advisor.render.report.change import values as change_values
-from advisor.render.report.content import ReportContent
-from advisor.render.report.drawings import PALETTE, dark_rules, embedded
-from advisor.render.report.findings import comparisons, figures, verdict
-from advisor.render.report.machine import marked
-from advisor.render.report.measured import exhibits
-from advisor.render.topology.elements import Picture
-from advisor.render.topology.picture import picture
-from advisor.render.topology.svg import draw_svg
-from advisor.render.topology.tiles import ALARM
-from advisor.work.machine import read_machine
-from advisor.work.report.change import ChangeReport, change_report
-from advisor.work.report.single import Report, report
+from advisor.advice.audit_page.page import facts_with_places
+from advisor.exports.report.change import values as change_values
+from advisor.exports.report.content import ReportContent
+from advisor.exports.report.drawings import PALETTE, dark_rules, embedded
+from advisor.exports.report.findings import comparisons, figures, verdict
+from advisor.exports.report.machine import marked
+from advisor.exports.report.measured import exhibits
+from advisor.exports.reports.change import ChangeReport, change_report
+from advisor.exports.reports.single import Report, report
+from advisor.machine.devices import Link
+from advisor.machine.read import read_machine
+from advisor.measure.charts.canvas import COLOURS as CURVES
+from advisor.measure.charts.chart import chart, charts_of
+from advisor.show.topology.elements import Picture
+from advisor.show.topology.picture import picture
+from advisor.show.topology.svg import draw_svg
+from advisor.show.topology.tiles import ALARM
 from tests.conftest import Golden
 from tests.reports import source_of
 

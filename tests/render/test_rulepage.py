@@ -1,7 +1,7 @@
 from typing import Any
 
-from advisor.model.audit.rule import Publication, RuleText
-from advisor.render.rule import rule_page
+from advisor.advice.model.rule import Publication, RuleText
+from advisor.advice.rule_page import rule_page
 
 GIVEN: dict[str, Any] = {
     "id": "x-y",

@@ -1,7 +1,7 @@
 """The screen of a slurm.conf that was compared: what differs first, what it costs, one line to write for each line."""
 
-from advisor.model.slurm_difference import CheckedConf, SlurmDifference
-from advisor.render.slurm_check import check_page
+from advisor.exports.slurm_check_page import check_page
+from advisor.exports.slurm_difference import CheckedConf, SlurmDifference
 from tests.conftest import Golden
 
 

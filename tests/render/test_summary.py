@@ -1,12 +1,12 @@
-from advisor.model.audit.findings import Audit
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.devices import Locality
-from advisor.model.hardware.machine import NOT_OFFERED, Gap, Machine
-from advisor.model.hardware.memory import Dimm, Memory, SocketMemory
-from advisor.model.hardware.operating_system import Allocation, Environment, Kernel
-from advisor.render.audit.findings import Asker
-from advisor.render.audit.page import audit_page, whole_audit_page
-from advisor.render.audit.screen import Shown
+from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.page import audit_page, whole_audit_page
+from advisor.advice.audit_page.screen import Shown
+from advisor.advice.model.findings import Audit
+from advisor.machine.cpu import Cpu
+from advisor.machine.devices import Locality
+from advisor.machine.machine import NOT_OFFERED, Gap, Machine
+from advisor.machine.memory import Dimm, Memory, SocketMemory
+from advisor.machine.operating_system import Allocation, Environment, Kernel
 from tests.conftest import Golden
 from tests.printing import printed
 from tests.render import made

@@ -6,12 +6,12 @@ from xml.etree.ElementTree import Element
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from advisor.model.hardware.firmware import Firmware
-from advisor.model.hardware.machine import Machine
-from advisor.render.topology.picture import picture
-from advisor.render.topology.sockets import COLOURS
-from advisor.render.topology.svg import draw_svg
-from advisor.render.topology.tiles import Font, _colour, width_of
+from advisor.machine.firmware import Firmware
+from advisor.machine.machine import Machine
+from advisor.show.topology.picture import picture
+from advisor.show.topology.sockets import COLOURS
+from advisor.show.topology.svg import draw_svg
+from advisor.show.topology.tiles import Font, _colour, width_of
 from tests.conftest import Golden
 from tests.render import made
 

@@ -1,9 +1,9 @@
 import pytest
 
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
-from advisor.render.topology.terminal import draw
+from advisor.machine.cpu import Cpu
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
+from advisor.show.topology.terminal import draw
 from tests.conftest import Golden
 from tests.printing import printed
 from tests.render import made

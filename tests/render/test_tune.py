@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.race_result import RacedLine, RaceResult
-from advisor.render.charts.races import race_chart
-from advisor.render.lines import text_of
-from advisor.render.tune import RacePage, RaceRow, race_page, verdict_sentence
+from advisor.jobs.pages.races import race_chart
+from advisor.jobs.pages.tune import RacePage, RaceRow, race_page, verdict_sentence
+from advisor.jobs.race_result import RacedLine, RaceResult
+from advisor.show.lines import text_of
 
 
 def row(name: str, relative: tuple[float, float, float], runs: int = 12, **more: object) -> RaceRow:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from advisor.advice.whatif import measured_on
 from advisor.cli.ticker import Ticker
-from advisor.language.units import duration, throughput
-from advisor.model.audit.measured_facts import Compared, MeasuredFacts, Way
-from advisor.model.measurement import Task
-from advisor.render.measured.page import measured_page
-from advisor.render.measured.plan import in_words, time_left
-from advisor.render.measured.verdicts import ANOTHER, beside
-from advisor.work.whatif import measured_on
+from advisor.machine.units import duration, throughput
+from advisor.measure.measured_facts import Compared, MeasuredFacts, Way
+from advisor.measure.measurement import Task
+from advisor.measure.pages.page import measured_page
+from advisor.measure.pages.plan import in_words, time_left
+from advisor.measure.pages.verdicts import ANOTHER, beside
 from tests.machines.catalogue import MACHINES
 from tests.measure.samples import planned
 from tests.printing import printed

@@ -1,6 +1,4 @@
-from advisor.compare.verify import compare_ranks
-from advisor.model.cpuset import CpuSet
-from advisor.model.observed_binding import (
+from advisor.jobs.observed_binding import (
     Caution,
     Comparison,
     GatheredReports,
@@ -10,8 +8,10 @@ from advisor.model.observed_binding import (
     RunningProcesses,
     Thread,
 )
-from advisor.render.binding.verify import comparison_document, comparison_page, running_document, running_page, verdict_line
-from advisor.render.lines import text_of
+from advisor.jobs.pages.verify import comparison_document, comparison_page, running_document, running_page, verdict_line
+from advisor.jobs.verdict import compare_ranks
+from advisor.machine.cpuset import CpuSet
+from advisor.show.lines import text_of
 from tests.model.shapes import shape
 
 NODE = shape(1, 2, 2, 4)

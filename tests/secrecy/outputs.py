@@ -18,12 +18,12 @@ from typing import Any, Final
 import pytest
 import zstandard
 
+from advisor.advice.checklist import formats_told
 from advisor.cli.main import status
-from advisor.host.errands import Outcome
+from advisor.exports.format import built_in
+from advisor.fleet.fleet import Answer
 from advisor.jobs.registry import names as launchers
-from advisor.model.fleet import Answer
-from advisor.render.export import built_in
-from advisor.work.checklist import formats_told
+from advisor.machine.hosts.errands import Outcome
 from tests.bios.admin import WISH
 from tests.bios.imitation import PASSWORD, USER
 from tests.bios.machines import own

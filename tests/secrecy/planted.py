@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from advisor.collect.sources import commands, paths
-from advisor.host.base import Ran, Reading, Why
-from advisor.host.journal import FILE
-from advisor.host.record import record
-from advisor.host.tree import Entry, Link, MemoryStore, TreeHost
+from advisor.machine.hosts.base import Ran, Reading, Why
+from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.tree import Entry, Link, MemoryStore, TreeHost
+from advisor.machine.sources.registry import commands, paths
 from tests.bios.machines import own
 from tests.broken import whole
 from tests.machines import tree as trees

@@ -16,12 +16,12 @@ from random import Random
 from typing import Final
 
 from advisor.errors import AdvisorError
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape, NodePlan, Slot
-from advisor.tune import race as module
-from advisor.tune.race import Race, Verdict
-from advisor.work.machine import read_machine
-from advisor.work.tune.candidates import placements
+from advisor.jobs.placement import JobShape, NodePlan, Slot
+from advisor.jobs.racing.candidates import placements
+from advisor.jobs.tune import race as module
+from advisor.jobs.tune.race import Race, Verdict
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
 
 CORPUS: Final = Path(os.environ.get("ADVISOR_CORPUS") or Path(__file__).parents[3] / "shared" / "machines") / "xml"
 """Published machines, which are not always there."""

@@ -3,10 +3,10 @@
 import pytest
 
 from advisor.jobs.place import place
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape
-from advisor.tune.candidates import Candidate, distinct, seats, splits, what_ranks_get, why_different
-from advisor.work.machine import read_machine
+from advisor.jobs.placement import JobShape
+from advisor.jobs.tune.candidates import Candidate, distinct, seats, splits, what_ranks_get, why_different
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
 from tests.machines.catalogue import write_archive
 
 

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from advisor.tune.interval import hodges_lehmann, interval, median_interval, two_speeds
-from advisor.tune.sequential import proves
+from advisor.jobs.tune.interval import hodges_lehmann, interval, median_interval, two_speeds
+from advisor.jobs.tune.sequential import proves
 
 LEVEL = 0.025
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from advisor.model.audit.findings import Audit
-from advisor.model.audit.rule import Severity
-from advisor.model.hardware.machine import Machine
-from advisor.work.audit import Audited, Measuring
-from advisor.work.judgement import judged
+from advisor.advice.audit import Audited, Measuring
+from advisor.advice.judgement import judged
+from advisor.advice.model.findings import Audit
+from advisor.advice.model.rule import Severity
+from advisor.machine.machine import Machine
 from tests.render import audits
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from advisor.advice.imported import compare_measured, import_files, must_have_results
+from advisor.advice.whatif import measured_on
 from advisor.errors import BadInput, BadValue
 from advisor.fleet.audit import audit_fleet
-from advisor.work.imports import compare_measured, import_files, must_have_results
-from advisor.work.whatif import measured_on
 from tests.machines.catalogue import write_archive
 
 OUTPUTS = Path(__file__).parents[1] / "imports" / "outputs"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from advisor.advice.bios_files import firmware_from
 from advisor.errors import BadInput
-from advisor.work.bios_files import firmware_from
 
 NOW: dict[str, Any] = {"@odata.id": "/redfish/v1/Systems/1/Bios", "Attributes": {"ProcTurbo": "Disabled"}}
 HPE: dict[str, Any] = {"@odata.id": "/redfish/v1/systems/1/bios/settings/", "Attributes": {"ProcTurbo": "Enabled"}}

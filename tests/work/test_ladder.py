@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue
-from advisor.host.live import LiveHost
 from advisor.jobs.registry import choose
-from advisor.model.cpuset import union
-from advisor.work.job.allocation import Allocated
-from advisor.work.job.hosts import JobHosts
-from advisor.work.job.hpl import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
+from advisor.jobs.started.allocation import Allocated
+from advisor.jobs.started.hosts import JobHosts
+from advisor.jobs.started.hpl import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
+from advisor.machine.cpuset import union
+from advisor.machine.hosts.live import LiveHost
 from tests.jobs.place.samples import machine
 from tests.measure.samples import NAPLES
 

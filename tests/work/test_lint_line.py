@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from advisor.errors import BadInput
-from advisor.render.binding.ranks import lint_page
-from advisor.work.bind import lint_line
-from advisor.work.documents import document
+from advisor.exports.documents import document
+from advisor.jobs.bind import lint_line
+from advisor.jobs.pages.ranks import lint_page
 from tests.jobs.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"
@@ -71,7 +71,7 @@ def test_the_slurm_conf_of_this_machine_is_read_for_this_machine_alone(tmp_path:
     """Not for a machine that was read elsewhere."""
     conf = tmp_path / "slurm.conf"
     conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
-    monkeypatch.setattr("advisor.work.bind.SLURM_CONF", conf)
+    monkeypatch.setattr("advisor.jobs.bind.SLURM_CONF", conf)
     for live, cpus in ((True, ["0-63", "64-127"]), (False, None)):
         ranks = lint_line(["srun", "-n", "2", "./a"], machine(ROME), live=live).ranks
         assert (ranks and [str(rank.cpus) for rank in ranks]) == cpus

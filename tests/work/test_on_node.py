@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from advisor.fleet.capture import Captured
-from advisor.host.errands import Ended, Outcome, Reply
-from advisor.host.source import open_host
-from advisor.model.fleet import Answer
-from advisor.work.on_node import brought, errand
+from advisor.fleet.fleet import Answer
+from advisor.jobs.on_node import brought, errand
+from advisor.machine.hosts.errands import Ended, Outcome, Reply
+from advisor.machine.hosts.source import open_host
 from tests.host.shelf import shell_in
 
 MARK = "advisor-0123456789abcdef"

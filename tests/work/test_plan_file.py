@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.model.cpuset import CpuSet
-from advisor.model.folded_plan import FoldedPlan, HostRanks, PlannedNode, PlannedSlot, fold, folded_hosts, folded_in_order
-from advisor.model.observed_binding import PlannedRank, planned_ranks
-from advisor.model.placement import Placement
-from advisor.render.binding.ranks import plan_lines, rank_texts
-from advisor.work.job.allocation import expand
-from advisor.work.job.plan_file import plan_in, unfolded
+from advisor.jobs.folded_plan import FoldedPlan, HostRanks, PlannedNode, PlannedSlot, fold, folded_hosts, folded_in_order
+from advisor.jobs.observed_binding import PlannedRank, planned_ranks
+from advisor.jobs.pages.ranks import plan_lines, rank_texts
+from advisor.jobs.placement import Placement
+from advisor.jobs.started.allocation import expand
+from advisor.jobs.started.plan_file import plan_in, unfolded
+from advisor.machine.cpuset import CpuSet
 from tests.examples import examples
 from tests.jobs.plan import node, planned
 from tests.jobs.strategies import placements

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
-from advisor.work.verify import STANDS_FOR, line_in, line_of
+from advisor.jobs.verify import STANDS_FOR, line_in, line_of
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
-from advisor.collect.sources import counters, paths
-from advisor.host.base import Ran, Reading, Why
-from advisor.host.record import record
-from advisor.host.tree import Link, MemoryStore, TreeHost
-from advisor.model.hardware.fault_counters import Count
-from advisor.work import machine as watching
-from advisor.work.machine import CounterWatch
+from advisor.machine import read as watching
+from advisor.machine.fault_counters import Count
+from advisor.machine.hosts.base import Ran, Reading, Why
+from advisor.machine.hosts.record import record
+from advisor.machine.hosts.tree import Link, MemoryStore, TreeHost
+from advisor.machine.read import CounterWatch
+from advisor.machine.sources.registry import counters, paths
 from tests.machines.catalogue import tree, write_archive
 from tests.machines.tree import Link as Made
 from tests.machines.tree import relative
@@ -58,7 +58,7 @@ def machine(**files: int) -> Ailing:
 @pytest.fixture
 def ailing(monkeypatch: pytest.MonkeyPatch) -> Ailing:
     """Return the machine; nobody waits for a second."""
-    monkeypatch.setattr("advisor.host.base.SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("advisor.machine.hosts.base.SECONDS_BETWEEN_LOOKS", 0.0)
     edac = {"/sys/devices/system/edac/mc/mc0/ce_count": 7, "/sys/devices/system/edac/mc/mc0/ue_count": 0}
     return machine(**QUIET, link_downed=0, link_error_recovery=0, **edac)
 

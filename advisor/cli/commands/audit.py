@@ -27,8 +27,8 @@ from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from advisor.render.audit.page import Lines, Step
-    from advisor.work.audit import Audited
+    from advisor.advice.audit import Audited
+    from advisor.advice.audit_page.page import Lines, Step
 
 
 @reads_bios
@@ -53,15 +53,15 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Say what is wrong with the machine."""
+    from advisor.advice.audit import audit
     from advisor.cli.output import Form, Terminal, show
-    from advisor.work.audit import audit
 
     more = {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok}
     _together(more, {"--from": source is not None, "--no-measure": not measure})
     opt.at_most_one({"--measurements": bool(measurements), "--full": full})
     now = None
     if measure and source is None:
-        from advisor.work.measuring_now import MeasureNow
+        from advisor.exports.measuring_now import MeasureNow
 
         now = MeasureNow(not measurements, full, network, hpl, busy_ok)
     observer = Terminal(details=sys.stderr.isatty())
@@ -82,12 +82,12 @@ def _together(more: dict[str, bool], others: dict[str, bool]) -> None:
 
 def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":
     """Return the page, with the tables of HPL and of messages where they were asked for."""
-    from advisor.host.trust import believed_files
-    from advisor.know.vendors import publications
-    from advisor.render.audit.page import audit_page, whole_audit_page
-    from advisor.render.audit.screen import Shown
-    from advisor.render.measured.page import hpl_and_network
-    from advisor.work.job.allocation import asker
+    from advisor.advice.audit_page.page import audit_page, whole_audit_page
+    from advisor.advice.audit_page.screen import Shown
+    from advisor.advice.know.vendors import publications
+    from advisor.jobs.started.allocation import asker
+    from advisor.machine.hosts.trust import believed_files
+    from advisor.measure.pages.page import hpl_and_network
 
     measured, layout, facts = found.measured.measurements, found.judgement.layout, found.judgement.case.measured
     who = asker(again, bios=found.given.bios is not None)

@@ -23,7 +23,7 @@ from advisor.cli.job_options import CommandLine as CommandLine  # noqa: PLC0414 
 from advisor.cli.options import Json, MeasurementsOption, NoColor, Version, Width
 from advisor.cli.output import Form, Terminal, show_job, show_lines
 from advisor.errors import BadValue
-from advisor.work.job.hosts import HostOptions, JobOptions, LauncherOptions, per_part
+from advisor.jobs.started.hosts import HostOptions, JobOptions, LauncherOptions, per_part
 
 
 def run(  # noqa: D103 - the page of this command is the docstring of the module
@@ -76,9 +76,9 @@ def _bind(
     shown: tuple[Path | None, job.JobPage],
 ) -> int:
     """Place the job, print the lines of a benchmark, or say what an existing line does; a program of that name is ./lint."""
-    from advisor.work.bind import bind
-    from advisor.work.job.benchmark import benchmark_lines
-    from advisor.work.job.folder import write_job
+    from advisor.jobs.bind import bind
+    from advisor.jobs.started.benchmark import benchmark_lines
+    from advisor.jobs.started.folder import write_job
 
     (there, wanted, how), (name, per), (svg, page) = asked, benchmark, shown
     what = page.kind(json=form.json)

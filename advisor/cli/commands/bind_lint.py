@@ -19,7 +19,7 @@ from advisor.cli.output import Form, Terminal, show
 from advisor.errors import BadValue
 
 if TYPE_CHECKING:
-    from advisor.work.job.hosts import HostOptions
+    from advisor.jobs.started.hosts import HostOptions
 
 
 def run(
@@ -35,7 +35,7 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Explain a command."""
-    from advisor.work.job.hosts import HostOptions
+    from advisor.jobs.started.hosts import HostOptions
 
     there, form = HostOptions(tuple(sources or ()), assume=tuple(assume or ())), Form(output, json, width, not no_color)
     return lint(there, words or [], launcher_version, slurm_conf, form)
@@ -43,9 +43,9 @@ def run(
 
 def lint(there: "HostOptions", words: list[str], version: str | None, slurm_conf: Path | None, form: Form) -> int:
     """Say what an existing line does; return 1 where something goes wrong."""
-    from advisor.render.binding.ranks import lint_document, lint_page
-    from advisor.work.bind import lint_line
-    from advisor.work.job.hosts import one_machine
+    from advisor.jobs.bind import lint_line
+    from advisor.jobs.pages.ranks import lint_document, lint_page
+    from advisor.jobs.started.hosts import one_machine
 
     if not words:
         raise BadValue("no command to explain", cure="put it last, after --: advisor bind lint -- mpirun -np 8 ./app")

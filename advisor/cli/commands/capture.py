@@ -19,8 +19,8 @@ import typer
 from advisor.cli.options import From
 from advisor.cli.output import Terminal, say
 from advisor.errors import CannotWork, one_line
-from advisor.host.files import write_file
-from advisor.work.machine import capture_script, captured
+from advisor.machine.hosts.files import write_file
+from advisor.machine.read import capture_script, captured
 
 Anonymise = Annotated[
     bool, typer.Option("--anonymise", "--anonymize", help="Remove whatever identifies a machine, a site or a person.")
@@ -42,7 +42,7 @@ def run(
     observer = Terminal()
     data = captured(source, anonymise=anonymise, observer=observer)
     write_file(output, data, private=True)
-    from advisor.render.commandline import word
+    from advisor.show.commandline import word
 
     size = f"{len(data) // 1024} KiB"
     observer.say(one_line(f"wrote {output} ({size}); look at it with: advisor audit --from {word(str(output))}"))

@@ -19,11 +19,11 @@ Example: advisor checklist --from node.tar.gz --only 1 --as racadm -o bios.sh
 from dataclasses import replace
 from pathlib import Path
 
+from advisor.advice.checklist import Ordered, TuningChecklist, checklist, formats_told, template_of
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say
 from advisor.errors import BadValue
-from advisor.work.checklist import Ordered, TuningChecklist, checklist, formats_told, template_of
 
 
 @reads_bios
@@ -82,8 +82,8 @@ def _alone(source: str | None, measurements: list[Path] | None) -> None:
 
 def _show(found: TuningChecklist, name: str, form: Form, *, verbose: bool) -> None:
     """Print the list, the plan, or a file for a tool with what its format cannot say in it."""
-    from advisor.render.checklist.exports import remarks
-    from advisor.render.checklist.page import checklist_page
+    from advisor.advice.checklist_page.exports import remarks
+    from advisor.advice.checklist_page.page import checklist_page
 
     if template_of(name) is not None:  # a site's own may be called as one that is built in
         emit_text(found.text(name), form.output)

@@ -13,10 +13,10 @@ from typing import Annotated
 
 import typer
 
+from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.whatif import diff
 from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width
 from advisor.cli.output import Form, Terminal, show
-from advisor.model.audit.rule import SEVERITIES, Severity
-from advisor.work.whatif import diff
 
 One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
 Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]
@@ -41,7 +41,7 @@ def run(
     """Compare two machines."""
     a, b = (None if each == "-" else each for each in (one, other))
     found = diff(a, b, scope, site=rules or (), observer=Terminal())
-    from advisor.render.difference import difference_document, difference_page
+    from advisor.advice.difference_page import difference_document, difference_page
 
     form = Form(output, json, width, not no_color)
     show(form, lambda: difference_document(found), lambda: difference_page(found))

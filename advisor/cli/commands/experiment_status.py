@@ -10,7 +10,7 @@ from advisor.bios.experiment_page import experiment_chart, result_page
 from advisor.cli.experiment_options import FolderArgument, Svg
 from advisor.cli.options import Json, NoColor, Width
 from advisor.cli.output import Form, show
-from advisor.host.files import write_file
+from advisor.machine.hosts.files import write_file
 
 
 def run(folder: FolderArgument, *, svg: Svg = None, json: Json = False, width: Width = None, no_color: NoColor = False) -> int:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from advisor.advice.explain import Explained, explain_rule
 from advisor.cli import values
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Width, same_view
 from advisor.cli.output import Form, Terminal, show
-from advisor.work.rules import Explained, explain_rule
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,9 +59,9 @@ def run(
 
 
 def _page(found: Explained, again: tuple[str, ...], width: int | None, *, trace: bool, why_not: bool) -> "RenderableType":
-    from advisor.render.audit.explain import finding_page
-    from advisor.render.rule import explain_page
-    from advisor.work.job.allocation import asker
+    from advisor.advice.audit_page.explain import finding_page
+    from advisor.advice.rule_page import explain_page
+    from advisor.jobs.started.allocation import asker
 
     if trace or why_not:
         return explain_page(found.explanation, why_not=why_not, width=width)

@@ -22,9 +22,9 @@ from advisor.cli.output import Form, Terminal, emit_json, emit_text, say
 from advisor.cli.values import must_be_writable
 from advisor.errors import BadValue
 from advisor.exports.export import export, export_format, formats
+from advisor.exports.format import listing
 from advisor.exports.slurm_check import check_slurm
-from advisor.render.export import listing
-from advisor.render.slurm_check import check_document, check_page
+from advisor.exports.slurm_check_page import check_document, check_page
 
 
 def run(

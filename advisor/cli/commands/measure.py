@@ -23,8 +23,8 @@ from advisor.cli import job_options as job
 from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Save, Steps, Width
 from advisor.cli.output import NO_DRAWING, Drawing, Form, Shown, Terminal, show, show_kernels, show_measured, show_saved
 from advisor.errors import BadValue
-from advisor.work.machine import read_machine
-from advisor.work.measure import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
+from advisor.machine.read import read_machine
+from advisor.measure.task import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
 
 if TYPE_CHECKING:
     from advisor.measure.kernel_tasks import Request
@@ -80,7 +80,7 @@ def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
 
 def _plan(wish: "Request", source: str | None, form: Form) -> int:
     from advisor.measure.headers import read_kernels
-    from advisor.render.measured.plan import plan_page
+    from advisor.measure.pages.plan import plan_page
 
     made = planned(read_machine(source, Terminal()), wish)
     left = (f"not: {each.task}: {each.why}" for each in made.left_out)
@@ -90,8 +90,8 @@ def _plan(wish: "Request", source: str | None, form: Form) -> int:
 
 def _check_drawing(drawing: Drawing, what: str, made: "Plan | None" = None) -> None:
     """Refuse before measuring a chart that it, or this machine, does not give, an intensity that is none, no matplotlib."""
+    from advisor.measure.charts.chart import must_be_drawable
     from advisor.measure.plan import CHARTS, SETS, charts_of_plan
-    from advisor.render.charts.chart import must_be_drawable
 
     drawn = drawing.svg is not None or drawing.png is not None
     charts = CHARTS.get(what, ()) if made is None else charts_of_plan(made.tasks, what)

@@ -32,8 +32,8 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Lay figures beside each other."""
-    from advisor.render.measured.imported import compared_document, compared_page
-    from advisor.work.imports import compare_measured
+    from advisor.advice.imported import compare_measured
+    from advisor.measure.pages.imported import compared_document, compared_page
 
     form = Form(output, json, width, not no_color)
     rows = compare_measured(first, second, source, placed, Terminal())

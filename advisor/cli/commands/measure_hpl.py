@@ -44,9 +44,9 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure HPL."""
-    from advisor.work.hpl import measure
-    from advisor.work.job.hosts import HostOptions, LauncherOptions, per_part
-    from advisor.work.job.hpl import HplOptions, hpl_job, hpl_lines, scaling_runs
+    from advisor.jobs.hpl import measure
+    from advisor.jobs.started.hosts import HostOptions, LauncherOptions, per_part
+    from advisor.jobs.started.hpl import HplOptions, hpl_job, hpl_lines, scaling_runs
 
     at_most_one({"--quick": quick, "--full": full, "--n": n is not None})
     at_most_one({"--xhpl": xhpl is not None, "--blas": blas is not None, "--kernels": kernels is not None})

@@ -29,9 +29,9 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Take figures of other programs."""
-    from advisor.render.measured.imported import imported_page
-    from advisor.render.measured.page import measured_page
-    from advisor.work.imports import import_files, must_have_results
+    from advisor.advice.imported import import_files, must_have_results
+    from advisor.measure.pages.imported import imported_page
+    from advisor.measure.pages.page import measured_page
 
     form = Form(output, json, width, not no_color)
     found = import_files(files, source, placed, Terminal())

@@ -37,7 +37,7 @@ from advisor.cli.output import Form, Terminal, show_lines, show_measured
 from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from advisor.work.job.network import Experiment
+    from advisor.jobs.started.network import Experiment
 
 
 def run(
@@ -62,8 +62,8 @@ def run(
     no_color: NoColor = False,
 ) -> int:
     """Measure messages between two hosts."""
-    from advisor.work.job.hosts import HostOptions, LauncherOptions
-    from advisor.work.job.network import NetworkOptions, experiment, measure, network_lines
+    from advisor.jobs.started.hosts import HostOptions, LauncherOptions
+    from advisor.jobs.started.network import NetworkOptions, experiment, measure, network_lines
 
     at_most_one({"--dry-run": dry_run, "--before": before is not None})
     ask = NetworkOptions("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok)
@@ -79,9 +79,9 @@ def run(
 
 def _compared(before: Path, made: "Experiment", save: Path | None, form: Form, observer: Terminal) -> int:
     """Measure, and print what has changed; earlier runs that do not fit are refused first."""
+    from advisor.jobs.started.earlier_runs import fitting_runs
+    from advisor.jobs.started.network import measure
     from advisor.measure.before_after import compare_runs
-    from advisor.work.job.earlier_runs import fitting_runs
-    from advisor.work.job.network import measure
 
     earlier = fitting_runs(before, made)
     done = measure(made, observer)

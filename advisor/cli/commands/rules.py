@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rules_named, sheets_checked, tried
 from advisor.cli import values
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Rules, ScopeOption, Topic, Width
 from advisor.cli.output import Terminal, emit, emit_json, say
 from advisor.errors import BadValue
-from advisor.language.units import count
-from advisor.model.audit.platform import Scope
-from advisor.model.secrecy import without_secrets
-from advisor.work.rules import mistakes_between, must_be_known, rule_names, rules_named, sheets_checked, tried
+from advisor.machine.secrecy import without_secrets
+from advisor.machine.units import count
+from advisor.measure.platform import Scope
 
 if TYPE_CHECKING:
-    from advisor.judge.rule import Rule
+    from advisor.advice.judge.rule import Rule
 
 
 class Action(StrEnum):
@@ -76,11 +76,11 @@ def run(
     if json:
         emit_json({"schema": "advisor-rules/1", "rules": [_document(rule) for rule in chosen]}, None)
     elif action is Action.SHOW:
-        from advisor.render.rule import rule_page
+        from advisor.advice.rule_page import rule_page
 
         say("\n\n".join(rule_page(rule.text, rule.topic, rule.where) for rule in chosen) + "\n")
     else:
-        from advisor.render.rule import rules_page
+        from advisor.advice.rule_page import rules_page
 
         emit([rules_page([(rule.text, rule.topic) for rule in chosen], width)], None, color=not no_color, width=width)
     return 0
@@ -98,7 +98,7 @@ def _names_of(action: Action, words: "Sequence[str]", *, json: bool) -> int:
 
 def _numbers(source: str | None, scope: Scope, bios: GivenBios, files: dict[str, Any]) -> dict[str, int]:
     """Return the number that the audit of a machine gives each rule that found something."""
-    from advisor.work.audit import audit
+    from advisor.advice.audit import audit
 
     observer = Terminal()
     return audit(source, scope, bios=bios.read(observer, here=source is None), **files, observer=observer).numbers

@@ -17,8 +17,8 @@ import typer
 
 from advisor.cli.options import From, Json, NoColor, Output, Width
 from advisor.cli.output import Form, Terminal, show
-from advisor.host.files import write_file
-from advisor.work.topology import topology
+from advisor.machine.hosts.files import write_file
+from advisor.show.topology.observed import topology
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
 Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, equal ones too.")]
@@ -37,11 +37,11 @@ def run(
     """Draw the machine."""
     found = topology(source, Terminal())
     if svg is not None:
-        from advisor.render.topology.picture import picture
-        from advisor.render.topology.svg import draw_svg
+        from advisor.show.topology.picture import picture
+        from advisor.show.topology.svg import draw_svg
 
         write_file(svg, draw_svg(picture(*found), whole=whole).encode())
-    from advisor.render.topology.terminal import draw
+    from advisor.show.topology.terminal import draw
 
     if json or svg is None or output is not None:
         show(Form(output, json, width, not no_color), found.document, lambda: draw(*found, whole=whole))

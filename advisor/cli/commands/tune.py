@@ -22,8 +22,8 @@ from advisor.cli import tune_options as opt
 from advisor.cli.options import BusyOk, Json, NoColor, Version, Width
 from advisor.cli.output import Form, Terminal, show
 from advisor.errors import BadValue
-from advisor.host.files import write_file
-from advisor.render.charts.canvas import need_matplotlib
+from advisor.machine.hosts.files import write_file
+from advisor.measure.charts.canvas import need_matplotlib
 
 _INTERRUPTED = 130
 
@@ -71,9 +71,9 @@ def run(
 
 
 def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, _: object) -> int:
-    from advisor.render.tune import plan_page
-    from advisor.work.tune.budget import Limits
-    from advisor.work.tune.task import Asked, planned_race
+    from advisor.jobs.pages.tune import plan_page
+    from advisor.jobs.racing.budget import Limits
+    from advisor.jobs.racing.task import Asked, planned_race
 
     planned = planned_race(Asked(*asked), Limits(*limits), observer)
     show(form, planned.document, lambda: plan_page(planned, form.width))
@@ -81,10 +81,10 @@ def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer:
 
 
 def _race(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, files: tuple[Any, Any, Any]) -> int:
-    from advisor.render.charts.races import race_chart
-    from advisor.render.tune import race_page
-    from advisor.work.tune.budget import Limits
-    from advisor.work.tune.task import Asked, tune_line
+    from advisor.jobs.pages.races import race_chart
+    from advisor.jobs.pages.tune import race_page
+    from advisor.jobs.racing.budget import Limits
+    from advisor.jobs.racing.task import Asked, tune_line
 
     resume, output, svg = files
     if svg:  # not after an hour of runs

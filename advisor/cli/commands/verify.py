@@ -34,8 +34,8 @@ def run(
     no_color: opt.NoColor = False,
 ) -> int:
     """Prove that ranks sit where the plan has them."""
-    from advisor.render.binding.verify import comparison_document, comparison_page, running_page
-    from advisor.work.verify import probe, running, verify
+    from advisor.jobs.pages.verify import comparison_document, comparison_page, running_page
+    from advisor.jobs.verify import probe, running, verify
 
     form, given, observer = Form(output, json, width, not no_color), words or [], Terminal()
     if print_probe:

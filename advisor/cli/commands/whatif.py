@@ -17,10 +17,10 @@ from typing import Annotated, Any
 
 import typer
 
+from advisor.advice.whatif import whatif
 from advisor.cli import options as opt
 from advisor.cli.output import Terminal, emit, emit_json
 from advisor.errors import BadValue
-from advisor.work.whatif import whatif
 
 
 def run(
@@ -48,7 +48,7 @@ def run(
     text = _text(wishes or [], {**told, "enumeration": enumeration})
     files = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
     found = whatif(source, text, scope, **files, observer=Terminal())
-    from advisor.render.difference import whatif_document, whatif_page
+    from advisor.advice.difference_page import whatif_document, whatif_page
 
     if json or output is not None:
         emit_json(whatif_document(found), output)

@@ -9,10 +9,10 @@ import re
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.placement import Placement
 from advisor.jobs.ranks_per_host import LONGEST, devices_differ, filled, kinds, memory_notes, names, only_slots, runs
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import Placement
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.topology import Topology
 
 NAME = "aprun"
 

@@ -21,6 +21,7 @@ from advisor.jobs.launcher import (
     RankVariables,
 )
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
 from advisor.jobs.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
 from advisor.jobs.request import (
     Line,
@@ -36,11 +37,10 @@ from advisor.jobs.request import (
     seated,
     warning,
 )
-from advisor.language.units import count as counted
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, LintWarning, Placement, Slot
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
+from advisor.machine.units import count as counted
 
 NAME = "flux"
 

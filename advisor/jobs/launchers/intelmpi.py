@@ -11,6 +11,7 @@ from advisor.jobs.hydra import alike, atoi, kin, objects, once
 from advisor.jobs.intelmpi_domains import MASKS, Given, Pins, Tree, by_cores, domains_of_ranks, masks, processors
 from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import mpich, wrapper
+from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
 from advisor.jobs.ranks_per_host import (
     FEW,
     Run,
@@ -25,10 +26,9 @@ from advisor.jobs.ranks_per_host import (
     runs,
 )
 from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Unclear, Words, ranks_here, warning
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, LintWarning, Placement, Slot
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 NAME = "intelmpi"
 

@@ -10,6 +10,7 @@ from advisor.errors import BadValue
 from advisor.jobs.hydra import HYDRA, HYDRA_ALIASES, OBJECTS, alike, any_hyphens, atoi, kin, objects, of_hydra, once
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
 from advisor.jobs.ranks_per_host import (
     FEW,
     LONGEST,
@@ -26,10 +27,9 @@ from advisor.jobs.ranks_per_host import (
     runs,
 )
 from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Unclear, Words, hides_l3, warning
-from advisor.model.cpuset import LIMIT, CpuSet, union
-from advisor.model.hardware.numbering import distance_groups, logical_numbering, ordered
-from advisor.model.hardware.topology import Core, SharedL2, Topology
-from advisor.model.placement import LintRank, LintWarning, Placement, Slot
+from advisor.machine.cpuset import LIMIT, CpuSet, union
+from advisor.machine.numbering import distance_groups, logical_numbering, ordered
+from advisor.machine.topology import Core, SharedL2, Topology
 
 
 def hydra_bound(things: Sequence[CpuSet], over: Sequence[CpuSet], count: int) -> Iterator[CpuSet]:

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
 from advisor.jobs.launchers import mpich, wrapper
+from advisor.jobs.placement import Placement, Slot
 from advisor.jobs.ranks_per_host import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.jobs.request import Said, Words
-from advisor.model.hardware.operating_system import Tool
-from advisor.model.placement import Placement, Slot
+from advisor.machine.operating_system import Tool
 
 NAME = "mvapich"
 

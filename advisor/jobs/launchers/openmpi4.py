@@ -24,11 +24,11 @@ from advisor.jobs.openmpi_map import (
     ranks_in_order,
 )
 from advisor.jobs.openmpi_words import settled4
+from advisor.jobs.placement import LintRank, NodePlan, Placement
 from advisor.jobs.request import OBJECTS, Local, Prediction, Refused, Release, Request, Unclear, bounded
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, NodePlan, Placement
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 NAME = "openmpi4"
 

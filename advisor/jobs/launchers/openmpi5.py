@@ -23,11 +23,11 @@ from advisor.jobs.openmpi_map import (
 )
 from advisor.jobs.openmpi_request import of_open_mpi, open_mpi_lists
 from advisor.jobs.openmpi_words import OPENMPI, OPENMPI_ALIASES, long_or_short, open_mpi_claim, settled5, which_open_mpi
+from advisor.jobs.placement import LintRank, NodePlan, Placement
 from advisor.jobs.request import MAIN, OBJECTS, Prediction, Refused, Release, Request, Unclear, bounded
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, NodePlan, Placement
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 NAME = "openmpi5"
 

@@ -13,6 +13,7 @@ from advisor.errors import BadValue
 from advisor.jobs.hydra import of_hydra
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
 from advisor.jobs.ranks_per_host import LONGEST, devices_differ, filled, names, only_slots, runs
 from advisor.jobs.request import (
     MOST_RANKS,
@@ -30,10 +31,9 @@ from advisor.jobs.request import (
     seated,
     warning,
 )
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, LintWarning, Placement, Slot
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 NAME = "pals"
 

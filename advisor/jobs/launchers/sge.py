@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Options
+from advisor.jobs.placement import LintRank, Placement
 from advisor.jobs.registry import of_lines
 from advisor.jobs.request import Line, Prediction, Refused, Request, Said, Unclear
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.numbering import logical_numbering, ordered
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, Placement
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.numbering import logical_numbering, ordered
+from advisor.machine.topology import Topology
 
 _ONE = (
     "-l -q -N -o -e -j -S -v -b -P -A -t -tc -hold_jid -m -M -R -r -sync -masterq -wd -now -p -w -a -js -ckpt -c -dl -display"

@@ -19,15 +19,15 @@ from advisor.jobs.launcher import (
     RankVariables,
 )
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
 from advisor.jobs.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
 from advisor.jobs.request import Line, Prediction, Refused, Request, Unclear, hosts, number, ranks_here, warning
 from advisor.jobs.slurm import Setup, Shape, Step, available, masks, setups, shape
 from advisor.jobs.slurm_step import ENTITIES, StepRequest, gpus_of_a_node, mem_bind, natural, options, step_request
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import LintRank, LintWarning, Placement, Slot
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 
 SRUN: Options = {
     "--ntasks": (1, "starts {0} ranks"),

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from advisor.compare.slurm.check import checked
 from advisor.errors import BadInput
-from advisor.imports.slurm_conf import names_of, read_slurm_conf
-from advisor.model.hardware.devices import Gpu, Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.slurm_definition import definition_of
-from advisor.model.slurm_difference import CheckedConf
+from advisor.exports.slurm_conf.check import checked
+from advisor.exports.slurm_difference import CheckedConf
+from advisor.machine.devices import Gpu, Locality
+from advisor.machine.machine import Machine
+from advisor.machine.slurm_definition import definition_of
+from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
 from tests.machines.read import machine
 
 SMT = "b-c6525-2x7702-nps4-smt"

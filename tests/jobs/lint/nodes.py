@@ -14,9 +14,9 @@ from advisor.errors import BadInput
 from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
 from tests.model.shapes import machine, shape
 
 VERSIONS = {"4": "4.1.4", "5": "5.0.11"}

@@ -14,7 +14,7 @@ from advisor.jobs.launcher import Launch
 from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
-from advisor.model.hardware.machine import Machine
+from advisor.machine.machine import Machine
 from tests.fakenode import hydra, real
 from tests.fakenode.lab import probe
 from tests.fakenode.plans import file_of

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from advisor.collect.hwloc.lstopo import machine_from_xml
-from advisor.model.hardware.machine import Machine
+from advisor.machine.machine import Machine
+from advisor.machine.sources.hwloc.lstopo import machine_from_xml
 
 Cores = tuple[tuple[int, ...], ...]
 

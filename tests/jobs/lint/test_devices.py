@@ -2,8 +2,8 @@
 
 from advisor.jobs.lint import lint
 from advisor.jobs.problems import MEANINGS
-from advisor.model.hardware.devices import Hca, Nic, Port
-from advisor.model.hardware.machine import Machine
+from advisor.machine.devices import Hca, Nic, Port
+from advisor.machine.machine import Machine
 from tests.jobs.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"

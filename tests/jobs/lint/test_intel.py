@@ -8,9 +8,9 @@ from advisor.errors import BadInput
 from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import Cpu
-from advisor.model.hardware.topology import NumaNode, SharedL2, Topology
+from advisor.machine.cpu import Cpu
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import NumaNode, SharedL2, Topology
 from tests.jobs.place.samples import machine
 from tests.model.shapes import ROME as ROME_CPU
 from tests.model.shapes import machine as a_machine

@@ -7,7 +7,7 @@ from advisor.jobs.line import parse
 from advisor.jobs.lint import lint
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction, Refused, Unclear
-from advisor.model.hardware.topology import Topology
+from advisor.machine.topology import Topology
 from tests.fakenode import likwid
 from tests.jobs.place.samples import machine
 

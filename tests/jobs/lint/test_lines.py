@@ -5,9 +5,9 @@ import pytest
 from advisor.errors import BadInput
 from advisor.jobs.line import binders, parse
 from advisor.jobs.lint import lint
+from advisor.jobs.placement import Lint
 from advisor.jobs.predict import predict
-from advisor.model.hardware.devices import Port
-from advisor.model.placement import Lint
+from advisor.machine.devices import Port
 from tests.jobs.place.samples import machine
 
 NAPLES, ROME, SMT, UNEVEN, HASWELL = (

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
 from tests.jobs.place.samples import machine
 
 ROWS = [row.split("\t") for row in (Path(__file__).parent / "observed.txt").read_text().splitlines()]

@@ -9,11 +9,11 @@ from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import pals
 from advisor.jobs.line import parse
 from advisor.jobs.lint import lint
+from advisor.jobs.placement import NodePlan
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import NodePlan
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 from tests.examples import examples
 from tests.jobs.place.samples import machine
 from tests.jobs.plan import node as plan_of

@@ -10,8 +10,8 @@ from advisor.errors import BadInput
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.jobs.lint import lint
+from advisor.jobs.placement import Lint, Placement
 from advisor.jobs.registry import of_lines
-from advisor.model.placement import Lint, Placement
 from tests.examples import examples
 from tests.jobs.plan import bindings
 from tests.jobs.strategies import placements

@@ -8,7 +8,7 @@ import pytest
 
 from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
-from advisor.model.hardware.machine import Machine
+from advisor.machine.machine import Machine
 from tests.model.shapes import machine, shape
 
 EVEN = "-H node0:8,node1:8,node2:8"

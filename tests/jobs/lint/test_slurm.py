@@ -10,10 +10,10 @@ from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
 from advisor.jobs.slurm import KEY, read, shape
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import SlurmNode
-from advisor.model.hardware.topology import Core, Package, SharedL2, Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import SlurmNode
+from advisor.machine.topology import Core, Package, SharedL2, Topology
 from tests.jobs.lint.oracle import described, rows, told
 from tests.jobs.place.samples import machine
 

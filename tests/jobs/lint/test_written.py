@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import intelmpi, mpich, srun
 from advisor.jobs.line import parse
+from advisor.jobs.placement import Placement
 from advisor.jobs.predict import predict
 from advisor.jobs.slurm import KEY
-from advisor.model.placement import Placement
 from tests.examples import examples
 from tests.jobs.plan import bindings
 from tests.jobs.strategies import placements

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from advisor.collect.sources import collect_machine
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import RankPlace
-from advisor.work.machine import read_machine
+from advisor.jobs.placement import RankPlace
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
+from advisor.machine.sources.registry import collect_machine
 from tests.collect.xmls import core, document, info, node, thing
 from tests.machines import nodemaps, sysfs
 from tests.machines.read import hosted

@@ -6,8 +6,8 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.jobs.place import place
-from advisor.model.cpuset import CpuSet
-from advisor.model.placement import JobShape, Placement
+from advisor.jobs.placement import JobShape, Placement
+from advisor.machine.cpuset import CpuSet
 from tests.machines.read import machine
 
 __all__ = ["cpus", "machine", "nodes", "placed", "refused", "span"]

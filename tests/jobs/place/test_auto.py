@@ -3,8 +3,8 @@
 import pytest
 
 from advisor.jobs.place import place
-from advisor.model.measurement_statistics import MeasuredForPlacement
-from advisor.model.placement import JobShape, Strategy
+from advisor.jobs.placement import JobShape, Strategy
+from advisor.measure.measurement_statistics import MeasuredForPlacement
 from tests.jobs.place.samples import machine, placed
 from tests.model import shapes
 

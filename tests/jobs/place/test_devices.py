@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadValue
 from advisor.jobs.place import place
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.cpu import CoreKind, Cpu
-from advisor.model.hardware.devices import Gpu, Hca, Locality, PciDevice, Port, fabric_of
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import STRATEGIES, JobShape, Placement
-from advisor.work.machine import read_machine
+from advisor.jobs.placement import STRATEGIES, JobShape, Placement
+from advisor.machine.cpu import CoreKind, Cpu
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Gpu, Hca, Locality, PciDevice, Port, fabric_of
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
 from tests.collect.xmls import cores, document, node
 from tests.examples import examples
 from tests.jobs.place.nodes import bridge, card, cluster, from_xml

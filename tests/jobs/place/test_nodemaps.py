@@ -6,9 +6,9 @@ import pytest
 
 from advisor.jobs.environment import settings
 from advisor.jobs.place import place
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape, Placement
+from advisor.jobs.placement import JobShape, Placement
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.machine import Machine
 from tests.jobs.place.nodes import cluster, from_xml, gh200, mi300a, span, told
 from tests.test_corpus import CORPUS
 

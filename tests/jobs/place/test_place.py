@@ -7,10 +7,10 @@ import pytest
 from advisor.jobs.place import place, refusal
 from advisor.jobs.place_cores import RankCores
 from advisor.jobs.place_strategies import JobCores
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape, Placement, Slice, Strategy
+from advisor.jobs.placement import JobShape, Placement, Slice, Strategy
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Locality
+from advisor.machine.machine import Machine
 from tests.jobs.place.samples import cpus, machine, nodes, placed, refused, span
 from tests.model import shapes
 

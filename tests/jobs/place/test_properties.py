@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadValue
 from advisor.jobs.place import place
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.devices import Gpu, Hca, Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
-from advisor.model.placement import STRATEGIES, JobShape, Placement, Slice
+from advisor.jobs.placement import STRATEGIES, JobShape, Placement, Slice
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.devices import Gpu, Hca, Locality
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
 from tests.examples import a_third, examples
 from tests.jobs.place.samples import machine
 from tests.machines.catalogue import MACHINES

@@ -4,10 +4,10 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.jobs.place import place
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Hca, Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape
+from advisor.jobs.placement import JobShape
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Hca, Locality
+from advisor.machine.machine import Machine
 from tests.model import shapes
 
 NODE = shapes.machine(shapes.shape(2, 2, 4, 8, threads=2))

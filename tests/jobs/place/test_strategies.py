@@ -4,12 +4,12 @@ import pytest
 
 from advisor.jobs.place import place
 from advisor.jobs.place_strategies import WAYS, sentence
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.devices import Gpu, Hca, Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import SharedL2
-from advisor.model.placement import STRATEGIES, JobShape, Strategy
-from advisor.work.machine import read_machine
+from advisor.jobs.placement import STRATEGIES, JobShape, Strategy
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Gpu, Hca, Locality
+from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
+from advisor.machine.topology import SharedL2
 from tests.fakenode.real import CORPUS
 from tests.model.shapes import machine, shape
 

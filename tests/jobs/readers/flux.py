@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Lines
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.numbering import logical_numbering
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as wrapper_table
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]

@@ -7,8 +7,8 @@ from advisor.errors import BadValue
 from advisor.jobs.hydra import objects
 from advisor.jobs.launcher import Lines
 from advisor.jobs.launchers.mpich import hydra_bound
-from advisor.model.cpuset import CpuSet, union
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as wrapper_table
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]

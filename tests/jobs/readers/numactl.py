@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 
 HOSTS: list[tuple[str, ...]] = [()]
 MOST = 1

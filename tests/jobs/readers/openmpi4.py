@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Lines
 from advisor.jobs.mpirun import LOCAL, Count, Form, places
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.numbering import LogicalNumbering, logical_numbering
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.numbering import LogicalNumbering, logical_numbering
+from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as table_of
 
 _LINE = re.compile(r"rank\s+(\d{1,9})\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]{0,254})\s+slot\s*=\s*([0-9,-]{1,4096})", re.ASCII)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from advisor.jobs.launcher import Lines
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 from tests.jobs.readers import options_before
 from tests.jobs.readers.wrapper import table as wrapper_table
 

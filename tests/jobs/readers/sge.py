@@ -1,7 +1,7 @@
 """Grid Engine starts no ranks: there is no line of its to read back."""
 
 from advisor.errors import BadValue
-from advisor.model.cpuset import CpuSet
+from advisor.machine.cpuset import CpuSet
 
 HOSTS: list[tuple[str, ...]] = [()]
 MOST = 0

@@ -7,8 +7,8 @@ from advisor.jobs.hydra import objects
 from advisor.jobs.launcher import Lines
 from advisor.jobs.launchers.srun import chunks
 from advisor.jobs.slurm_step import natural
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as wrapper_table
 
 Bindings = dict[int, tuple[str | None, CpuSet | None]]

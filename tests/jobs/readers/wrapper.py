@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Lines
 from advisor.jobs.launchers.wrapper import FILE
-from advisor.model.cpuset import CpuSet
-from advisor.model.hardware.topology import Topology
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
 
 _PLACE = re.compile(r"\s*(\d+):(\d+)\) place (\S+) (\S+) (\S+) (\S+) ;;", re.ASCII)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from advisor.render.exports.ansible import group_name
-from advisor.render.exports.ansible import inventory as fleet_inventory
+from advisor.exports.formats.ansible import group_name
+from advisor.exports.formats.ansible import inventory as fleet_inventory
 from tests import exports
 from tests.conftest import Golden
 from tests.exports import text_of

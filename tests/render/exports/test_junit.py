@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.render.exports.junit import _quoted, _text
+from advisor.exports.formats.junit import _quoted, _text
 from tests import exports
 from tests.conftest import Golden
 from tests.examples import examples

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.hardware.devices import Gpu
-from advisor.model.hardware.operating_system import Environment
-from advisor.model.node_sets import expanded
-from advisor.render.export import ExportSubject
-from advisor.render.exports.nhc import target
+from advisor.exports.format import ExportSubject
+from advisor.exports.formats.nhc import target
+from advisor.machine.devices import Gpu
+from advisor.machine.node_sets import expanded
+from advisor.machine.operating_system import Environment
 from tests import exports
 from tests.conftest import Golden
 from tests.examples import examples

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from advisor.exports.export import export
-from advisor.model.node_sets import expanded
-from advisor.render.export import ExportSubject
-from advisor.render.exports.nhc import target
+from advisor.exports.format import ExportSubject
+from advisor.exports.formats.nhc import target
+from advisor.machine.node_sets import expanded
 from tests import exports
 from tests.exports import text_of
 from tests.machines.catalogue import tree

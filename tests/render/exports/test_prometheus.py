@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.render.export import ExportOptions, ExportSubject, built_in
-from advisor.render.exports.prometheus import in_braces
+from advisor.exports.format import ExportOptions, ExportSubject, built_in
+from advisor.exports.formats.prometheus import in_braces
 from tests import exports
 from tests.conftest import Golden
 from tests.examples import examples

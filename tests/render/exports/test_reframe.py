@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadValue
-from advisor.model.measurement import Measurements
-from advisor.render.exports.reframe import spare
+from advisor.exports.formats.reframe import spare
+from advisor.measure.measurement import Measurements
 from tests import exports
 from tests.conftest import Golden
 from tests.exports import text_of

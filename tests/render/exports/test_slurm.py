@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue
-from advisor.model.hardware.devices import Gpu, Locality
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.topology import Topology
-from advisor.render.export import ExportSubject
-from advisor.render.exports.slurm import files
+from advisor.exports.format import ExportSubject
+from advisor.exports.formats.slurm import files
+from advisor.machine.devices import Gpu, Locality
+from advisor.machine.machine import Machine
+from advisor.machine.topology import Topology
 from tests.conftest import Golden
 from tests.exports import OPTIONS
 from tests.machines.read import machine

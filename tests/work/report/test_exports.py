@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from advisor.advice.audit import audit
 from advisor.errors import BadInput, BadValue
 from advisor.exports import export as exports
 from advisor.exports.export import export, formats, is_fleet, read_at, saved_audit, usual_node
+from advisor.exports.format import built_in
 from advisor.fleet.fold import OWN_NAME
-from advisor.render.export import built_in
-from advisor.work.audit import audit
 from tests.fleet.planted import shape
 from tests.machines.catalogue import write_archive
 
@@ -47,7 +47,7 @@ def fleet(node: str) -> str:
 
 def test_a_saved_audit_is_exported_as_it_was(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own scope and findings: nothing is judged again."""
-    monkeypatch.setattr("advisor.work.audit.audit", None)
+    monkeypatch.setattr("advisor.advice.audit.audit", None)
     found = json.loads(export("ansible", saved).text)
     assert (found["scope"], found["findings"]["high"]) == ("hpl", ["numa-nps-below-best"])
 
@@ -167,6 +167,6 @@ def test_a_site_s_template_is_a_format_and_takes_no_name_of_ours(
     (tmp_path / "export").mkdir()
     for name in ("site", "junit"):
         (tmp_path / "export" / f"{name}.j2").write_text("{#- the name -#}\n{{ machine.name }}\n")
-    monkeypatch.setattr("advisor.host.site.TEMPLATES", (tmp_path,))
+    monkeypatch.setattr("advisor.machine.hosts.site.TEMPLATES", (tmp_path,))
     assert (export("site", node).text, formats()["junit"] is built_in()["junit"]) == ("c6525\n", True)
     assert exports.export_format("site").proven == "a template of your own"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
-from advisor.host.journal import FILE
-from advisor.work.tune.budget import Limits
-from advisor.work.tune.kept import kept_race
-from advisor.work.tune.race import Raced
-from advisor.work.tune.result import tuned
+from advisor.jobs.racing.budget import Limits
+from advisor.jobs.racing.kept import kept_race
+from advisor.jobs.racing.race import Raced
+from advisor.jobs.racing.result import tuned
+from advisor.machine.hosts.journal import FILE
 from tests.fakenode.plans import machine_of
 from tests.work.tune.test_race import Program, go
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.model.hardware.machine import Machine
-from advisor.model.hardware.operating_system import Kernel
-from advisor.model.placement import JobShape
-from advisor.work import bind as bind_module
-from advisor.work.job import hosts as hosts_module
-from advisor.work.job.hosts import JobOptions, LauncherOptions
-from advisor.work.machine import read_machine
-from advisor.work.tune.candidates import placements
-from advisor.work.tune.line import DEFAULT, YOURS, Options, RaceField, lines_of, settings_of, write
+from advisor.jobs import bind as bind_module
+from advisor.jobs.placement import JobShape
+from advisor.jobs.racing.candidates import placements
+from advisor.jobs.racing.line import DEFAULT, YOURS, Options, RaceField, lines_of, settings_of, write
+from advisor.jobs.started import hosts as hosts_module
+from advisor.jobs.started.hosts import JobOptions, LauncherOptions
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Kernel
+from advisor.machine.read import read_machine
 from tests.fakenode.plans import machine_of
 from tests.machines.catalogue import write_archive
 

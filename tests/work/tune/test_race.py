@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadInput, CannotWork
-from advisor.host.journal import FILE
-from advisor.model.hardware.machine import Machine
-from advisor.model.placement import JobShape
-from advisor.tune.candidates import Candidate
-from advisor.tune.race import order
-from advisor.work.job.allocation import Allocated
-from advisor.work.job.hosts import JobHosts
-from advisor.work.tune import budget, race
-from advisor.work.tune.budget import Limits
-from advisor.work.tune.journal import read_journal
-from advisor.work.tune.line import RaceField, RaceLine
-from advisor.work.tune.race import Raced, race_lines
-from advisor.work.tune.result import learned, tuned
-from advisor.work.tune.runs import Metric, Outcome
+from advisor.jobs.placement import JobShape
+from advisor.jobs.racing import budget, race
+from advisor.jobs.racing.budget import Limits
+from advisor.jobs.racing.journal import read_journal
+from advisor.jobs.racing.line import RaceField, RaceLine
+from advisor.jobs.racing.race import Raced, race_lines
+from advisor.jobs.racing.result import learned, tuned
+from advisor.jobs.racing.runs import Metric, Outcome
+from advisor.jobs.started.allocation import Allocated
+from advisor.jobs.started.hosts import JobHosts
+from advisor.jobs.tune.candidates import Candidate
+from advisor.jobs.tune.race import order
+from advisor.machine.hosts.journal import FILE
+from advisor.machine.machine import Machine
 
 ASKED: dict[str, Any] = {"command": ["mpirun", "./app"]}
 TIMES = {"yours": 1.0, "spread": 0.8, "packed": 1.5, "near": 0.81}

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadValue, CannotWork
-from advisor.host.live import LiveHost
-from advisor.model.cpuset import CpuSet
-from advisor.model.observed_binding import GatheredReports, Observation
-from advisor.tune.candidates import Candidate
-from advisor.work.tune.line import RaceLine
-from advisor.work.tune.runs import Metric, metric_of, misplaced, read_figure, run_line
+from advisor.jobs.observed_binding import GatheredReports, Observation
+from advisor.jobs.racing.line import RaceLine
+from advisor.jobs.racing.runs import Metric, metric_of, misplaced, read_figure, run_line
+from advisor.jobs.tune.candidates import Candidate
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.live import LiveHost
 
 
 def line(*words: str, **variables: str) -> RaceLine:

@@ -6,11 +6,11 @@ import pytest
 
 from advisor import HostOptions, JobOptions, LauncherOptions, bind
 from advisor.errors import BadInput
-from advisor.model.measurement import identity_of
-from advisor.model.placement import JobShape
-from advisor.model.race_result import Learned
-from advisor.work.machine import read_machine
-from advisor.work.tune.result import LEARNED
+from advisor.jobs.learned import LEARNED
+from advisor.jobs.placement import JobShape
+from advisor.jobs.race_result import Learned
+from advisor.machine.read import read_machine
+from advisor.measure.measurement import identity_of
 from tests.machines.catalogue import write_archive
 
 

@@ -26,8 +26,8 @@ from advisor.cli import options as opt
 from advisor.cli.bmc_options import Asked, answer, asks_bmcs
 from advisor.cli.output import Terminal, emit_json, emit_text
 from advisor.errors import BadValue
-from advisor.host.files import write_file
-from advisor.work.observer import SILENT
+from advisor.machine.hosts.files import write_file
+from advisor.machine.observer import SILENT
 
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule, setting or attribute; may be repeated.")

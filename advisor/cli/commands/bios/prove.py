@@ -21,7 +21,7 @@ from advisor.cli import options as opt
 from advisor.cli.bmc_options import Asked, PlanArgument, answer, asks_bmcs
 from advisor.cli.output import Terminal
 from advisor.errors import BadValue
-from advisor.work.observer import SILENT
+from advisor.machine.observer import SILENT
 
 Runs = Annotated[Path | None, typer.Option("--before", metavar="FILE", help="Measurements from before the change.")]
 Later = Annotated[Path | None, typer.Option("--after", metavar="FILE", help="The same measurements after it.")]

@@ -22,7 +22,7 @@ from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.page import excluded_text, fleet_page
-from advisor.host.files import write_file
+from advisor.machine.hosts.files import write_file
 
 
 @fleet_opt.captures_first

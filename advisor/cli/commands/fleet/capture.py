@@ -22,7 +22,7 @@ from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
 from advisor.fleet.capture import CaptureOptions, age, capture_fleet
 from advisor.fleet.page import captured_page
-from advisor.host.errands import Way
+from advisor.machine.hosts.errands import Way
 
 
 def run(

@@ -4,11 +4,11 @@ Group: Many servers
 Example: advisor fleet diff n0001 n0471 fleet/
 """
 
+from advisor.advice.difference_page import difference_document, difference_page
 from advisor.cli import fleet_options as fleet_opt
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, show
 from advisor.fleet.audit import diff_nodes
-from advisor.render.difference import difference_document, difference_page
 
 
 def run(

@@ -28,9 +28,9 @@ from advisor.fleet.measure import measure_fleet
 from advisor.fleet.measure_hpl import measure_fleet_hpl
 from advisor.fleet.measure_pairs import PairsOptions, measure_pairs
 from advisor.fleet.page import measured_page, pairs_page
-from advisor.host.errands import Way
-from advisor.work.job.hosts import LauncherOptions
-from advisor.work.job.hpl import HplOptions
+from advisor.jobs.started.hosts import LauncherOptions
+from advisor.jobs.started.hpl import HplOptions
+from advisor.machine.hosts.errands import Way
 
 
 def run(

@@ -19,7 +19,7 @@ from advisor.cli import options as opt
 from advisor.cli.output import Terminal, emit_json, say
 from advisor.errors import CannotWork
 from advisor.fleet.plan import fleet_plan
-from advisor.host.files import write_file
+from advisor.machine.hosts.files import write_file
 
 Files = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write each kind's plan there; %k is the kind: A, B, ...")

@@ -18,7 +18,7 @@ from advisor.cli import options as opt
 from advisor.cli.output import Terminal
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.table import columns, need_parquet, parquet
-from advisor.host.files import write_file
+from advisor.machine.hosts.files import write_file
 
 Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there, not to fleet.html.")]
 Form = Annotated[Literal["html", "parquet"], typer.Option("--as", help="A page, or a table (needs pyarrow or polars).")]

@@ -1,0 +1,185 @@
+"""The BIOS that --bios gives: read with pending settings and a registry, and fitted to a machine."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from advisor.advice.know.bios_mismatch import bios_mismatch
+from advisor.advice.know.vendors import match_vendor
+from advisor.advice.model.bios_change import Owner
+from advisor.advice.model.vendor import Vendor
+from advisor.errors import BadInput
+from advisor.machine.firmware import Bios, Firmware, Registry
+from advisor.machine.hosts.files import open_here
+from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.sources.firmware.redfish import (
+    apply_times,
+    bios_of,
+    in_menu_words,
+    is_registry,
+    is_settings,
+    registry_of,
+    system_of,
+    with_other_names,
+    with_pending,
+)
+from advisor.machine.sources.firmware.resource import resource_of
+from advisor.measure.platforms import match_platform
+
+_LARGEST = 4 << 20
+_MOST_BIOS = 3
+"""A resource, its settings and its registry."""
+
+
+class BiosInput(NamedTuple):
+    """What --bios gives: the BIOS as it is, the registry that explains it, and when it takes changes."""
+
+    bios: Bios | None = None
+    registry: Registry | None = None
+    apply_times: frozenset[str] | None = None
+    """The apply times that a PATCH may name; None where the resource was not given whole."""
+    owner: Owner | None = None
+    """Whose BIOS it is, where a BMC said so."""
+
+
+def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
+    """Return what --bios gives: the present attributes, those that wait for the next boot, and an attribute registry."""
+    if isinstance(files, BiosInput):
+        return files
+
+    paths = tuple(files)
+    if len(paths) > _MOST_BIOS:
+        raise _too_many(paths)
+    read = {path: resource_of(_text(path), str(path)) for path in paths}
+    whole = [path for path, each in read.items() if str(each.get("schema", "")).startswith(_OF_BMC)]
+    if whole:
+        if len(paths) > 1:
+            raise BadInput("has Bios, Settings and registry in one file", file=str(whole[0]), cure="give it alone")
+        return of_bmc(read[whole[0]], str(whole[0]))
+    registries = [registry_of(each, str(path)) for path, each in read.items() if is_registry(each)]
+    found = _present_first({path: each for path, each in read.items() if not is_registry(each)})
+    if len(found) > 2 or len(registries) > 1 or len(read) < len(paths):
+        raise _too_many(paths)
+    told = [bios_of(each, str(path)) for path, each in found]
+    if told and not told[0].attributes:
+        cure = "start the server once, so that its BIOS reports them, and save GET .../Bios again"
+        raise BadInput("no BIOS attributes in it that can be read", file=str(found[0][0]), cure=cure)
+    if told and not registries and in_menu_words(told[0]):
+        cure = "add the attribute registry with a further --bios, or write both with advisor bios read --bmc HOST -o FILE"
+        raise BadInput("attributes by the menu's words: what the tools call them is not known", file=str(found[0][0]), cure=cure)
+    bios = with_pending(told[0], told[1]) if len(told) == 2 else told[0] if told else None
+    registry = registries[0] if registries else None
+    return BiosInput(
+        with_other_names(bios, registry) if bios and registry else bios, registry, apply_times(found[0][1]) if found else None
+    )
+
+
+_OF_BMC = "advisor-bios/"
+
+
+def of_bmc(document: dict[str, Any], file: str) -> BiosInput:
+    """Return what a file of ``advisor bios read`` holds."""
+    present, waiting, registry = (document.get(name) for name in ("bios", "settings", "registry"))
+    if not isinstance(present, dict) or document.get("schema") != f"{_OF_BMC}1":
+        raise BadInput("no file of advisor bios read", file=file, cure="write it again: advisor bios read --bmc HOST -o FILE")
+    bios = bios_of(present, file)
+    pending = bios_of(waiting, file).attributes if isinstance(waiting, dict) else {}
+    bios = bios.model_copy(update={"pending": dict(pending)})
+    known = registry_of(registry, file) if isinstance(registry, dict) and is_registry(registry) else None
+    try:
+        owner = Owner.model_validate(document.get("owner") or {})
+    except ValueError as error:
+        raise BadInput("owner is not what advisor bios read writes", file=file, cure="write it again") from error
+    return BiosInput(with_other_names(bios, known) if known else bios, known, apply_times(present), owner)
+
+
+def _present_first(read: dict[Path, dict[str, Any]]) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the present values before those that wait; the latter alone are refused, for no undo is in them."""
+    found = sorted(read.items(), key=lambda each: is_settings(each[1]))
+    if found and is_settings(found[0][1]):
+        cure = "give the answer of GET .../Bios, and this one after it"
+        raise BadInput("values that wait for the next restart, not the present ones", file=str(found[0][0]), cure=cure)
+    if len(found) == 2:
+        _must_be_one_servers(found[0][1], found[1][1], str(found[1][0]))
+    return found
+
+
+def _must_be_one_servers(now: dict[str, Any], later: dict[str, Any], file: str) -> None:
+    """Refuse a second resource that is not what waits on the server of the first: of what it is, its address tells."""
+    cure = "give one server's Bios, and its own Settings"
+    if later.get("@odata.id") and not is_settings(later):
+        raise BadInput("present values, and another file has such: of two servers, or of two days", file=file, cure=cure)
+    registries = [each.get("AttributeRegistry") for each in (now, later)]
+    for mine, theirs in ([system_of(each) for each in (now, later)], registries):
+        if mine and theirs and mine != theirs:
+            raise BadInput(f"waiting values of {theirs}, and the present ones are of {mine}", file=file, cure=cure)
+
+
+def _too_many(paths: Sequence[Path]) -> BadInput:
+    cure = "give the Bios resource, then its Settings, and its attribute registry"
+    return BadInput(f"--bios is given {len(paths)} times", cure=cure)
+
+
+def _text(path: Path) -> str:
+    writes = "write it with advisor bios read --bmc HOST -o FILE"
+    return text_of(path, _LARGEST, "any Bios resource", writes, absent=writes, use=None)
+
+
+def text_of(
+    path: Path, largest: int, what: str, cure: str | None = None, *, absent: str | None = None, use: Use | None = Use.NAMED
+) -> str:
+    """Return the text of a file that is believed; refuse one too large to be what it should be.
+
+    ``absent`` says how one comes to be. Without a ``use`` it is what some machine says: hostile until it is parsed.
+    """
+    try:
+        with open_here(path) if use is None else open_trusted(path, use) as file:
+            data = file.read(largest + 1)  # a device has no end, and no size
+        if len(data) > largest:
+            raise BadInput(f"larger than {what}", file=str(path), cure=cure)
+        return str(data, "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput("not text in UTF-8", file=str(path), cure=cure) from error
+    except OSError as error:
+        is_absent = isinstance(error, FileNotFoundError)
+        raise BadInput(
+            (error.strerror or "cannot be read").lower(), file=str(path), cure=absent if is_absent else cure
+        ) from error
+
+
+def must_fit(given: BiosInput, vendor: Vendor | None, platform: str | None, firmware: Firmware | None = None) -> str | None:
+    """Refuse BIOS attributes that cannot be this machine's; return one line where they may not be."""
+    found = bios_mismatch(given.bios, given.registry, vendor, platform, firmware)
+    if found is None:
+        return None
+    if found.sure:
+        raise BadInput(
+            found.text,
+            cure="give the --bios of this machine; advisor checklist takes --vendor, where the vendor is taken for another",
+        )
+    return found.text
+
+
+def bios_for(files: Iterable[Path] | BiosInput, machine: Machine, observer: Observer = SILENT) -> BiosInput:
+    """Return what --bios gives for a machine; refuse a BIOS that cannot be this machine's, say what may not be."""
+    given = firmware_from(files)
+    platform = match_platform(machine)
+    line = must_fit(given, match_vendor(machine.firmware), platform.id if platform else None, machine.firmware)
+    if line:
+        observer.say(line)
+    return given
+
+
+def with_apply_time(vendor: Vendor, given: BiosInput) -> Vendor:
+    """Return the vendor's sheet without an apply time that this machine's BIOS does not offer: its controller would refuse it."""
+    redfish, offered = vendor.redfish, given.apply_times
+    asked = redfish.apply.get("@Redfish.SettingsApplyTime") if redfish else None
+    if redfish is None or offered is None or not isinstance(asked, dict) or asked.get("ApplyTime") in offered:
+        return vendor
+    kept = {name: value for name, value in redfish.apply.items() if name != "@Redfish.SettingsApplyTime"}
+    left = (
+        f"ApplyTime {asked.get('ApplyTime')} is left out, for this BIOS does not offer it: make the job that applies it by hand"
+    )
+    return vendor.model_copy(update={"redfish": redfish.model_copy(update={"apply": kept, "notes": (left, *redfish.notes)})})

@@ -1,0 +1,174 @@
+"""Fills every value into a rule's expressions, says where each was read, and which parts decided. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from advisor.advice.judge.engine import Asked, lacks
+from advisor.advice.judge.evidence import Origins, evaluated
+from advisor.advice.judge.rule import Rule
+from advisor.advice.language.functions import Gather, Loop
+from advisor.advice.language.kinds import Trouble, Unknown
+from advisor.advice.language.sentences import written_value
+from advisor.advice.language.tree import STEPS, Choose, Constant, Env, Fact, Logic, Node, Not
+from advisor.advice.model.findings import Answer, Explanation, Part, Step
+from advisor.measure.platform import Scope
+
+_KEPT = 80
+"""Letters that a node keeps of its text (advisor.advice.language.expression)."""
+
+ITEMS = 6
+"""So many items of one list are shown, those that decide first."""
+
+
+def explain(rule: Rule, asked: Iterable[Asked], origins: Origins, scope: Scope) -> Explanation:
+    """Return the rule with every verdict and what each of its expressions came to."""
+    return Explanation(
+        id=rule.id,
+        title=rule.text.title,
+        topic=rule.topic,
+        severity=rule.text.severity,
+        scope=rule.text.scope,
+        asked=scope,
+        file=rule.file,
+        line=rule.line,
+        answers=tuple(answer(each, origins) for each in asked),
+    )
+
+
+def answer(asked: Asked, origins: Origins) -> Answer:
+    """Return one verdict with its expressions; none where the rule does not matter for the work at all."""
+    env = {**asked.env, "_steps": [STEPS]}
+    parts = _parts(asked.rule, env, origins) if env.get("scope") in asked.rule.text.scope else ()
+    return Answer(subject=asked.subject, verdict=asked.verdict, said=asked.said, parts=tuple(parts), lacks=lacks(asked, origins))
+
+
+def _parts(rule: Rule, env: Env, origins: Origins) -> Iterator[Part]:
+    if rule.each and rule.each.name not in env:  # there was no item to ask of
+        yield Part(key="each", name=rule.each.name, steps=_steps(rule.each.over, env, origins))
+        return
+    for name, node in rule.let:
+        yield Part(key="let", name=name, steps=_steps(node, env, origins, rule.text.let[name]))
+    if rule.only:
+        yield Part(key="only", steps=_steps(rule.only, env, origins, rule.text.only))
+    yield Part(key="when", steps=_steps(rule.when, env, origins, rule.text.when))
+    yield from (Part(key="set", name=name, steps=_steps(node, env, origins)) for name, node in rule.wants)
+    if rule.gain:
+        yield Part(key="gain", steps=_steps(rule.gain, env, origins))
+    if rule.measured:
+        yield Part(key="gain", name="measured", steps=_steps(rule.measured, env, origins))
+
+
+def _steps(node: Node, env: Env, origins: Origins, written_as: str | None = None) -> tuple[Step, ...]:
+    """Return an expression and its parts; the whole as the rule has it, unless a site overrides it."""
+    found: dict[tuple[int, str, str], Step] = {}
+    for step in _walk(node, env, origins, 0, decides=True):
+        whole = written_as if step.depth == 0 and (written_as or "").startswith(node.text) else None
+        shown = step.model_copy(update={"text": " ".join(whole.split())}) if whole else step
+        found.setdefault((shown.depth, shown.text, shown.value), shown)
+    return tuple(found.values())
+
+
+def _walk(node: Node, env: Env, origins: Origins, depth: int, *, decides: bool) -> Iterator[Step]:
+    """Yield an expression and its parts; a literal adds nothing beside its own text."""
+    try:
+        value = node.value({**env, "_steps": [STEPS]})
+    except Trouble as trouble:
+        yield Step(depth=depth, text=_cut(node.text), value=f"error: {trouble}", decides=decides)
+        return
+    where = origins.where(node.fact) if isinstance(node, Fact) else None
+    yield Step(depth=depth, text=_cut(node.text), value=said(value), where=where, decides=decides)
+    if isinstance(node, Gather) and isinstance(node.operand, Loop):
+        yield from _items(node.operand, value, env, origins, depth + 1, decides=decides)
+    elif isinstance(node, Loop):
+        yield from _items(node, None, env, origins, depth + 1, decides=decides)
+    else:
+        deciding = _deciding(node, value, env)
+        for part in node.parts():
+            if not isinstance(part, Constant):
+                yield from _walk(part, env, origins, depth + 1, decides=decides and part in deciding)
+
+
+def _cut(text: str) -> str:
+    """Return the text of a part with a sign where the language kept only its beginning."""
+    return f"{text}…" if len(text) >= _KEPT else text
+
+
+def _deciding(node: Node, value: Any, env: Env) -> tuple[Node, ...]:
+    """Return the operands because of which an expression came out so: of ``and`` that is false, what is false."""
+    if isinstance(node, Logic):
+        return tuple(operand for operand in node.operands if _alike(evaluated(operand, env), value))
+    if isinstance(node, Choose):
+        chosen = evaluated(node.condition, env)
+        return (node.condition,) if isinstance(chosen, Unknown) else (node.condition, node.then if chosen else node.otherwise)
+    if isinstance(value, Unknown) and not isinstance(node, Not):
+        return tuple(part for part in node.parts() if isinstance(evaluated(part, env), Unknown))
+    return node.parts()
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Return whether two truth values are the same; unknown is like unknown."""
+    if isinstance(one, Unknown) or isinstance(other, Unknown):
+        return isinstance(one, Unknown) and isinstance(other, Unknown)
+    return bool(one) == bool(other)
+
+
+def _items(loop: Loop, value: Any, env: Env, origins: Origins, depth: int, *, decides: bool) -> Iterator[Step]:
+    """Yield what a comprehension's expressions came to for each item, those that decide first."""
+    things = evaluated(loop.over, env)
+    if isinstance(things, Unknown):
+        yield from _walk(loop.over, env, origins, depth, decides=decides)
+        return
+    inners = [{**env, loop.name: thing} for thing in things]
+    named = [(_called(loop.name, at, inner[loop.name]), inner) for at, inner in enumerate(inners)]
+    ranked = sorted(named, key=lambda pair: not _tips(loop, value, pair[1]))
+    for name, inner in ranked[:ITEMS]:
+        tips = decides and _tips(loop, value, inner)
+        kept = evaluated(loop.condition, inner) if loop.condition else True
+        said_of = "left out" if kept is False else said(kept if isinstance(kept, Unknown) else evaluated(loop.element, inner))
+        yield Step(depth=depth, text=name, value=said_of, decides=tips)
+        shown = (loop.condition,) if kept is not True and loop.condition else (loop.condition, loop.element)
+        for each in shown:
+            if each is not None and not isinstance(each, Constant):
+                yield from _walk(each, inner, origins, depth + 1, decides=tips)
+    if len(named) > ITEMS:
+        yield Step(depth=depth, text=f"and {len(named) - ITEMS} more", value="...", decides=False)
+
+
+def _tips(loop: Loop, value: Any, inner: Env) -> bool:
+    """Return whether one item is a reason for what the list came to: of ``any`` that is true, an item that is."""
+    try:
+        kept = loop.condition.value(inner) if loop.condition else True
+        if isinstance(kept, Unknown) or not kept:
+            return isinstance(value, Unknown) and isinstance(kept, Unknown)
+        item = loop.element.value(inner)
+    except Trouble:
+        return True
+    return not isinstance(value, (bool, Unknown)) or _alike(item, value)
+
+
+def _called(variable: str, at: int, item: Any) -> str:
+    """Return what an item is called: its name, or the variable and its number."""
+    if isinstance(item, Unknown) or item is None:
+        return f"{variable} {at}"
+    if not isinstance(item, (BaseModel, dict)):
+        return f"{variable} {written_value(item)}"
+    for key in ("name", "locator", "address", "index", "socket", "number"):
+        value = item.get(key) if isinstance(item, dict) else getattr(item, key, None)
+        if value is not None:
+            return f"{variable} {written_value(value)}"
+    return f"{variable} {at}"
+
+
+def said(value: Any) -> str:
+    """Return a value in words; of records, how many there are."""
+    if isinstance(value, Unknown):
+        return "unknown"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, BaseModel):
+        return "..."
+    if isinstance(value, (tuple, list)) and any(isinstance(each, (BaseModel, tuple)) for each in value):
+        return f"a list of {len(value)}"
+    return written_value(value)

@@ -1,0 +1,251 @@
+"""Reads rule files into checked rules, gives their JSON Schema, and runs the examples that stand beside each rule."""
+
+import errno
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from advisor.advice.judge.engine import Asked, ask
+from advisor.advice.judge.rule import SITE, Misplaced, Rule, Stand, Words, WrongOverride, check_rule
+from advisor.advice.judge.scope import example_facts
+from advisor.advice.language.expression import Scope
+from advisor.advice.model.case import Case
+from advisor.advice.model.rule import ExampleText, RuleText, SiteFile, Waiver
+from advisor.errors import BadInput, BadSheet, did_you_mean
+from advisor.sheets import Place, Sheet, model_of, read_sheet
+
+NO_RULES = ("settings", "sources")
+"""Sheets beside the rules that hold none."""
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    """Every rule, and what a site waives."""
+
+    rules: tuple[Rule, ...]
+    waivers: tuple[Waiver, ...] = ()
+
+    def named(self, name: str) -> Rule | None:
+        """Return the rule of an id."""
+        return next((rule for rule in self.rules if rule.id == name), None)
+
+
+def rule_files(folder: Path, *, must: bool = True) -> tuple[Path, ...]:
+    """Return the rule files of a folder by name, or the one file that is named; where there need be none, perhaps none."""
+    try:
+        if not folder.is_dir():
+            if must:
+                folder.lstat()
+            return (folder,) if must or folder.is_file() else ()
+        found = [path for path in folder.iterdir() if path.suffix in _SUFFIXES and not path.name.startswith(".")]
+    except OSError as error:
+        if not must and error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return ()
+        raise BadSheet(
+            (error.strerror or "cannot be read").lower(), file=str(folder), cure="check its name and its mode"
+        ) from error
+    return tuple(path for path in sorted(found) if path.stem not in NO_RULES)
+
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words, *, examples: bool = True) -> Rulebook:
+    """Return all rules; refuse, naming file and line, what is wrong in any of them.
+
+    The product's own rules are checked and their examples tried before it is shipped. Without ``examples`` these, half of
+    the sheets, are not read, and an expression is read when the rule comes to it.
+    """
+    shipped = [read_sheet(path, without=None if examples else "tests") for path in own]
+    files = [(sheet, *_file(sheet)) for sheet in (*shipped, *map(read_sheet, site))]
+    lets = _lets(files)
+    rules: dict[str, Rule] = {}
+    for sheet, file, place in files:
+        for at, text in enumerate(file.rules):
+            first = rules.get(text.id)
+            if first:
+                cure = f"it is in {first.file} line {first.line}; take another id"
+                raise sheet.wrong((*place, at, "id"), f"rule {text.id} is there twice", cure)
+            if not text.tests and (examples or sheet not in shipped):
+                raise sheet.wrong((*place, at), f"{text.id}: tests is missing", "examples that fire, pass and stay unknown")
+            trusted = not examples and sheet in shipped and text.id not in lets
+            there, let = (*place, at), lets.get(text.id, {})
+            rules[text.id] = Rule(text, words, _stand(sheet, there)) if trusted else _checked(sheet, there, text, words, let)
+    for sheet, file, _ in files:
+        _refuse_idle(sheet, file, rules)
+    return Rulebook(tuple(rules.values()), tuple(waiver for _, file, _ in files for waiver in file.waivers))
+
+
+_File = tuple[Sheet, SiteFile, Place]
+_Let = Mapping[str, tuple[str, Sheet, Place]]
+"""A site's values for what a rule names, each with where it stands."""
+
+
+def _file(sheet: Sheet) -> tuple[SiteFile, Place]:
+    """Return a file's rules, and the place in the sheet where they stand: a list of rules, or a mapping that has one."""
+    if isinstance(sheet.data, list):
+        whole = Sheet(sheet.file, {"rules": sheet.data}, {("rules", *place): line for place, line in sheet.lines.items()})
+        return model_of(whole, SiteFile), ()
+    return model_of(sheet, SiteFile), ("rules",)
+
+
+def _stand(sheet: Sheet, place: Place) -> Stand:
+    return Stand(Path(sheet.file).stem, sheet.file, sheet.line(place))
+
+
+def _checked(sheet: Sheet, place: Place, text: RuleText, words: Words, let: _Let) -> Rule:
+    try:
+        return check_rule(text, words, _stand(sheet, place), {name: value for name, (value, _, _) in let.items()})
+    except WrongOverride as error:
+        _, theirs, where = let[str(error.inside[0])]
+        raise theirs.wrong(where, f"let: {text.id}: {error.problem}", error.cure) from error
+    except Misplaced as error:
+        if let:  # right without the site's values, wrong with them?
+            _checked(sheet, place, text, words, {})
+            _, theirs, where = next(iter(let.values()))
+            raise theirs.wrong(where, f"let: {text.id}: {error.problem}", error.cure) from error
+        name = ".".join(str(part) for part in error.inside)
+        raise sheet.wrong((*place, *error.inside), f"{text.id}: {name}: {error.problem}", error.cure) from error
+
+
+def _lets(files: list[_File]) -> dict[str, dict[str, tuple[str, Sheet, Place]]]:
+    merged: dict[str, dict[str, tuple[str, Sheet, Place]]] = {}
+    for sheet, file, _ in files:
+        for rule, values in file.let.items():
+            for name, value in values.items():
+                merged.setdefault(rule, {})[name] = (value, sheet, ("let", rule, name))
+    return merged
+
+
+def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> None:
+    """Refuse a threshold or a waiver that would silently do nothing: of no rule, or until a day that never comes."""
+    for name in file.let:
+        if name not in rules:
+            raise _stranger(sheet, ("let", name), name, rules)
+    for at, waiver in enumerate(file.waivers):
+        if waiver.id not in rules:
+            raise _stranger(sheet, ("waivers", at, "id"), waiver.id, rules)
+        try:
+            date.fromisoformat(waiver.until)
+        except ValueError as error:
+            raise sheet.wrong(
+                ("waivers", at, "until"), f"until: {waiver.until} is not a day: {error}", "write 2027-06-30"
+            ) from error
+
+
+def _stranger(sheet: Sheet, place: Place, name: str, rules: Mapping[str, Rule]) -> BadSheet:
+    return sheet.wrong(place, f"there is no rule {name[:64]}", did_you_mean(name, rules, "see advisor rules list"))
+
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_SPOKEN: Final = {"type": ["string", "number", "boolean"]}
+"""What an expression may be written as: a text, or a number or truth value as it is."""
+
+
+def rule_schema(settings: Collection[str] = (), publications: Collection[str] = ()) -> dict[str, Any]:
+    """Return the schema of a rule file, a list of rules or a site's mapping; with settings and publications, only those."""
+    whole = SiteFile.model_json_schema(ref_template="#/$defs/{model}")
+    parts: dict[str, Any] = whole.pop("$defs")
+    rule = parts["RuleText"]["properties"]
+    rule["let"]["additionalProperties"] = rule["set"]["additionalProperties"] = _SPOKEN
+    for owner, name in (("RuleText", "only"), ("RuleText", "when"), ("CostText", "gain"), ("CostText", "measured")):
+        parts[owner]["properties"][name] = {**_SPOKEN, "description": parts[owner]["properties"][name].get("description", name)}
+    whole["properties"]["let"]["additionalProperties"]["additionalProperties"] = _SPOKEN
+    if settings:
+        rule["set"]["propertyNames"] = {"enum": sorted(settings)}
+    if publications:
+        parts["Publication"] = {"enum": sorted({*publications, SITE}), "title": "Publication"}
+        cited = {"$ref": "#/$defs/Publication"}
+        rule["refs"]["items"] = cited
+        parts["Guide"]["properties"]["ref"] = parts["CostText"]["properties"]["ref"] = cited
+    listed = {"type": "array", "items": {"$ref": "#/$defs/RuleText"}}
+    mapping = {key: value for key, value in whole.items() if key not in ("title", "description")}
+    title, about = "advisor rules", "Rules of advisor: a list of rules, or a site's rules, thresholds and waivers"
+    return {"$schema": DIALECT, "title": title, "description": about, "anyOf": [listed, mapping], "$defs": parts}
+
+
+class ExampleResult(NamedTuple):
+    """One example and how it went."""
+
+    rule: str
+    number: int
+    expected: str
+    found: str
+    problem: str | None
+
+
+def run_examples(rule: Rule, scope: Scope) -> tuple[ExampleResult, ...]:
+    """Return how each example of a rule went; a problem where it went otherwise than expected."""
+    return tuple(_run_example(rule, number, example, scope) for number, example in enumerate(rule.text.tests, 1))
+
+
+def verdicts_without_example(rule: Rule) -> tuple[str, ...]:
+    """Return which of finding, pass and unknown no example shows."""
+    shown = {example.expect for example in rule.text.tests}
+    return tuple(verdict for verdict in ("finding", "pass", "unknown") if verdict not in shown)
+
+
+def _run_example(rule: Rule, number: int, example: ExampleText, scope: Scope) -> ExampleResult:
+    try:
+        asked = asked_of_example(rule, example, scope)
+    except BadInput as error:
+        return ExampleResult(rule.id, number, example.expect, "error", str(error))
+    verdicts = sorted({each.verdict for each in asked}, key=_WEIGHT.index)
+    found = verdicts[0]
+    claims = [each.said or "" for each in asked if each.verdict == found]
+    if found != example.expect:
+        reason = next((each.said or ", ".join(sorted(each.missing)) for each in asked if each.verdict == found), "")
+        return ExampleResult(rule.id, number, example.expect, found, f"expected {example.expect}, found {found}: {reason}"[:300])
+    if example.say and not any(example.say in claim for claim in claims):
+        return ExampleResult(rule.id, number, example.expect, found, f"says {claims[0]!r}, expected words {example.say!r}")
+    return ExampleResult(rule.id, number, example.expect, found, None)
+
+
+_WEIGHT = ["error", "finding", "unknown", "pass", "not-applicable", "waived"]
+"""Of several subjects the worst counts."""
+
+
+def asked_of_example(rule: Rule, example: ExampleText, scope: Scope) -> tuple[Asked, ...]:
+    """Return the verdicts of a rule on the facts of an example."""
+    asked_for = example.scope or rule.text.scope[0]
+    env = example_facts(example.given, scope)
+    env["scope"] = asked_for
+    return tuple(ask(rule, Case(scope=asked_for), env))
+
+
+def expressions(rule: Rule) -> tuple[str, ...]:
+    """Return the texts of a rule that are expressions."""
+    gain = rule.text.cost.gain if rule.text.cost else None
+    return tuple(text for text in (*rule.text.let.values(), rule.text.only, rule.text.when, gain) if text)
+
+
+_COMPARED: Final = re.compile(r'([a-z]\w*(?:\.\w+)+) (?:==|!=|in|not in) ("[^"]*"|\[[^\]]*\])')
+
+
+def _words_compared(rule: Rule) -> set[tuple[str, str]]:
+    """Return each word that a rule compares a fact with, after the fact's own name: driver, of cpu.driver and adapter.driver."""
+    found = (match for text in expressions(rule) for match in _COMPARED.findall(text))
+    return {(fact.rpartition(".")[2], word) for fact, words in found for word in re.findall(r'"([^"]*)"', words)}
+
+
+def words_like_others(rules: Iterable[Rule], every: Iterable[Rule]) -> Iterator[BadSheet]:
+    """Yield words that look like one that other rules compare the same fact with, and that no example shows to be meant.
+
+    Of a fact that is free text (a driver, a clock source) nothing else tells a word from its misspelling.
+    """
+    compared = {rule.id: _words_compared(rule) for rule in (*every, *rules)}
+    users = Counter(pair for pairs in compared.values() for pair in pairs)
+    for rule in rules:
+        shown = json.dumps([each.given for each in rule.text.tests], default=str)
+        for fact, word in sorted(compared[rule.id]):
+            if users[fact, word] == 1 and f'"{word}"' not in shown:
+                others = {each for name, each in users if name == fact} - {each for _, each in compared[rule.id]}
+                if near := did_you_mean(word, others, None, cutoff=0.7):
+                    said = f"{rule.id}: no example gives {word}, with which {fact} is compared"
+                    cure = f"{near} Else give it in an example"
+                    yield BadSheet(said, file=rule.file, place=f"line {rule.line}", cure=cure)

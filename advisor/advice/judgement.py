@@ -1,0 +1,323 @@
+"""Judges a machine, or hardware on order: sheets, rules and facts become findings and settings."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.judge.case import case_of, with_standings
+from advisor.advice.judge.engine import ask, ask_of_any, finding, judge, waive
+from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.measured.facts import with_measurements
+from advisor.advice.judge.scope import env_of
+from advisor.advice.judge.settings import setting_readers, settings_in_effect, settings_table
+from advisor.advice.know.settings import settings
+from advisor.advice.model.case import Case
+from advisor.advice.model.findings import Audit, Explanation, Finding, cost_order
+from advisor.advice.rules import rulebook
+from advisor.errors import BadValue, must_be_one_of
+from advisor.machine.cpu import Cpu
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Environment
+from advisor.machine.partitioning import infer_layout
+from advisor.measure.platform import Platform, Scope, best_cut
+from advisor.measure.platforms import match_platform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.advice.judge.rule import Rule
+    from advisor.advice.judge.rulebook import Rulebook
+    from advisor.advice.know.fixes import Places
+    from advisor.advice.model.setting import Neutral
+    from advisor.advice.model.vendor import Vendor
+    from advisor.machine.fault_counters import Watch
+    from advisor.machine.firmware import Bios
+    from advisor.machine.layout import Layout
+    from advisor.machine.platform_traits import Maker
+    from advisor.measure.measurement import Measurements
+    from advisor.measure.platforms import Ordered
+
+
+UNKNOWN_VENDOR = "generic"
+"""The sheet with the usual words, for a vendor that has none of its own."""
+
+
+@dataclass(frozen=True)
+class HardwareOnOrder:
+    """A server that nobody has yet: its processors' generation, if that is known, their model, and in whose words to speak."""
+
+    platform: Platform | None
+    vendor: "Vendor"
+    model: "Ordered | None" = None
+
+    @property
+    def machine(self) -> Machine:
+        """What is known of it: it is real, and has such a processor."""
+        if self.platform is None:
+            return Machine(environment=_REAL)
+        match = self.platform.match
+        return Machine(
+            architecture="aarch64" if maker_of(self.platform) == "arm" else "x86_64",
+            cpu=Cpu(vendor=match.vendor, family=match.family, model=match.models[0] if len(match.models) == 1 else None),
+            environment=_REAL,
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A machine judged for a scope, or hardware on order: the audit, and what it was made from."""
+
+    machine: Machine
+    layout: "Layout"
+    platform: Platform | None
+    vendor: "Vendor"
+    case: Case
+    book: "Rulebook"
+    audit: Audit
+    origins: Origins = field(repr=False)
+    places: "Places" = field(repr=False)
+    """Where the BIOS has the settings: what the findings' steps name, and checklists take over."""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Of hardware on order: setting -> what it should stand at in words, where no machine tells the value."""
+    decided: Mapping[str, str | None] = field(default_factory=dict)
+    """Of hardware on order: setting -> the value that the platform or the processor's model decides; None where neither does."""
+
+
+def judged(
+    subject: Machine | HardwareOnOrder,
+    scope: Scope = "mpi",
+    site: Iterable["Path"] = (),
+    *,
+    bios: "Bios | None" = None,
+    measurements: "Measurements | None" = None,
+    watch: "Watch | None" = None,
+) -> Judgement:
+    """Return what the rules say of a machine and what was measured on it, with the steps that fix it in its vendor's words.
+
+    Of hardware on order nothing was seen but perhaps its BIOS: every rule that may apply asks for its state.
+    """
+    book = rulebook(site)
+    doubts: tuple[Finding, ...] = ()
+    if isinstance(subject, HardwareOnOrder):
+        ground = _ordered(subject, scope, bios)
+        found = _asked_of_order(ground, book)
+    else:
+        ground = _seen(subject, scope, bios, measurements, watch)
+        found = _found(ground, book)
+        doubts = _doubts(ground, book, found)
+    platform, case = ground.platform, ground.case
+    measured = case.measured
+    audit = Audit(
+        scope=scope,
+        platform=platform.name if platform else None,
+        platform_id=platform.id if platform else None,
+        vendor=ground.maker,
+        findings=found,
+        settings=settings_table(case.standings or (), found, settings()),
+        doubts=doubts,
+        unseen=ground.machine.gaps,
+        results=measured.results if measured else 0,
+        rejected=measured.refused if measured else (),
+    )
+    made = Judgement(ground.machine, ground.layout, platform, ground.words, case, book, audit, ground.origins, ground.places)
+    if isinstance(subject, HardwareOnOrder):
+        return replace(made, hints=_hints(platform, scope), decided=_decided(platform, scope, subject.model))
+    return made
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """What is judged: the machine as far as it is known, the sheets that fit it, and the case that rules see."""
+
+    machine: Machine
+    layout: "Layout"
+    platform: Platform | None
+    maker: str | None
+    words: "Vendor"
+    case: Case
+    origins: Origins
+    places: "Places"
+
+
+def _seen(
+    machine: Machine, scope: Scope, bios: "Bios | None", measurements: "Measurements | None", watch: "Watch | None"
+) -> _Ground:
+    """Return what is known of a machine that was read."""
+    from advisor.advice.know.fixes import Places
+    from advisor.advice.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
+    from advisor.measure.published_files import published_figures
+
+    layout, platform, vendor = infer_layout(machine), match_platform(machine), match_vendor(machine.firmware)
+    maker, kind = vendor.id if vendor else None, platform.id if platform else None
+    figures = published_figures(platform) if measurements is not None else ()
+    case = with_measurements(case_of(machine, layout, platform, maker, scope), measurements, figures)
+    case = case.model_copy(update={"bios_offers": _offers(vendor, platform), "watch": watch})
+    applied, pending = _said(vendor, platform, bios or machine.bios)
+    case = with_standings(case, settings_in_effect(case, settings(), setting_readers(settings()), applied, pending))
+    looked, missed = (watch.sources, watch.gaps) if watch else ((), ())
+    origins = Origins((*machine.sources, *looked), (*machine.gaps, *missed), case, settings())
+    words_of = sheet_for_machine(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
+    places = Places(words_of, kind, bios or machine.bios)
+    return _Ground(machine, layout, platform, maker, words_of, case, origins, places)
+
+
+def _found(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
+    """Return the verdicts on a machine that was read: waived where the site says so, each finding with the steps that fix it."""
+    from advisor.advice.know.fixes import with_fixes
+
+    found = judge(ground.case, book.rules, settings(), ground.origins)
+    found = waive(found, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
+    present = {standing.name: standing.value for standing in ground.case.standings or () if standing.value is not None}
+    return with_fixes(found, settings(), present, ground.places)
+
+
+def _doubts(ground: _Ground, book: "Rulebook", found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return what measured rules would find if the machine was idle, which nobody knows: it forbids a green verdict."""
+    measured = ground.case.measured
+    if measured is None or measured.idle is not None:
+        return ()
+    waiting = {
+        each.id for each in found if each.verdict == "unknown" and any(lack.fact.startswith("measured.") for lack in each.lacks)
+    }
+    case = ground.case.model_copy(update={"measured": measured.as_if_idle()})
+    again = judge(case, [rule for rule in book.rules if rule.text.id in waiting], settings(), ground.origins)
+    again = waive(again, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
+    adverse = (each for each in again if each.verdict == "finding" and each.severity != "info")
+    return tuple(sorted(adverse, key=cost_order))
+
+
+def _ordered(order: HardwareOnOrder, scope: Scope, bios: "Bios | None") -> _Ground:
+    """Return what is known of hardware on order: no setting can be read, but what its BIOS says of itself."""
+    from advisor.advice.know.fixes import Places
+
+    machine, platform, vendor = order.machine, order.platform, order.vendor
+    layout = infer_layout(machine)
+    case = case_of(machine, layout, platform, vendor.id if vendor.match else None, scope)
+    if bios is not None:
+        applied, _ = _said(vendor, platform, bios)
+        case = with_standings(case, settings_in_effect(case, settings(), (), applied, {}))
+    places = Places(vendor, platform.id if platform else None, bios)
+    return _Ground(machine, layout, platform, vendor.id, vendor, case, Origins((), (), case, settings()), places)
+
+
+def _asked_of_order(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
+    """Return the verdicts on hardware on order; nothing is waived, and the checklist words the steps."""
+    env = env_of(ground.case, settings())
+    found = (finding(ask_of_any(rule, ground.case, env), ground.origins) for rule in book.rules)
+    return tuple(each for each in found if _of_order(each, ground.platform))
+
+
+def explained(judgement: Judgement, rule: "Rule", subject: str | None = None) -> Explanation:
+    """Return how a rule came to its verdict, on one subject where one is named."""
+    from advisor.advice.judge.explain import explain
+
+    asked = tuple(ask(rule, judgement.case, env_of(judgement.case, settings())))
+    if subject is not None:
+        names = [each.subject for each in asked if each.subject]
+        there = f"there are {', '.join(names)[:200]}" if names else "this rule asks of one only"
+        must_be_one_of("subject", subject, names, there)
+        asked = tuple(each for each in asked if each.subject == subject)
+    return explain(rule, asked, judgement.origins, judgement.case.scope)
+
+
+def rule_named(judgement: Judgement, name: str) -> "Rule":
+    """Return the rule of an id, or of a finding by the number that the audit of the same inputs gives it."""
+    name = _numbered(judgement.audit, name) if name.isdecimal() else name
+    must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
+    return next(each for each in judgement.book.rules if each.id == name)
+
+
+def _numbered(audit: Audit, number: str) -> str:
+    """Return the rule of a finding by the number that the audit gives it."""
+    found = audit.by_rule
+    if not 0 < int(number[:6]) <= len(found):
+        what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no finding"
+        raise BadValue(f"no finding {number[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
+    return found[int(number) - 1][0].id
+
+
+def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
+    """Return the settings that the vendor's own sheet has a place for on this generation of servers."""
+    from advisor.advice.know.attributes import entries_of
+
+    if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
+        return None
+    return tuple(name for name in vendor.settings if entries_of(vendor, platform.id, name))
+
+
+def _said(
+    vendor: "Vendor | None", platform: Platform | None, bios: "Bios | None"
+) -> tuple[dict[str, "Neutral"], dict[str, "Neutral"]]:
+    """Return the settings as the BIOS says they are, and those that it will change at the next boot."""
+    from advisor.advice.know.attributes import neutral_values
+
+    if vendor is None or bios is None:
+        return {}, {}
+    kind = platform.id if platform else None
+    applied = neutral_values(vendor, kind, bios)
+    coming = neutral_values(vendor, kind, bios, pending=True)
+    return applied, {name: value for name, value in coming.items() if applied.get(name) != value}
+
+
+_REAL: Final = Environment(virtual="none", container="none")
+"""What is ordered is a real machine."""
+
+_CUT_SETTING: Final = {"NPS": "numa.nps", "SNC": "cpu.snc", "COD": "cpu.snoop_mode", "DIES": "memory.interleave"}
+"""Scheme of a platform -> the setting that cuts its sockets."""
+
+
+_OF_MODULES: Final = frozenset({"memory.mirroring", "memory.speed", "memory.refresh_rate"})
+"""Settings of memory in modules; soldered memory has none of them."""
+
+_SPELLED: Final = {
+    "NPS1": "1", "NPS2": "2", "NPS4": "4", "SNC2": "snc2", "SNC3": "snc3", "SNC4": "snc4", "COD": "cod",
+    "channel-interleaving": "channel",
+}  # fmt: skip
+"""A NUMA partitioning -> the value of the setting that makes it."""
+
+
+def maker_of(platform: Platform | None) -> "Maker | None":
+    """Return who makes a platform's processors, as settings name them."""
+    return None if platform is None else platform.maker
+
+
+def _of_order(found: Finding, platform: Platform | None) -> bool:
+    """Return whether a verdict is one for hardware that is not there: nothing was observed, and memory may be soldered on.
+
+    What is worth knowing of a machine, and no setting, was seen on no machine here.
+    """
+    if not found.wants and found.severity == "info":
+        return False
+    soldered = platform is not None and platform.memory_kind is not None and not platform.memory_kind.startswith("DDR")
+    slots = "DIMM" in f"{found.title} {found.want} {found.advice}" or (found.topic == "memory" and found.where == "hardware")
+    of_modules = bool(found.wants) and all(want.setting in _OF_MODULES for want in found.wants)
+    return not (soldered and (of_modules or (slots and not found.wants)))
+
+
+def _decided(platform: Platform | None, scope: Scope, model: "Ordered | None") -> dict[str, str | None]:
+    """Return the NUMA partitioning that platform or model decides, as its setting spells it; None where both leave that open.
+
+    A rule asks for a NUMA partitioning of machines that offer it; for hardware on order its platform and model decide.
+    """
+    name = _CUT_SETTING.get(platform.scheme) if platform else None
+    if platform is None or name is None:
+        return {}
+    cut = best_cut(platform, scope, model.dies if model else None, None, model.cores if model else None)
+    return {name: _SPELLED.get(cut.name) if cut else None}
+
+
+def _hints(platform: Platform | None, scope: Scope) -> dict[str, str]:
+    """Return the NUMA partitioning that the platform's guides want, in words: which one a processor offers is not known yet."""
+    if platform is None:
+        return {}
+    cut = next((advice.cut for advice in platform.best if scope in advice.scopes), None)
+    name = _CUT_SETTING.get(platform.scheme)
+    return {name: f"{cut}, or the highest below it that the setup menu offers"} if name and cut else {}
+
+
+def named(machine: Machine) -> str:
+    """Return the machine in words: its name and what it was sold as."""
+    firmware = machine.firmware
+    sold = " ".join(part for part in (firmware.system_vendor, firmware.product) if part) if firmware else ""
+    return ", ".join(part for part in (machine.name, sold) if part) or "this machine"

@@ -1,0 +1,262 @@
+"""Which benchmark proves a step of the checklist, and what was published of it for the platform."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from advisor.advice.model.checklist import Expected, Proof
+from advisor.advice.model.findings import Finding
+from advisor.machine.cpu import is_model
+from advisor.machine.units import count, duration, flop_rate, memory_clock, message_rate, throughput
+from advisor.machine.value import Amount, Unit
+from advisor.measure.measured_facts import UNMEASURED
+from advisor.measure.platform import Platform, Reference
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the machine that the published results are for; None where it is hardware on order."""
+
+    cpu: str | None = None
+    sockets: int | None = None
+    virtual: bool = False
+
+
+class Bench(NamedTuple):
+    """A command, what it shows, and which published results it can be held against, in order."""
+
+    command: str
+    shows: str
+    wanted: tuple[tuple[str, str], ...] = ()
+    """Benchmark and kind of the references."""
+    first: str = ""
+    """What comes first of several: what all cores reach, what a NUMA node does."""
+
+
+_TRIAD: Final = (("stream-triad", "measured"), ("stream-triad", "threshold"), ("triad", "measured"))
+_FAR: Final = (("stream-triad", "share"), ("latency-memory", "measured"))
+_RATES: Final = tuple(
+    (name, kind)
+    for name in ("osu-mbw-mr", "message-rate", "osu-bw", "osu-bibw", "rdma-bw", "mpi-sendrecv")
+    for kind in ("measured", "vendor")
+)
+_DELAYS: Final = (("osu-latency", "measured"), ("osu-latency", "gain"), ("rdma-latency", "measured"))
+_HPL: Final = (("hpl", "measured"), ("hpl", "share"), ("hpl", "spread"), ("dgemm", "measured"))
+
+BENCHES: Final = {
+    "cut": Bench("advisor measure membw", "bandwidth of the machine and of each NUMA node", (("stream-triad", "gain"), *_TRIAD)),
+    "bandwidth": Bench("advisor measure membw", "bandwidth of the machine and of each NUMA node", _TRIAD),
+    "distance": Bench("advisor measure matrix", "bandwidth and latency from each NUMA node to each", _FAR, "numa-node"),
+    "compute": Bench("advisor measure peak", "floating point of all cores and the clock it runs at", (("peak", "theoretical"),)),
+    "caches": Bench("advisor measure c2c", "which cores really share an L3 cache"),
+    "hpl": Bench("advisor measure hpl", "Linpack against the peak", _HPL),
+    "messages": Bench("advisor measure network --hosts A,B", "messages near the adapter and far from it", (*_RATES, *_DELAYS)),
+    "latency": Bench("advisor measure network --hosts A,B", "latency of messages", (*_DELAYS, *_RATES)),
+    "preferred": Bench(
+        "advisor measure network --hosts A,B --before OLD.json", "message rate of all cores, before and after", _RATES, "all"
+    ),
+    "quick": Bench("advisor measure", "bandwidth, latency and peak"),
+    "placement": Bench("advisor verify", "where the ranks of a job really are"),
+}
+
+OF_RULES: Final[dict[str, str | None]] = {
+    "numa": "bandwidth", "numa-nps": "cut", "numa-nps0": "cut", "numa-naples": "cut", "numa-cod": "cut", "numa-snc": "cut",
+    "numa-l3": "cut", "numa-node-interleaving": "distance", "numa-distances": "distance", "numa-enumeration": "placement",
+    "memory": "bandwidth",
+    "cpu": "compute", "cpu-l3": "caches", "cpu-smt": "hpl", "cpu-threads": "hpl", "cpu-process": "placement",
+    "cpu-isolated": "placement", "cpu-mitigations": None, "cpu-microcode": None, "cpu-hwloc": "placement",
+    "cpu-virtual": "quick", "cpu-container": "quick", "cpu-interrupts": None, "cpu-beyond": "placement",
+    "power": "compute", "power-cstates": "latency", "power-c1e": "latency", "power-boost-off-latency": "latency",
+    "power-determinism": "hpl", "power-tdp": "hpl", "power-ppt": "hpl", "power-profile": "hpl", "power-workload": "hpl",
+    "power-uncore": "bandwidth", "power-fabric": "bandwidth", "power-xgmi": "distance", "power-upi": "distance",
+    "firmware": None, "firmware-bios": "quick",
+    "io": "messages", "io-preferred": "preferred", "io-accelerator": None, "io-irqs": "latency", "io-irqbalance": "latency",
+    "io-aspm": "latency", "io-nonposted": "messages",
+    "fabric": "messages",
+    "os": None, "os-thp": "bandwidth", "os-numa": "bandwidth", "os-zone": "bandwidth", "os-tuned": "quick",
+    "os-memlock": "messages", "os-memory-nodes": "bandwidth", "os-cpus": "compute", "os-idle": "latency", "os-cstates": "latency",
+    "os-init": "bandwidth", "os-debug": "quick", "os-hugepages": "hpl",
+    "scheduler": "placement", "scheduler-memory": None,
+    "mpi": "placement", "mpi-none": "messages", "mpi-several": None, "mpi-openmpi-before-ucx": "messages", "mpi-ucx": "messages",
+    "measured": "bandwidth", "measured-remote": "distance", "measured-latency": "distance", "measured-l3-map": "caches",
+    "measured-clock": "compute", "measured-flops": "compute", "measured-not": "quick", "measured-nps": "cut",
+    "errors": None, "errors-port": "messages", "errors-heat": "hpl", "gpu": None, "power-cap": "hpl", "mpi-single": None,
+    "hpl": "hpl", "hpl-clock": "compute", "messages": "messages", "messages-latency": "latency",
+    "fabric-dfcstates": "bandwidth", "fabric-apbdis": "bandwidth", "fabric-pstate": "bandwidth", "fabric-profile": "bandwidth",
+    "fabric-upi": "distance", "fabric-xgmi": "distance", "fabric-freq": "bandwidth", "fabric-latency": "latency",
+    "cxl": "bandwidth", "numa-group": None, "power-capping": None, "power-cooling": None, "power-c2": "latency",
+    "power-mwait": "latency", "limits": None, "limits-memlock": "messages", "boot": None,
+}  # fmt: skip
+"""Which benchmark shows what a rule asks for, by what its id begins with, or its setting's name: the longest that fits.
+
+None: no benchmark does.
+"""
+
+_OF_PLACES: Final = {"fabric": "messages", "scheduler": "placement", "mpi": "placement", "job": "placement"}
+"""A site's rule is not among them: of it, what is set in some places decides."""
+
+
+def bench_of(rules: Iterable[str], setting: str | None, where: str) -> str | None:
+    """Return the benchmark that shows what rules ask for, the first that says so; None where none does."""
+    for name in (*rules, re.sub("[._]", "-", setting or "")):
+        words = name.split("-")
+        starts = ("-".join(words[:many]) for many in range(len(words), 0, -1))
+        known = next((start for start in starts if start in OF_RULES), None)
+        if known is not None:
+            return OF_RULES[known]
+    return _OF_PLACES.get(where)
+
+
+def proofs(names: Iterable[str], platform: Platform | None, known: Known) -> tuple[Proof, ...]:
+    """Return benchmarks with what was published of them for a platform."""
+    wanted = dict.fromkeys(names)
+    return tuple(
+        Proof(
+            id=name,
+            command=bench.command,
+            shows=bench.shows,
+            figures=bool(bench.wanted),
+            expected=expected(bench, platform, known),
+        )
+        for name, bench in BENCHES.items()
+        if name in wanted
+    )
+
+
+_MOST: Final = 6
+_PARTS: Final = ("node", "socket", "numa-node", "die", "l3", "core", "pair", "cluster")
+
+
+def expected(bench: Bench, platform: Platform | None, known: Known) -> tuple[Expected, ...]:
+    """Return what was published of a benchmark, of each thing the result whose conditions are the likest, the best of those."""
+    best: dict[tuple[object, ...], Reference] = {}
+    for one in platform.references if platform else ():
+        if (one.benchmark, one.kind) in bench.wanted and _may_be(one, known) and _is_a_cut(one, platform):
+            key = _thing(one)
+            if key not in best or _rank(one, known) < _rank(best[key], known):
+                best[key] = one
+
+    def order(one: Reference) -> tuple[int, bool, int, str]:
+        side, place = _side(one), bench.wanted.index((one.benchmark, one.kind))
+        return place, bench.first not in (side, one.of), _PARTS.index(one.of), side
+
+    return tuple(_told(one) for one in sorted(best.values(), key=order)[:_MOST])
+
+
+def _may_be(one: Reference, known: Known) -> bool:
+    """Return whether a result is a publication's, and not of a machine with other sockets."""
+    others = one.of == "node" and None not in (one.sockets, known.sockets) and one.sockets != known.sockets
+    return one.source != "unverified" and one.value.low is not None and not others
+
+
+def _is_a_cut(one: Reference, platform: Platform | None) -> bool:
+    """Return whether a gain is one over another cut; gains over older processors prove no step."""
+    return one.kind != "gain" or one.of == "pair" or one.against in {cut.name for cut in (platform.cuts if platform else ())}
+
+
+def _thing(one: Reference) -> tuple[object, ...]:
+    """Return what a result is of: the same thing is listed once."""
+    own = one.condition if one.kind in ("share", "spread") else None
+    return one.benchmark, one.kind, one.of, one.against, own, _side(one)
+
+
+def _side(one: Reference) -> str:
+    """Return of messages whether they are sent far from the adapter, or by all cores."""
+    said = (one.condition or "") if one.of == "pair" else ""
+    return "far" if "far" in said.split() else "all" if said == "all cores" else ""
+
+
+def _rank(one: Reference, known: Known) -> tuple[int, bool, bool, float]:
+    """Return how unlike the conditions are, then how far from the best the value is."""
+    said = one.condition or ""
+    model = 1 if not one.cpus else 0 if known.cpu is None or any(is_model(name, known.cpu) for name in one.cpus) else 2
+    special = one.of != "pair" and said not in ("", "all cores") and "virtual machine" not in said
+    value = one.value.low or 0.0
+    return model, ("virtual machine" in said) != known.virtual, special, value if one.value.unit == "seconds" else -value
+
+
+_NAMES: Final = {
+    "stream-triad": "STREAM triad", "triad": "triad", "latency-memory": "memory latency", "hpl": "HPL", "dgemm": "DGEMM",
+    "peak": "computed floating-point peak", "osu-latency": "MPI latency", "osu-bw": "one pair one way",
+    "osu-bibw": "one pair both ways", "osu-mbw-mr": "many pairs", "message-rate": "message rate by its data sheet",
+    "rdma-latency": "RDMA latency", "rdma-bw": "RDMA bandwidth", "mpi-sendrecv": "sendrecv",
+}  # fmt: skip
+_WHOLE: Final = {
+    "node": "of the machine", "socket": "of a socket", "numa-node": "of a NUMA node", "die": "of a die",
+    "l3": "of an L3 group", "core": "of a core", "pair": "between two hosts", "cluster": "of a cluster",
+}  # fmt: skip
+
+
+def _told(one: Reference) -> Expected:
+    return Expected(
+        what=f"{_NAMES[one.benchmark]} {_WHOLE[one.of]}",
+        value=_value(one),
+        conditions="; ".join(_conditions(one)) or None,
+        ref=one.source,
+    )
+
+
+def _value(one: Reference) -> str:
+    """Return a value in words: ``270 to 300 GB/s``, ``13 % above NPS1``."""
+    words = _amount(one.value)
+    if one.kind == "gain":
+        better = "below" if one.benchmark.endswith("latency") else "above"
+        return f"{words} {better} {one.against or 'before'}"
+    if one.kind == "share":
+        return f"{words} of {one.against or 'the whole'}"
+    return f"{words} between equal servers" if one.kind == "spread" else words
+
+
+_SPOKEN: Final[dict[Unit, Callable[[float], str]]] = {
+    "bytes/s": throughput,
+    "flop/s": flop_rate,
+    "messages/s": message_rate,
+    "seconds": duration,
+    "ratio": lambda share: f"{round(100 * share, 1):g} %",
+}
+
+
+def _amount(value: Amount) -> str:
+    spoken = _SPOKEN.get(value.unit, str)
+    low, high = (spoken(end) if end is not None else None for end in (value.low, value.high))
+    if low is None or high is None:
+        return f"at least {low}" if low else f"at most {high}"
+    if low == high:
+        return low
+    same = low.split()[-1] == high.split()[-1]
+    return f"{low.split()[0] if same else low} to {high}"
+
+
+def _conditions(one: Reference) -> Iterator[str]:
+    """Yield the conditions of a result in words."""
+    yield from [", ".join(one.cpus)] if one.cpus else []
+    yield from [f"{one.sockets} sockets"] if one.of == "node" and (one.sockets or 0) > 1 else []
+    yield from [f"{one.cores} core{'s' if one.cores > 1 else ''}"] if one.cores else []
+    yield from filter(
+        None, (one.cut if one.cut != "none" else None, memory_clock(one.memory_speed) if one.memory_speed else None)
+    )
+    yield from [f"{one.stores} stores"] if one.stores else []
+    yield from filter(None, (one.fabric, one.condition))
+
+
+def unmeasured(finding: Finding) -> bool:
+    """Return whether a verdict waits for measurements: no box to tick, one note for all of them."""
+    return finding.verdict == "unknown" and any(lack.why == UNMEASURED for lack in finding.lacks)
+
+
+def unwatched(finding: Finding) -> bool:
+    """Return whether a verdict waits for counters of faults: an audit looks at them, and nobody can tick them off."""
+    return finding.verdict == "unknown" and any(lack.fact.partition(".")[0] == "watch" for lack in finding.lacks)
+
+
+def to_measure(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield one note: how many rules wait for which measurement, that for which most wait first."""
+    waiting: dict[str, set[str]] = defaultdict(set)
+    for finding in filter(unmeasured, findings):
+        waiting[next(lack.help for lack in finding.lacks if lack.why == UNMEASURED)].add(finding.id)
+    ways = sorted(waiting, key=lambda way: -len(waiting[way]))
+    if ways:
+        told = "; ".join(f"{count(len(waiting[way]), 'rule waits', 'rules wait')} for {way}" for way in ways)
+        yield f"Nothing was measured: {told}."

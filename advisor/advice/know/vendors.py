@@ -1,0 +1,200 @@
+"""The vendors' sheets of rules/vendors, the publications they cite, and which sheet, and words of it, a machine goes by."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from advisor.advice.know.settings import settings
+from advisor.advice.model.rule import Publication, Publications
+from advisor.advice.model.vendor import Entry, Generations, Match, Vendor
+from advisor.errors import BadValue, did_you_mean
+from advisor.machine.cpu import Cpu
+from advisor.machine.firmware import Firmware
+from advisor.machine.platform_traits import Maker, TraitQuery, maker_of, traits
+from advisor.machine.value import Keys, Value
+from advisor.paths import rules
+from advisor.sheets import Sheet, load_sheet, model_of, read_sheet
+
+
+@cache
+def publications() -> dict[str, Publication]:
+    """Return every publication by the id under which it is cited."""
+    return load_sheet(rules() / "sources.yaml", Publications).root
+
+
+FALLBACK = "generic"
+"""The sheet for a vendor that has none."""
+
+
+def vendor_files() -> dict[str, Path]:
+    """Return the file of each vendor, in the order of the ids."""
+    return {path.stem: path for path in sorted((rules() / "vendors").glob("*.yaml"))}
+
+
+def not_vendors(names: Iterable[str]) -> str | None:
+    """Return in words the first of some names that no vendor has; None where each is one."""
+    known = vendor_files()
+    return next((f"there is no vendor {name[:40]!a}; there are {', '.join(known)}" for name in names if name not in known), None)
+
+
+def vendors() -> dict[str, Vendor]:
+    """Return every vendor's sheet under its id, in the order of the ids."""
+    return {name: vendor_at(path) for name, path in vendor_files().items()}
+
+
+@cache
+def vendor_at(path: Path) -> Vendor:
+    """Return the vendor's sheet that a file holds, its generations as the platforms that have their traits."""
+    sheet = read_sheet(path)
+    if isinstance(sheet.data, dict) and "generations" in sheet.data:
+        named = {word: _having(queries) for word, queries in generations_of(sheet).items()}
+        sheet = sheet._replace(data={**sheet.data, "generations": named})
+    vendor = model_of(sheet, Vendor)
+    if vendor.id != path.stem:
+        raise sheet.wrong(("id",), f"id {vendor.id} stands in a file of another name", f"write id: {path.stem}")
+    _check(sheet, vendor)
+    return vendor
+
+
+def generations_of(sheet: Sheet) -> dict[str, tuple[TraitQuery, ...]]:
+    """Return a sheet's generations as it writes them."""
+    return model_of(sheet._replace(data={"generations": sheet.data["generations"]}), Generations).generations
+
+
+def _having(queries: tuple[TraitQuery, ...]) -> list[str]:
+    return [each.id for each in traits() if any(query.fits(each) for query in queries)]
+
+
+def vendor_file(name: str) -> Path:
+    """Return the file of a vendor that there is."""
+    return vendor_files()[name]
+
+
+def _check(sheet: Sheet, vendor: Vendor) -> None:
+    """Refuse a sheet that names settings or values that the vocabulary does not have."""
+    known = settings()
+    named: list[tuple[Keys, str]] = [(("settings", name), name) for name in vendor.settings]
+    named += [
+        (("absent", i, "settings", j), name) for i, each in enumerate(vendor.absent) for j, name in enumerate(each.settings)
+    ]
+    for place, name in named:
+        if name not in known:
+            cure = did_you_mean(name, known, "see rules/settings.yaml", cutoff=0.6)
+            raise sheet.wrong(place, f"{name[:60]} is not a setting", cure)
+        if known[name].where != "bios":
+            said = f"{name} is no setting of the BIOS: the operating system takes it, whoever built the server"
+            raise sheet.wrong(place, said, "take it out")
+    for word, evidence in vendor.evidence.items():
+        if evidence.source not in publications():
+            cure = did_you_mean(evidence.source, publications(), "see rules/sources.yaml")
+            raise sheet.wrong(("evidence", word, "source"), f"{evidence.source[:60]} is not a publication", cure)
+    for place, entry in vendor.entries():
+        setting = known[str(place[1])]
+        spoken = [
+            *(("values", word, word) for word in entry.values),
+            *(("reads", key, str(to)) for key, to in entry.reads.items()),
+        ]
+        for key, inside, word in spoken:
+            if not setting.takes(setting.neutral(word)):
+                there = did_you_mean(word, setting.values, f"there are {', '.join(setting.values)}")
+                raise sheet.wrong((*place, key, inside), f"{word[:60]} is not a value of {setting.name}", there)
+
+
+def vendor_by_id(name: str) -> Vendor:
+    """Return the sheet of an id; the error names the nearest right one."""
+    known = vendor_files()
+    if name in known:
+        return vendor_at(known[name])
+    cure = did_you_mean(name.lower(), known, f"there are {', '.join(known)}")
+    raise BadValue(f"{name[:60]} is not a vendor", cure=cure)
+
+
+def match_vendor(firmware: Firmware | None) -> Vendor | None:
+    """Return the sheet of a machine's vendor, the generic one for a vendor without a sheet, None where it is not known."""
+    if firmware is None:
+        return None
+    scores = [(max((_score(rule, firmware) for rule in each.match), default=0), each.id) for each in recognition()]
+    best, name = max(scores, key=lambda scored: scored[0], default=(0, FALLBACK))
+    if best:
+        return vendor_by_id(name)
+    return vendor_by_id(FALLBACK) if firmware.system_vendor or firmware.board_vendor else None
+
+
+class Recognised(Value):
+    """How a maker's servers are recognised: the head of its sheet."""
+
+    id: str
+    match: tuple[Match, ...] = ()
+
+
+def recognition() -> tuple[Recognised, ...]:
+    """Return how each maker is recognised; of a sheet no more is read than that, for all but one are of no use then."""
+    return tuple(recognised_by(path) for name, path in vendor_files().items() if name != FALLBACK)
+
+
+@cache
+def recognised_by(path: Path) -> Recognised:
+    """Return how the servers of a sheet are recognised, wherever in it that stands."""
+    return model_of(read_sheet(path, only=Recognised.model_fields), Recognised)
+
+
+def _score(rule: Match, firmware: Firmware) -> int:
+    """Return how closely a rule fits: a product says more than a system's vendor, that more than a board's; 0 not at all."""
+    tests = (
+        (4, rule.product, any(_plain(word) in _plain(firmware.product) for word in rule.product or ())),
+        (2, rule.system_vendor, _begins(firmware.system_vendor, rule.system_vendor)),
+        (1, rule.board_vendor, _begins(firmware.board_vendor, rule.board_vendor)),
+    )
+    asked = [(weight, holds) for weight, words, holds in tests if words is not None]
+    return sum(weight for weight, _ in asked) if all(holds for _, holds in asked) else 0
+
+
+def same_servers(one: Match, other: Match) -> bool:
+    """Return whether two rules recognise some server equally well: each asks for the same fields, and for words that can be one.
+
+    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("ACME Corp",)))
+    True
+    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("Acme",), product=("Anvil",)))
+    False
+    """
+    pairs = [(getattr(one, name), getattr(other, name), name == "product") for name in Match.model_fields]
+    if any((first is None) != (second is None) for first, second, _ in pairs):
+        return False
+    return all(any(_alike(a, b, part=part) for a in first for b in second) for first, second, part in pairs if first is not None)
+
+
+def _alike(one: str, other: str, *, part: bool) -> bool:
+    """Return whether two words can be of one name: a vendor's begins with them, a product's may have them anywhere."""
+    short, long = sorted((_plain(one), _plain(other)), key=len)
+    return short in long if part else long.startswith(short)
+
+
+def _begins(name: str | None, words: tuple[str, ...] | None) -> bool:
+    return name is not None and (name.strip() + " ").lower().startswith(tuple(word.lower() for word in words or ()))
+
+
+def _plain(name: str | None) -> str:
+    """Return a product's name without marks: HPE_CRAY_EX235A and HPE Cray EX235a are one."""
+    return re.sub(r"[^a-z0-9]+", " ", (name or "").lower())
+
+
+def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *, known_maker: bool) -> Vendor:
+    """Return a sheet without the words that cannot be this machine's.
+
+    Where the processor's generation is not known its vendor still is: an AMD CBS menu is no answer for a Xeon or an Arm
+    server, and the usual words of a sheet it falls back to are guesses then. ``known_maker`` says that a vendor was named,
+    and has no sheet of its own if the sheet serves unknown vendors: its key at start is not Del or F2 because others' is.
+    """
+    if not sheet.match and known_maker:
+        sheet = sheet.model_copy(update={"setup": ""})
+    if platform_id is not None:
+        return sheet
+    maker = maker_of(cpu.vendor) if cpu and cpu.vendor else None
+    kept = {name: tuple(each for each in entries if _serves(sheet, each, maker)) for name, entries in sheet.settings.items()}
+    return sheet.model_copy(update={"settings": {name: entries for name, entries in kept.items() if entries}, "falls_back": None})
+
+
+def _serves(sheet: Vendor, entry: Entry, maker: Maker | None) -> bool:
+    """Return whether an entry is of some generation whose processors this maker builds."""
+    return any(each.maker == maker and sheet.serves(entry.platforms, each.id) for each in traits())

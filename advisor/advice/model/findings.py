@@ -1,0 +1,267 @@
+"""What judging a machine gives: findings, the audit they stand in, one rule explained, and what two audits differ in."""
+
+from typing import Literal
+
+from pydantic import Field, computed_field, model_validator
+
+from advisor.advice.model.rule import BASES, SEVERITIES, Basis, Guide, Severity, Verdict
+from advisor.advice.model.setting import Where, Witness
+from advisor.machine.machine import Gap
+from advisor.machine.value import Value
+from advisor.measure.measured_facts import Refused
+from advisor.measure.platform import Scope
+
+
+class Evidence(Value):
+    """A fact that a verdict rests on."""
+
+    fact: str = Field(description="its dotted name")
+    value: str = Field(description="its value in words")
+    where: str | None = Field(default=None, description="the file or command it was read from")
+
+
+class Lack(Value):
+    """A fact that would be needed for a verdict."""
+
+    fact: str
+    why: str = Field(description="why it is not known")
+    help: str = Field(description="what would make it known")
+
+
+class Cost(Value):
+    """What it costs to leave things as they are."""
+
+    gain: float | None = Field(default=None, description="part that is surely won: 0.13")
+    of: str = Field(description="of what")
+    basis: Literal["published", "computed", "measured"]
+    ref: str | None = Field(default=None, description="the publication")
+
+
+class Want(Value):
+    """A setting and the value it should have."""
+
+    setting: str
+    value: str | None = Field(default=None, description="None where it depends on what is not known")
+
+
+class Fix(Value):
+    """One step in this machine's own words."""
+
+    setting: str | None = None
+    value: str | None = Field(default=None, description="the neutral value wanted")
+    text: str = Field(description="the step, one line")
+    where: Where
+    menu: str | None = Field(default=None, description="path through the BIOS menus")
+    attribute: str | None = Field(default=None, description="the BIOS's own name of it")
+    attribute_value: str | int | bool | None = Field(default=None, description="the BIOS's own value")
+    commands: tuple[str, ...] = Field(default=(), description="lines to paste; BIOS changes are staged by them, not applied")
+    apply: tuple[str, ...] = Field(default=(), description="lines that make all staged changes take effect, once, with a restart")
+    before: tuple[str, ...] = Field(default=(), description="what must be set first")
+    notes: tuple[str, ...] = ()
+    reboot: str = "no"
+    check: str | None = Field(default=None, description="the command that shows the present value")
+    undo: str | None = Field(default=None, description="how to undo it")
+    verified: bool | None = Field(default=None, description="whether the vendor's own registry has this name and value")
+
+
+class Finding(Value):
+    """One verdict of one rule on one subject."""
+
+    id: str = Field(description="the rule")
+    title: str
+    topic: str
+    verdict: Verdict
+    severity: Severity = Field(description="of a finding what is surely lost makes it; info is to consider, all else to fix")
+    basis: Basis = Field(default="guides", description="what the severity rests on")
+    scope: tuple[Scope, ...] = Field(description="the work it matters for")
+    where: Where
+    subject: str | None = Field(default=None, description="which of several things: mlx5_0, socket 1")
+    claim: str | None = Field(default=None, description="what is so; of an unknown or an error, what stands in the way")
+    why: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    lacks: tuple[Lack, ...] = Field(default=(), description="what an unknown would need")
+    cost: Cost | None = None
+    wants: tuple[Want, ...] = ()
+    want: str | None = Field(default=None, description="the state wanted, as a line of a checklist")
+    advice: str | None = Field(default=None, description="what to do where no setting does it")
+    fix: tuple[Fix, ...] = Field(default=(), description="the steps in this machine's own words")
+    check: str | None = None
+    undo: str | None = None
+    spare: str | None = None
+    guides: tuple[Guide, ...] = ()
+    refs: tuple[str, ...] = ()
+    waived: str | None = Field(default=None, description="reason and last day of a waiver")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_derived(cls, data: object) -> object:
+        """Accept what a document holds: the bound is the cost's."""
+        return {key: value for key, value in data.items() if key != "bound"} if isinstance(data, dict) else data
+
+    @computed_field(description="the least that is lost: 0.13; None where there is no number")  # type: ignore[prop-decorator]
+    @property
+    def bound(self) -> float | None:
+        """The least that is lost; None where there is no number."""
+        return self.cost.gain if self.cost else None
+
+
+class Step(Value):
+    """An expression or a part of one, and what it came to."""
+
+    depth: int = Field(ge=0, description="how deep inside the whole expression it stands")
+    text: str
+    value: str = Field(description="in words; true, false or unknown of a truth value")
+    where: str | None = Field(default=None, description="the file or command a fact was read from")
+    decides: bool = Field(description="whether the whole came out as it did because of this part")
+
+
+class Part(Value):
+    """One expression of the rule."""
+
+    key: Literal["each", "let", "only", "when", "set", "gain"]
+    name: str | None = Field(default=None, description="the name that let gives it, the setting that set is about")
+    steps: tuple[Step, ...]
+
+
+class Answer(Value):
+    """The rule's verdict on one subject."""
+
+    subject: str | None = None
+    verdict: Verdict
+    said: str | None = Field(default=None, description="the claim, or why the rule does not apply")
+    parts: tuple[Part, ...] = ()
+    lacks: tuple[Lack, ...] = Field(default=(), description="what would be needed where it is unknown")
+
+
+class Explanation(Value):
+    """A rule with all its verdicts on one machine."""
+
+    id: str
+    title: str
+    topic: str
+    severity: Severity
+    scope: tuple[Scope, ...] = Field(description="the work it matters for")
+    asked: Scope = Field(description="the work it was asked for")
+    file: str
+    line: int
+    answers: tuple[Answer, ...]
+
+
+class Row(Value):
+    """One line of the table of settings."""
+
+    name: str = Field(description="neutral name: numa.nps")
+    term: str = Field(description="the word that people search for: NPS, vm.swappiness")
+    title: str = Field(description="the term explained: NUMA nodes per socket")
+    where: Where
+    current: str | None = Field(default=None, description="what it is set to, in neutral words; None where that is not known")
+    wanted: str | None = Field(default=None, description="what the rules want for the scope; None where none asks")
+    confidence: str | None = Field(default=None, description="high, medium, low: how sure the current value is")
+    how: str | None = Field(default=None, description="how the current value is known")
+    bios: str | None = Field(default=None, description="what the BIOS says, where it was asked")
+    pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
+    witnesses: tuple[Witness, ...] = Field(default=(), description="who says what of it, who is believed first")
+    rules: tuple[str, ...] = Field(default=(), description="the rules that want it")
+    met: bool | None = Field(default=None, description="whether current is as wanted; None where either is not known")
+
+    @property
+    def heading(self) -> str:
+        """Return the term with what it means: ``NPS (NUMA nodes per socket)``."""
+        return f"{self.term} ({self.title})"
+
+
+class Audit(Value):
+    """Everything an audit says; the Machine itself travels beside it."""
+
+    scope: Scope = Field(description="the work it was judged for")
+    platform: str | None = Field(default=None, description="processor generation in words: EPYC 7002 (Rome)")
+    platform_id: str | None = None
+    vendor: str | None = Field(default=None, description="vendor of the server whose names are used; None for neutral names")
+    findings: tuple[Finding, ...] = Field(description="every verdict of every rule")
+    settings: tuple[Row, ...]
+    doubts: tuple[Finding, ...] = Field(
+        default=(), description="what would be findings if the measurements were of an idle machine, and steady: nobody knows"
+    )
+    unseen: tuple[Gap, ...] = Field(default=(), description="what could not be read, and what would make it known")
+    results: int = Field(default=0, description="how many measured results were given")
+    rejected: tuple[Refused, ...] = Field(default=(), description="those of them that are not believed")
+
+    @property
+    def found(self) -> tuple[Finding, ...]:
+        """The findings alone, costliest first."""
+        return tuple(sorted((f for f in self.findings if f.verdict == "finding"), key=cost_order))
+
+    @property
+    def by_rule(self) -> tuple[tuple[Finding, ...], ...]:
+        """The findings by their rule, costliest rule first: finding number 1 is the first of these, on however many subjects."""
+        rules: dict[str, list[Finding]] = {}
+        for finding in self.found:
+            rules.setdefault(finding.id, []).append(finding)
+        return tuple(map(tuple, rules.values()))
+
+    @property
+    def others(self) -> tuple[Finding, ...]:
+        """All other verdicts, in the rules' own order."""
+        return tuple(f for f in self.findings if f.verdict != "finding")
+
+
+_SUREST = tuple(BASES)
+
+
+def cost_order(finding: Finding) -> tuple[int, bool, float, int, str, str]:
+    """Return the key that sorts findings: what costs most and is surest first.
+
+    Of one severity what is broken or unequal stands before what a number speaks for, and that before what guides say.
+    """
+    sure = _SUREST.index(finding.basis)
+    by_guides = sure > _SUREST.index("fault")
+    bound = 1.0 if finding.basis == "fault" and finding.bound is None else finding.bound or 0.0
+    return SEVERITIES.index(finding.severity), by_guides, -bound, sure, finding.id, finding.subject or ""
+
+
+class Change(Value):
+    """One thing that differs; None on the side that has it not, or where it was not read."""
+
+    name: str = Field(description="dotted name, or the setting")
+    title: str = Field(description="in words")
+    before: str | None
+    after: str | None
+    absent: bool = Field(default=False, description="of a side that is None: whether it is known to have no such thing")
+
+    def sides(self, unread: str = "not read") -> tuple[str, str]:
+        """Return both sides in words: what is known not to be there stands apart from what was not read."""
+        missing = "not there" if self.absent else unread
+        return missing if self.before is None else self.before, missing if self.after is None else self.after
+
+
+class FindingChange(Value):
+    """A finding that one side has and the other has not."""
+
+    id: str
+    subject: str | None = None
+    severity: str
+    claim: str | None
+    now: str = Field(description="the verdict on the other side: pass, unknown, not-applicable")
+
+
+class Difference(Value):
+    """Everything in which two audits differ."""
+
+    before: str = Field(description="what the first one is called")
+    after: str
+    identity: tuple[Change, ...] = ()
+    settings: tuple[Change, ...] = ()
+    topology: tuple[Change, ...] = ()
+    renumbered: int | None = Field(default=None, description="CPU numbers that mean another core; None where shapes differ")
+    devices: tuple[Change, ...] = ()
+    facts: tuple[Change, ...] = ()
+    gained: tuple[FindingChange, ...] = ()
+    lost: tuple[FindingChange, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (
+            self.identity or self.settings or self.topology or self.devices or self.facts or self.gained or self.lost
+            or self.renumbered
+        )  # fmt: skip

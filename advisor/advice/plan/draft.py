@@ -1,0 +1,276 @@
+"""What a plan is drafted from and of: the firmware as it is, the writes that may become changes, and what is not written."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from advisor.advice.model.bios_change import CODE
+from advisor.advice.model.plan import Include, Mark, NotWritten, WantedSetting
+from advisor.advice.model.rule import SEVERITIES
+from advisor.advice.model.vendor import Lock, Vendor, VendorValue, is_named
+from advisor.advice.plan.registry import static
+from advisor.machine.firmware import Allowed, Attribute, Bios, Registry, Scalar
+
+_NOT_THERE: Final = {
+    "notavailable",
+    "not available",
+    "n/a",
+    "na",
+    "notapplicable",
+    "not applicable",
+    "unsupported",
+    "not supported",
+}
+"""What a BIOS says in place of the value of an option that this machine has not."""
+
+_FLAG_WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
+
+
+@dataclass(frozen=True)
+class FirmwareState:
+    """What is known of the machine's firmware."""
+
+    vendor: Vendor
+    platform: str | None = None
+    bios: Bios | None = None
+    registry: Registry | None = None
+    include: frozenset[Include] = field(default_factory=frozenset)
+    order: bool = False
+    """Hardware on order: nothing of it can be known, and its script saves what is there."""
+
+    @property
+    def present(self) -> Mapping[str, Scalar | None]:
+        """Return the present attributes; {} where none were given."""
+        return self.bios.attributes if self.bios else {}
+
+    def now(self, attribute: str) -> Scalar | None:
+        """Return the present value of an attribute as the vendor's tools take it; None where it is not known.
+
+        A file may hold the menu's words where the tools take names: those are the registry's, or the sheet's.
+        """
+        value = self.present.get(attribute)
+        if self._takes_words:
+            return value
+        known = self.registry.attributes.get(attribute) if self.registry else None
+        return known.named(value) if known else self._own_word(attribute, value)
+
+    @property
+    def _takes_words(self) -> bool:
+        return self.vendor.redfish is not None and self.vendor.redfish.menu_words
+
+    def nameless(self, attribute: str, names: Iterable[VendorValue]) -> bool:
+        """Return whether a file is in the menu's words, and what the vendor's tools call this present value is not known."""
+        if self.registry is not None or self._takes_words or attribute not in self.present:
+            return False
+        shown = self.vendor.shown
+        in_words = any(self.present.get(name) in set(words.values()) - words.keys() for name, words in shown.items())
+        return in_words and self.now(attribute) not in {*names, *shown.get(attribute, {})}
+
+    def lacks(self, attribute: str) -> str | None:
+        """Return why an attribute is not one of this machine's; None where it is, or nothing says."""
+        if self.bios is not None:
+            if attribute not in self.bios.attributes:
+                return "the BIOS attributes given do not have it"
+            value = self.bios.attributes[attribute]
+            if value is None or (isinstance(value, str) and value.strip().lower() in _NOT_THERE):
+                return f"the BIOS says {value} of it" if value else "the BIOS gives no value for it"
+        if self.registry is not None:
+            if attribute not in self.registry.attributes:
+                return "the attribute registry does not have it"
+            if flags := static(self.registry, attribute):
+                return f"the attribute registry says it is {_FLAG_WORDS[flags[0]]}"
+        return None
+
+    def unsaid(self, attribute: str, label: str) -> str | None:
+        """Return why it is not certain that an attribute of a code is what a sheet takes it for; None where it is."""
+        if not CODE.fullmatch(attribute):
+            return None
+        if self.registry is None:
+            return f"no registry: what {attribute} is, is each board's own; give its attribute registry with a further --bios"
+        known = self.registry.attributes.get(attribute)
+        if known is None or known.shown is None or _plain(known.shown) == _plain(label):
+            return None
+        return f"the attribute registry calls {attribute} {known.shown} here, and not {label}"
+
+    def takes(self, attribute: str, value: Scalar) -> bool:
+        """Return whether the registry allows a value; True where none was given."""
+        known = self.registry.attributes.get(attribute) if self.registry else None
+        return known is None or known.takes(value) or _chosen(known, value) is not None
+
+    def no_way_back(self, attribute: str, now: Scalar) -> str | None:
+        """Return why a present value cannot be written again to the letter, as the way back does; None without a registry."""
+        known = self.registry.attributes.get(attribute) if self.registry else None
+        if known is None or known.takes(now):
+            return None
+        return f"is set to {now}, which the attribute registry does not allow: it could not be undone"
+
+    def told_by_sheet(self, attribute: str, value: VendorValue) -> dict[str, VendorValue]:
+        """Return what changes along with a profile, as the vendor's sheet has it, of what this machine has and sees otherwise."""
+        profiles = (lock for lock in self.locks if is_named(lock.attribute, attribute))
+        found: dict[str, VendorValue] = {}
+        for stem, to in ((stem, to) for lock in profiles for stem, to in self._sets(lock, attribute, value).items()):
+            name = next((name for name in self.present if is_named(stem, name)), stem)
+            now = self.now(name)
+            if self.lacks(name) is None and (now is None or not self.same(name, now, to)):
+                found[name] = to
+        return found
+
+    def _sets(self, lock: Lock, attribute: str, value: VendorValue) -> Mapping[str, VendorValue]:
+        return next((sets for word, sets in lock.sets.items() if self.same(attribute, word, value)), {})
+
+    def spelled(self, attribute: str, value: VendorValue) -> VendorValue | None:
+        """Return a value as the vendor's tools take it; None where the registry does not allow it, or its kind is another."""
+        now = self.now(attribute)
+        if self.registry is not None and (known := self.registry.attributes.get(attribute)):
+            choice = _chosen(known, value)
+            if choice is None:
+                whole = int(value) if known.kind == "Integer" and str(value).isdigit() else value
+                return whole if not known.values and known.takes(whole) else None
+            shown = self._takes_words and all(now != each.name for each in known.values)
+            return choice.shown if shown and any(now == each.shown for each in known.values) else choice.name
+        return _alike(now, value)
+
+    def same(self, attribute: str, one: Scalar | None, other: Scalar | None) -> bool:
+        """Return whether two values of an attribute mean the same."""
+        known = self.registry.attributes.get(attribute) if self.registry else None
+        if known is not None:
+            one, other = known.named(one), known.named(other)
+        one, other = self._own_word(attribute, one), self._own_word(attribute, other)
+        if isinstance(one, str) and isinstance(other, str):
+            return _plain(one) == _plain(other)
+        return type(one) is type(other) and one == other
+
+    def _own_word(self, attribute: str, value: Scalar | None) -> Scalar | None:
+        """Return a value's own name where the sheet knows it by the menu's words."""
+        return next((name for name, shown in self.vendor.shown.get(attribute, {}).items() if shown == value), value)
+
+    @property
+    def locks(self) -> tuple[Lock, ...]:
+        """Return the profiles of this machine that hold other attributes."""
+        found = [each for each in self.vendor.locks if self.platform is None or self.vendor.serves(each.platforms, self.platform)]
+        return tuple(found)
+
+
+def _chosen(known: Attribute, value: VendorValue) -> Allowed | None:
+    """Return the registry's choice for a value: of that name or those words, else one that differs in its spelling alone."""
+    exact = [each for each in known.values if value in (each.name, each.shown)]
+    plain = [each for each in known.values if _plain(str(value)) in (_plain(each.name), _plain(each.shown))]
+    return next(iter(exact), None) or (plain[0] if len(plain) == 1 else None)
+
+
+def _alike(now: Scalar | None, value: VendorValue) -> VendorValue | None:
+    """Return a value in the kind and the manner of the present one: Enable where others say Enabled."""
+    if now is None or type(now) is type(value):
+        pairs = {("Enable", "Enabled"), ("Disable", "Disabled")}
+        if isinstance(value, str) and now in ("Enable", "Disable"):
+            return next((short for short, long in pairs if long == value), value)
+        return value
+    if isinstance(now, bool) or isinstance(value, bool):
+        return None
+    if isinstance(now, int):
+        return int(value) if str(value).lstrip("-").isdigit() else None
+    return str(value)
+
+
+def _plain(word: str) -> str:
+    """Return a word without what differs between a value's name and the menu's words for it."""
+    letters = "".join(each for each in word.lower() if each.isalnum())
+    return {"enable": "enabled", "disable": "disabled"}.get(letters, letters)
+
+
+Kind = Literal["wanted", "first", "again"]
+_LAST: Final = len(SEVERITIES) - 1
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One attribute and the value it is to have, and for whom."""
+
+    attribute: str
+    value: VendorValue
+    now: Scalar | None = None
+    wishes: tuple[WantedSetting, ...] = ()
+    kind: Kind = "wanted"
+    group: str | None = None
+    label: str = ""
+    menu: str = ""
+    why: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    needs: str | None = None
+    """What it would need first and does not get: SysProfile=Custom in place of PerfOptimized."""
+    marks: tuple[Mark, ...] = ()
+    active: bool = True
+    verified: bool = False
+
+    @property
+    def serious(self) -> bool:
+        """Return whether a wish behind it is neither contested nor a matter of taste."""
+        return any(not wish.contested and wish.speak[0].severity != "info" for wish in self.wishes)
+
+    @property
+    def weight(self) -> int:
+        """Return how much it matters: 0 is most."""
+        found = [SEVERITIES.index(each.severity) for wish in self.wishes for each in wish.speak]
+        return min(found, default=_LAST)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Return the rules that want it."""
+        return tuple(dict.fromkeys(rule for wish in self.wishes for rule in wish.rules))
+
+    @property
+    def title(self) -> str:
+        """Return what it is, in words."""
+        return " and ".join(dict.fromkeys(wish.title for wish in self.own)) or self.label or self.attribute
+
+    @property
+    def own(self) -> tuple[WantedSetting, ...]:
+        """Return the wishes for this attribute itself; a profile may answer others."""
+        return tuple(wish for wish in self.wishes if wish.place and wish.place.attribute == self.attribute)
+
+    def told(self) -> str:
+        """Return the write with who wants it: ``ProcCStates=Enabled (power-cstates-off)``."""
+        return f"{self.attribute}={self.value}" + (f" ({', '.join(self.rules)})" if self.rules else "")
+
+    def left(self, reason: str) -> NotWritten:
+        """Return it as something that is not written, with the reason."""
+        return NotWritten(
+            title=self.title,
+            wanted=f"{self.attribute}={self.value}",
+            reason=reason,
+            rules=self.rules,
+            setting=self.wishes[0].setting if self.wishes else None,
+            attribute=self.attribute,
+            group=self.group,
+            menu=self.menu or None,
+            says=next((wish.claim for wish in self.wishes if wish.claim), None),
+        )
+
+    def joined(self, other: "Draft") -> "Draft":
+        """Return the two as one: the same attribute and value, for the wishes of both."""
+        return replace(
+            self,
+            wishes=tuple({wish.setting: wish for wish in (*self.wishes, *other.wishes)}.values()),
+            kind="wanted" if "wanted" in (self.kind, other.kind) else self.kind,
+            why=tuple(dict.fromkeys((*self.why, *other.why))),
+            first=tuple(dict.fromkeys((*self.first, *other.first))),
+            marks=tuple(mark for mark in self.marks if mark in other.marks),
+            active=self.active or other.active,
+        )
+
+
+@dataclass
+class LeftOut:
+    """Everything that is wanted and not written."""
+
+    look_up: list[NotWritten] = field(default_factory=list)
+    contested: list[NotWritten] = field(default_factory=list)
+    absent: list[NotWritten] = field(default_factory=list)
+    by_hand: list[NotWritten] = field(default_factory=list)
+    refused: list[NotWritten] = field(default_factory=list)
+    content: dict[str, tuple[VendorValue, WantedSetting]] = field(default_factory=dict)
+    """What is as wanted already: attribute -> value, and the wish that is content."""
+
+    def refuse(self, drafts: Iterable[Draft], reason: Callable[[Draft], str]) -> None:
+        """List drafts as refused, each with its reason."""
+        self.refused += [draft.left(reason(draft)) for draft in drafts]

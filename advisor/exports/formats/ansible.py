@@ -1,0 +1,146 @@
+"""Ansible: the local facts of a machine, and of a fleet a dynamic inventory with groups by kind and by finding.
+
+Facts: a JSON file that is not executable, /etc/ansible/facts.d/advisor.fact, is read as ansible_local.advisor. An inventory
+is a program that answers --list with JSON, in which _meta saves a call for each host. Names of groups are letters, digits
+and underscores (docs.ansible.com, "Developing dynamic inventory", "Discovering variables: facts.d").
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from advisor.advice.model.findings import Audit
+from advisor.advice.model.rule import SEVERITIES
+from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.fleet.fleet import Fleet
+from advisor.machine.machine import Machine
+from advisor.machine.node_sets import expanded
+from advisor.machine.topology import counts
+from advisor.machine.units import plain
+
+TITLE: Final = "Ansible: local facts of a machine; of a fleet an inventory with groups by kind and by finding"
+ORDER: Final = 40
+PROVEN: Final = "ansible-core 2.14.18 and 2.19.14 (setup, ansible-inventory)"
+TAKES: Final = ("machine", "fleet")
+
+
+def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
+    """Return the facts of a machine, or the inventory of a fleet, which is a program."""
+    if subject.fleet is not None:
+        return {f"{options.prefix}-inventory.sh": _program(inventory(subject.fleet, options.prefix), options.version)}
+    return {f"{options.prefix}.fact": _json(facts(subject, options)) + "\n"}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=True)
+
+
+_TEMPLATE: Final = re.compile(r"\{[{%#]")
+
+
+def _unsafe(value: Any) -> Any:
+    """Return a value of the inventory in which texts that Ansible would take for a template are marked as none.
+
+    An inventory's JSON is read by AnsibleJSONDecoder, which knows this mark (lib/ansible/parsing/ajson.py, 2.4 and later); facts
+    of a machine come back from a module, whose results Ansible never takes for templates.
+    """
+    if isinstance(value, dict):
+        return {key: _unsafe(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_unsafe(inner) for inner in value]
+    return {"__ansible_unsafe": value} if isinstance(value, str) and _TEMPLATE.search(value) else value
+
+
+def facts(subject: ExportSubject, options: ExportOptions) -> dict[str, Any]:
+    """Return what playbooks may ask of a machine; None where it is not known."""
+    machine, audit = subject.audited()
+    layout = subject.layout
+    return {
+        "version": options.version,
+        "audited": datetime.fromtimestamp(subject.read, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if subject.read else None,
+        "scope": audit.scope,
+        "platform": audit.platform_id,
+        "vendor": audit.vendor,
+        "partitioning": layout.cut.name if layout else None,
+        "smt": layout.smt.state if layout else None,
+        **_shape(machine),
+        "adapters": _adapters(machine),
+        "gpus": None if machine.gpus is None else len(machine.gpus),
+        "findings": _findings(audit),
+        "settings": {row.name: plain(row.current) for row in audit.settings if row.current is not None},
+        "wanted": {row.name: plain(row.wanted) for row in audit.settings if row.met is False and row.wanted is not None},
+    }
+
+
+def _shape(machine: Machine) -> dict[str, Any]:
+    """Return the counts of the machine, and the NUMA nodes with CPUs of each socket."""
+    topology = machine.topology
+    if topology is None:
+        return {"sockets": None, "cores": None, "cpus": None, "numa_nodes_per_socket": None}
+    seen = counts(topology)
+    each = [sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes) for package in topology.packages]
+    known = {"sockets": seen.packages, "cores": seen.cores, "cpus": seen.pus}
+    return {**known, "numa_nodes_per_socket": each if topology.numa_known else None}
+
+
+def _adapters(machine: Machine) -> list[dict[str, Any]] | None:
+    """Return the adapters with the NUMA nodes that they are local to."""
+    if machine.hcas is None:
+        return None
+    return [{"name": hca.name, "numa_nodes": list(hca.locality.numa_nodes) if hca.locality else None} for hca in machine.hcas]
+
+
+def _findings(audit: Audit) -> dict[str, list[str]]:
+    """Return the rules that found something, by severity; each once, on however many things."""
+    return {word: list(dict.fromkeys(each.id for each in audit.found if each.severity == word)) for word in SEVERITIES}
+
+
+def inventory(fleet: Fleet, prefix: str) -> dict[str, Any]:
+    """Return what --list answers: groups of nodes, and of each node its kind and findings."""
+    groups: dict[str, set[str]] = {}
+    variables: dict[str, dict[str, Any]] = {}
+
+    def put(group: str, nodes: str | tuple[str, ...]) -> tuple[str, ...]:
+        names = expanded(nodes) if isinstance(nodes, str) else nodes
+        groups.setdefault(group_name(prefix, group), set()).update(names)
+        return names
+
+    for kind in fleet.kinds:
+        for node in put(f"kind_{kind.name.lower()}", kind.nodes):
+            variables[node] = {f"{prefix}_kind": kind.name, f"{prefix}_findings": []}
+    for wrong in fleet.wrong:
+        put(f"severity_{wrong.severity}", wrong.nodes)
+        for node in put(f"finding_{wrong.rule}", wrong.nodes):
+            variables.setdefault(node, {}).setdefault(f"{prefix}_findings", []).append(wrong.rule)
+    for drift in fleet.drift:
+        put(f"drift_{drift.fact}", drift.nodes)
+    put("slow", tuple(each.node for each in fleet.slow))
+    put("silent", tuple(each.node for each in fleet.silent))
+    members = {name: {"hosts": sorted(nodes)} for name, nodes in groups.items() if nodes}
+    return {"_meta": {"hostvars": _unsafe(variables)}, **members}
+
+
+def group_name(prefix: str, text: str) -> str:
+    """Return a name that Ansible takes for a group.
+
+    >>> group_name("advisor", "finding_numa-nps-below-best")
+    'advisor_finding_numa_nps_below_best'
+    """
+    return f"{prefix}_{re.sub(r'[^A-Za-z0-9_]', '_', text)}"
+
+
+def _program(found: dict[str, Any], version: str) -> str:
+    """Return the inventory as a program that needs nothing but a shell."""
+    return f"""#!/bin/sh
+# Ansible inventory of a fleet, written by advisor {version}: ansible-inventory -i FILE --graph
+case ${{1:-}} in
+--list) cat <<'END'
+{_json(found)}
+END
+;;
+--host) echo '{{}}' ;; # the variables of all hosts are in _meta
+*) echo "usage: $0 --list | --host NAME" >&2; exit 2 ;;
+esac
+"""

@@ -1,0 +1,101 @@
+"""JUnit XML in its strict form, which Jenkins' ancestor schema and ReFrame's take: a suite a topic, a case a verdict.
+
+Both schemas refuse any attribute of testsuites, a time zone in timestamp, and a suite without properties, system-out and
+system-err. A finding is a failure; what is not known, does not apply or is waived is skipped with its reason.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+from advisor.advice.audit_page.findings import cost_words
+from advisor.advice.audit_page.unseen import tally
+from advisor.advice.model.findings import Audit, Finding
+from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.machine.machine import Machine
+
+TITLE: Final = "JUnit XML for CI: a suite a topic, a case a rule; findings fail, what is not known is skipped"
+ORDER: Final = 30
+PROVEN: Final = "xmllint 2.9.14 with ReFrame's junit.xsd; junitparser 5.0.3"
+
+_ILLEGAL: Final = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 has no way to write, not even escaped."""
+
+
+def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
+    """Return the one file."""
+    machine, audit = subject.audited()
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
+    when = options.made if subject.read is None else subject.read
+    suites = "".join(line for suite in _suites(machine, audit, when, options) for line in suite)
+    return {f"{options.prefix}.xml": f"{head}{suites}</testsuites>\n"}
+
+
+def _suites(machine: Machine, audit: Audit, when: float, options: ExportOptions) -> Iterator[Iterator[str]]:
+    """Yield a suite for each topic, in the rules' own order."""
+    topics: dict[str, list[Finding]] = {}
+    for each in audit.findings:
+        topics.setdefault(each.topic, []).append(each)
+    known = {"platform": audit.platform, "scope": audit.scope, "rules": " · ".join(tally(audit)), "advisor": options.version}
+    stamp = datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    about = f'timestamp="{stamp}" hostname={_quoted(machine.name or "localhost")}'
+    for number, (topic, cases) in enumerate(topics.items()):
+        yield _suite(f'id="{number}" package={_quoted(options.prefix)} {about}', topic, cases, known)
+
+
+def _suite(about: str, topic: str, cases: Sequence[Finding], known: Mapping[str, str | None]) -> Iterator[str]:
+    count = {verdict: sum(each.verdict == verdict for each in cases) for verdict in ("finding", "error")}
+    numbers = f'tests="{len(cases)}" failures="{count["finding"]}" errors="{count["error"]}" time="0"'
+    yield f"  <testsuite name={_quoted(topic)} {numbers} {about}>\n    <properties>\n"
+    yield from (f"      <property name={_quoted(name)} value={_quoted(value)}/>\n" for name, value in known.items() if value)
+    yield "    </properties>\n"
+    for case in cases:
+        yield from _case(case)
+    yield "    <system-out></system-out>\n    <system-err></system-err>\n  </testsuite>\n"
+
+
+def _case(case: Finding) -> Iterator[str]:
+    name = f"{case.id}[{case.subject}]" if case.subject else case.id
+    told = _outcome(case)
+    start = f'    <testcase classname={_quoted(case.topic)} name={_quoted(name)} time="0"'
+    yield f"{start}/>\n" if told is None else f"{start}>{told}</testcase>\n"
+
+
+def _outcome(case: Finding) -> str | None:
+    """Return what stands in a case; None of a pass."""
+    said = case.claim or case.title
+    if case.verdict == "finding":
+        return f'<failure message={_quoted(said)} type="{case.severity}">{_text(_details(case))}</failure>'
+    if case.verdict == "error":
+        return f'<error message={_quoted(said)} type="error"></error>'
+    lacks = "; ".join(dict.fromkeys(f"{lack.fact}: {lack.why}; {lack.help}" for lack in case.lacks))
+    why = {
+        "unknown": f"not known: {lacks or said}",
+        "not-applicable": f"not applicable: {said.removeprefix('does not apply: ')}",
+        "waived": f"waived: {case.waived or said}",
+    }.get(case.verdict)
+    return None if why is None else f"<skipped message={_quoted(why)}/>"
+
+
+def _details(case: Finding) -> str:
+    """Return why, what it costs, how it is fixed and checked, a line each."""
+    steps = [fix.text for fix in case.fix] or [case.advice or ""]
+    lines = [
+        case.title,
+        case.why,
+        f"Cost: {cost_words(case.cost)}" if case.cost else "",
+        *(f"Fix: {step}" for step in steps if step),
+        f"Check: {case.check}" if case.check else "",
+        f"More: advisor explain {case.id}",
+    ]
+    return "\n".join(" ".join(line.split()) for line in lines if line)
+
+
+def _text(text: str) -> str:
+    return escape(_ILLEGAL.sub("", text))
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(" ".join(_ILLEGAL.sub("", text).split()))

@@ -1,0 +1,167 @@
+"""What a monitoring system is to know of a machine or a fleet: families of metrics, few series each, every sample once.
+
+A series a finding, none a fact: a thousand nodes with four hundred facts each would be four hundred thousand series.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, get_args
+
+from advisor.advice.audit_page.head import Outcome, head_of
+from advisor.advice.model.findings import Audit
+from advisor.advice.model.rule import Verdict
+from advisor.advice.model.totals import worst_verdicts
+from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.fleet.fleet import Fleet
+from advisor.machine.machine import Machine
+from advisor.machine.units import plain
+from advisor.measure.measurement import Measurements, Purpose, Result, Unit
+
+Labels = tuple[tuple[str, str], ...]
+
+_LONGEST: Final = 200
+"""Letters of a label's value."""
+_OWN: Final = (None, "local", "spread")
+"""Distances at which a part uses the memory that is its own."""
+_WHOLE: Final = ("machine", "socket", "numa")
+"""Parts whose figures are exported: single cores and L3 groups would be a series each."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric with all its samples."""
+
+    name: str
+    help: str
+    samples: tuple[tuple[Labels, float], ...]
+
+
+def families(subject: ExportSubject, options: ExportOptions) -> tuple[Family, ...]:
+    """Return the families that have samples."""
+    made = _of_fleet(subject.fleet) if subject.fleet is not None else _of_machine(*subject.audited(), subject)
+    known = (each for each in (*made, _age(subject), _about(subject, options)) if each.samples)
+    return tuple(Family(f"{options.prefix}_{each.name}", each.help, _once(each.samples)) for each in known)
+
+
+def _once(samples: Iterable[tuple[Labels, float]]) -> tuple[tuple[Labels, float], ...]:
+    """Return samples of which none has the labels of another: node_exporter complains of one that is there twice."""
+    found: dict[Labels, float] = {}
+    for labels, value in samples:
+        found.setdefault(labels, value)
+    return tuple(found.items())
+
+
+def _labels(**values: object) -> Labels:
+    """Return labels; what is None is none, as Prometheus has it."""
+    return tuple((name, plain(str(value), _LONGEST)) for name, value in values.items() if value is not None)
+
+
+def _of_machine(machine: Machine, audit: Audit, subject: ExportSubject) -> Iterator[Family]:
+    found = tuple((_labels(rule=each.id, object=each.subject, severity=each.severity), 1.0) for each in audit.found)
+    yield Family("finding", "1 where a rule found something, by rule, object and severity.", found)
+    verdicts = Counter(worst_verdicts(audit).values())
+    counted = tuple((_labels(verdict=name), float(verdicts[name])) for name in get_args(Verdict))
+    yield Family("verdicts", "Rules by verdict in the last audit, each counted once, by the worst of its objects.", counted)
+    outcome = head_of(audit).outcome
+    heads = tuple((_labels(outcome=name), float(name == outcome)) for name in get_args(Outcome))
+    yield Family("outcome", "1 for what the audit comes to, as its first line says; only nothing is green.", heads)
+    yield Family("numa_nodes", "NUMA nodes with CPUs in each socket, as the kernel shows them.", tuple(_numa(machine)))
+    if subject.measurements is not None:
+        yield from _measured(subject.measurements)
+
+
+def _numa(machine: Machine) -> Iterator[tuple[Labels, float]]:
+    """Yield the NUMA nodes of each socket; nothing where the source has no NUMA information."""
+    topology = machine.topology
+    if topology is None or not topology.numa_known:
+        return
+    for number, package in enumerate(topology.packages):
+        yield _labels(socket=number), float(sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes))
+
+
+def _measured(measurements: Measurements) -> Iterator[Family]:
+    """Yield the believed figures of whole parts: the best triad, the latency of local memory, HPL."""
+    told = (
+        ("memory_bandwidth", "bytes_per_second", "Best median STREAM triad that was measured, in bytes per second.", TRIAD),
+        ("memory_latency", "seconds", "Median latency of local memory that was measured, in seconds.", LATENCY),
+        ("hpl", "flops_per_second", "Median HPL that was measured, in floating-point operations per second.", HPL),
+    )
+    for name, unit, about, figure in told:
+        best = best_results(measurements, figure)
+        samples = tuple((_labels(per=part, index=index), each.median) for (part, index), each in sorted(best.items()))
+        yield Family(f"{name}_{unit}", about, samples)
+
+
+class Figure(NamedTuple):
+    """Which results are one figure of a part."""
+
+    purpose: Purpose
+    unit: Unit
+    variant: str = ""
+    """What the variant begins with."""
+
+
+TRIAD: Final = Figure("part", "bytes/s", "triad")
+LATENCY: Final = Figure("part", "seconds")
+HPL: Final = Figure("hpl", "flop/s")
+
+
+def best_results(measurements: Measurements, figure: Figure) -> dict[tuple[str, int], Result]:
+    """Return the believed result of each whole part that is best by its median, of its own memory."""
+    best: dict[tuple[str, int], Result] = {}
+    for each in measurements.of(figure.purpose, figure.unit):
+        if each.part not in _WHOLE or each.distance not in _OWN or not each.variant.startswith(figure.variant):
+            continue
+        key = each.part, each.index or 0
+        kept = best.get(key)
+        if kept is None or (each.median < kept.median if each.unit == "seconds" else each.median > kept.median):
+            best[key] = each
+    return best
+
+
+def _of_fleet(fleet: Fleet) -> Iterator[Family]:
+    nodes = (("asked", fleet.asked), ("answered", fleet.answered))
+    yield Family("fleet_nodes", "Nodes of the fleet: asked, and answered.", tuple((_labels(state=s), float(n)) for s, n in nodes))
+    yield Family(
+        "fleet_kind_nodes",
+        "Nodes of each kind of hardware; A is the largest kind.",
+        tuple((_labels(kind=each.name), float(each.count)) for each in fleet.kinds),
+    )
+    yield Family(
+        "fleet_finding_nodes",
+        "Nodes on which a rule found something, by rule, severity and kind of hardware.",
+        tuple((_labels(rule=w.rule, severity=w.severity, kind=w.kind), float(w.count)) for w in fleet.wrong),
+    )
+    yield Family("fleet_drift_nodes", "Nodes that differ from the rest of their kind in a fact.", tuple(_drifted(fleet)))
+    slow = Counter((each.figure, each.kind) for each in fleet.slow)
+    yield Family(
+        "fleet_slow_nodes",
+        "Nodes with a figure far below those of their like.",
+        tuple((_labels(figure=figure, kind=kind), float(count)) for (figure, kind), count in slow.items()),
+    )
+
+
+def _drifted(fleet: Fleet) -> Iterator[tuple[Labels, float]]:
+    """Yield how many nodes differ in a fact; several values of one fact are one sample."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for each in fleet.drift:
+        counted[each.fact, each.kind] += each.count
+    yield from ((_labels(fact=fact, kind=kind), float(count)) for (fact, kind), count in counted.items())
+
+
+def _age(subject: ExportSubject) -> Family:
+    read = () if subject.read is None else (((), float(round(subject.read))),)
+    return Family("last_audit_timestamp_seconds", "When the machine was read that was audited last.", read)
+
+
+def _about(subject: ExportSubject, options: ExportOptions) -> Family:
+    """Return the family whose labels are words: version, platform, partitioning."""
+    words: Mapping[str, str | None] = {
+        "version": options.version,
+        "scope": subject.audit.scope if subject.audit else None,
+        "platform": subject.audit.platform_id if subject.audit else None,
+        "partitioning": subject.layout.cut.name if subject.layout else None,
+    }
+    about = "1; version of advisor, and what it took the machine for."
+    return Family("build_info", about, ((_labels(**words), 1.0),))

@@ -1,0 +1,255 @@
+"""Places a job and gives the launcher's line: options become a JobShape, a Placement, a Launch; explains a line that is there."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from advisor.errors import BadInput, BadValue
+from advisor.jobs.environment import Settings, settings
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launchers import wrapper
+from advisor.jobs.learned import with_learned
+from advisor.jobs.pages.page import BoundJob, bind_document
+from advisor.jobs.place import place
+from advisor.jobs.place_strategies import WAYS, sentence
+from advisor.jobs.placement import Placement
+from advisor.jobs.registry import Choice, choose
+from advisor.jobs.started.hosts import (
+    HostOptions,
+    JobHosts,
+    JobOptions,
+    LauncherOptions,
+    host_notes,
+    hosts_of_job,
+    machines_of,
+    shape,
+)
+from advisor.machine.hosts.files import open_here
+from advisor.machine.machine import Machine
+from advisor.machine.numbering import logical_numbering
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
+from advisor.machine.secrecy import WITHHELD, screened_words
+from advisor.measure.measurement_statistics import MeasuredForPlacement, measured_for_placement
+from advisor.measure.task import measurements_from
+
+if TYPE_CHECKING:
+    from advisor.jobs.placement import Lint
+
+SLURM_CONF = Path("/etc/slurm/slurm.conf")
+"""What Slurm reads on this machine by default."""
+
+_LARGEST = 64 << 20
+"""Bytes of a rankfile or a host file that are read: a million ranks are fewer."""
+
+_DASHES = re.compile("[\u2010-\u2015\u2212]")
+
+_HAD_CREDENTIAL: Final = f"a credential on the line is {WITHHELD} here and in files: give it to the job in its environment"
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A job that is placed and launched."""
+
+    command: tuple[str, ...]
+    job_hosts: JobHosts
+    placement: Placement
+    settings: Settings
+    choice: Choice
+    launch: Launch
+    notes: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor bind --json``."""
+        found: dict[str, Any] = json.loads("\n".join(bind_document(self.shown())))
+        return found
+
+    def shown(self) -> BoundJob:
+        """Return what there is to show of it."""
+        made = self.launch
+        return BoundJob(
+            placement=self.placement,
+            machines=machines_of(self.placement, self.job_hosts),
+            argv=made.argv,
+            variables=made.environment,
+            files=made.files,
+            launcher=made.launcher,
+            version=made.version,
+            form=made.form,
+            chosen=self.choice.why,
+            strategies=strategies(),
+            notes=self.notes,
+            avoided=tuple((each.form, each.reason) for each in made.avoided),
+        )
+
+
+def bind(
+    command: Sequence[str],
+    job: JobOptions | None = None,
+    hosts: HostOptions | None = None,
+    launcher: LauncherOptions | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    observer: Observer = SILENT,
+) -> Binding:
+    """Return a job as it is placed and launched; each impossible wish is refused in one line.
+
+    ``environment`` is that of the job, of which Slurm and PBS tell its hosts; None is this process's own.
+    """
+    if not command:
+        raise BadValue("no command to start", cure="put it last, after --: advisor bind --ranks 4 -- ./app")
+    command, given = screened_words(command), tuple(command)
+    host_options = hosts or HostOptions()
+    job_hosts = hosts_of_job(host_options, command, environment, observer)
+    notes: list[str] = [*host_notes(job_hosts.hosts)]
+    if command != given:
+        notes.append(_HAD_CREDENTIAL)
+    if host_options.learned is not None:
+        job, said = with_learned(host_options.learned, command, job or JobOptions(), job_hosts.machines[0])
+        notes.append(said)
+    wanted, measured = shape(job or JobOptions(), job_hosts, notes), _measured(host_options, job_hosts)
+    placement = place(wanted, job_hosts.machines, measured, allowed=job_hosts.affinity)
+    if wanted.threads == 1 and (job is None or job.threads is None):
+        notes += _whole_node(placement, job_hosts)
+    return carried(job_hosts, placement, launcher or LauncherOptions(), tuple(command), notes)
+
+
+def _whole_node(placement: Placement, job_hosts: JobHosts) -> Iterator[str]:
+    """Yield how many threads per rank use the whole node, where --threads was left out and cores stay idle."""
+    plan, job = max(placement.plans, key=lambda each: len(each.slots)), placement.job
+    cores = sum(1 for core in plan.topology.inside.cores if core.cpuset) - job.reserve
+    threads = cores // len(plan.slots)
+    if job.slice or job.reserve_per or threads < 2:
+        return
+    with suppress(BadValue):
+        wider = place(job.model_copy(update={"threads": threads}), job_hosts.machines, allowed=job_hosts.affinity)
+        used = sum(slot.cores for slot in max(wider.plans, key=lambda each: len(each.slots)).slots)
+        whole = "use the whole node" if used == cores else f"use {used} of its {cores} cores"
+        yield f"one thread per rank, for --threads was left out: with --threads {threads} the ranks {whole}"
+
+
+def _measured(host_options: HostOptions, job_hosts: JobHosts) -> MeasuredForPlacement | None:
+    """Return what was measured that bears on placement; None where no measurements are given."""
+    machine = job_hosts.machines[0]
+    found = measurements_from(host_options.measurements, machine)
+    return measured_for_placement(found, len(machine.topology.l3) if machine.topology else None) if found else None
+
+
+def carried(
+    job_hosts: JobHosts,
+    placement: Placement,
+    launcher_options: LauncherOptions,
+    command: tuple[str, ...],
+    notes: Sequence[str] = (),
+) -> Binding:
+    """Return a placement as a launcher carries it out."""
+    hosts = job_hosts.hosts
+    needs = settings(placement, job_hosts.machines)
+    choice = choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, hosts.scheduler)
+    wish = LaunchRequest(
+        command=command,
+        version=choice.version,
+        exact=launcher_options.exact,
+        report=launcher_options.report,
+        scheduler=hosts.scheduler_of(choice.launcher.name),
+        environment=needs.variables,
+        wrap=launcher_options.wrap,
+    )
+    launch, failed = launch_or_wrap(choice, needs.placement, wish)
+    said = [*failed, *launch.notes, *_counted(launch, placement), *_of_command(command)]
+    every = (*placement.notes, *notes, *needs.notes, *said)
+    return Binding(command, job_hosts, placement, needs, choice, launch, tuple(dict.fromkeys(every)))
+
+
+def launch_or_wrap(choice: Choice, placement: Placement, wish: LaunchRequest) -> tuple[Launch, tuple[str, ...]]:
+    """Return the launch; where the launcher cannot bind as planned, with the wrapper, and a note that says so."""
+    try:
+        return choice.launcher.launch(placement, wish), ()
+    except BadValue as error:
+        if wish.wrap:
+            raise
+        try:
+            made = choice.launcher.launch(placement, replace(wish, wrap=True))
+        except BadValue:
+            raise error from None
+        return made, (f"{choice.launcher.name} cannot bind this itself, so {wrapper.FILE} does: {error}",)
+
+
+def _counted(launch: Launch, placement: Placement) -> Iterator[str]:
+    """Yield a note where the line's numbers are not the kernel's, as those of the drawing are."""
+    plans = [plan.topology for plan in placement.plans]
+    listed = launch.form == "pe-list" or (launch.form == "rankfile" and "rmaps_rank_file_physical" not in launch.argv)
+    if listed and any(logical_numbering(topology).pus != tuple(topology.pus) for topology in plans):
+        what = "pe-list" if launch.form == "pe-list" else "the rankfile"
+        yield f"{what} counts cores in hwloc's order; the numbers below are the kernel's"
+
+
+def _of_command(command: Sequence[str]) -> tuple[str, ...]:
+    strange = next((each for each in command if _DASHES.match(each)), None)
+    return (f"{strange} begins with a dash that is not ASCII: no program takes it for an option",) if strange else ()
+
+
+@cache
+def strategies() -> Mapping[str, str]:
+    """Return what each strategy does."""
+    return {name: sentence(name) for name in WAYS}
+
+
+def lint_line(
+    words: Sequence[str],
+    machine: Machine | str | None = None,
+    *,
+    version: str | None = None,
+    slurm_conf: Path | None = None,
+    live: bool = False,
+    observer: Observer = SILENT,
+) -> "Lint":
+    """Return what an existing launch line does on a machine and what goes wrong; nothing is started.
+
+    ``machine`` may be what --from names, None for this machine; ``live`` says of a Machine that it is this one.
+    """
+    from advisor.jobs.lint import files_of, lint
+
+    words, given = screened_words(words), tuple(words)
+    if words != given:
+        observer.say(_HAD_CREDENTIAL)
+    names = files_of(words, version)
+    live = live or machine is None
+    read = machine if isinstance(machine, Machine) else read_machine(machine, observer)
+    return lint(words, read, version=version, files=_texts(names) | _slurm_setup(slurm_conf, live=live))
+
+
+def _slurm_setup(file: Path | None, *, live: bool) -> dict[str, str]:
+    """Return the text of the slurm.conf that --slurm-conf names, else that of this machine where it is the one that is read."""
+    from advisor.jobs.slurm import KEY
+
+    if file is None:
+        own = _texts([str(SLURM_CONF)]) if live else {}
+        return dict.fromkeys((KEY,) if own else (), "".join(own.values()))
+    found = _texts([str(file)])
+    if not found:
+        raise BadInput("there is no such file, or it cannot be read", file=str(file), cure="name the cluster's slurm.conf")
+    return {KEY: found[str(file)]}
+
+
+def _texts(names: Sequence[str]) -> dict[str, str]:
+    """Return the files that a line names, those that are there and are plain texts."""
+    found: dict[str, str] = {}
+    for name in names:
+        path = Path(name)
+        try:
+            if not path.is_file():
+                continue
+            with open_here(path) as file:
+                data = file.read(_LARGEST + 1)
+        except (OSError, ValueError):
+            continue
+        if len(data) > _LARGEST:
+            raise BadInput(f"more than {_LARGEST >> 20} MiB", file=name, cure="refused as unsafe")
+        found[name] = data.decode(errors="replace")
+    return found

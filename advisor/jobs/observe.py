@@ -1,0 +1,221 @@
+"""What ranks say of themselves: the probe's lines in the output of a launcher, and /proc of an application that runs.
+
+No source of the Machine: what is read here is of one moment.
+"""
+
+import re
+from collections.abc import Iterable
+from sys import intern
+
+from advisor.errors import BadInput
+from advisor.jobs.observed_binding import (
+    GPU_VARIABLES,
+    GatheredReports,
+    Observation,
+    Process,
+    RunningProcesses,
+    Thread,
+)
+from advisor.jobs.registry import rank_variables
+from advisor.machine.cpuset import CpuSet, bounded_sets
+from advisor.machine.hosts.base import Host, Why
+
+MARK = b"ADVISOR-RANK "
+_LONGEST = 8192
+"""Bytes of a line; the probe's have less than 4096, and a launcher puts little before them."""
+_PIECE = 1 << 20
+"""Bytes of an output that are taken apart at once: its lines are not to be held all beside it."""
+_RANKS = 1 << 20
+_THREADS = 1 << 16
+_NUMBER = r"(-|[0-9]{1,9})"
+_WORD = r"([A-Za-z0-9._:,/@+={}()-]{1,256}|\?)"
+_LINE = re.compile(
+    rf"ADVISOR-RANK rank={_NUMBER} size={_NUMBER} local={_NUMBER} host=([A-Za-z0-9][A-Za-z0-9._-]{{0,254}}) pid={_NUMBER}"
+    rf" cpus=([0-9a-fx,-]{{1,3000}}) mems=([0-9,-]{{1,256}}) policy={_WORD} last={_NUMBER} ucx={_WORD} omp={_WORD} gpu={_WORD}",
+    re.ASCII,
+)
+
+
+class Listener:
+    """Hears a launcher's output in pieces and keeps the ranks' lines of it."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._ranks: dict[int, Observation] = {}
+        self._repeated: set[int] = set()
+        self._alone = self._damaged = 0
+
+    def hear(self, piece: bytes) -> None:
+        """Take the next piece; a line that is too long to be a rank's is forgotten."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            self._read(line)
+        if len(self._rest) > _LONGEST:
+            self._rest = self._rest[-_LONGEST:]
+
+    def gathered(self) -> GatheredReports:
+        """Return what was heard; a last line without its end counts."""
+        self._read(self._rest)
+        self._rest = b""
+        return GatheredReports(
+            ranks=tuple(self._ranks[rank] for rank in sorted(self._ranks)),
+            alone=self._alone,
+            repeated=tuple(sorted(self._repeated)),
+            damaged=self._damaged,
+        )
+
+    def _read(self, line: bytes) -> None:
+        """Read a line, whatever the launcher put before it; lines that ran together are taken apart."""
+        for part in line[-_LONGEST:].split(MARK)[1:]:
+            seen = observation("ADVISOR-RANK " + part.decode("ascii", "replace"))
+            if seen is None or len(self._ranks) >= _RANKS:
+                self._damaged += 1
+            elif seen.rank is None:
+                self._alone += 1
+            elif self._ranks.setdefault(seen.rank, seen) != seen:
+                self._repeated.add(seen.rank)
+
+
+def observation(line: str) -> Observation | None:
+    """Return what the probe's line says, None where it is no such line."""
+    match = _LINE.match(line)
+    if not match:
+        return None
+    rank, size, local, host, pid, cpus, mems, policy, last, ucx, omp, gpu = match.groups()
+    allowed, nodes = _set(cpus), _set(mems)
+    if not allowed:
+        return None
+    return Observation(
+        rank=_number(rank),
+        size=_number(size),
+        local=_number(local),
+        host=intern(host),
+        pid=_number(pid),
+        cpus=allowed,
+        mems=nodes,
+        policy=_told(policy),
+        last=_number(last),
+        ucx=_told(ucx),
+        omp=_told(omp),
+        gpu=_told(gpu),
+    )
+
+
+def reported(text: bytes) -> GatheredReports:
+    """Return what the ranks said in a whole output."""
+    listener = Listener()
+    with bounded_sets():
+        for at in range(0, len(text), _PIECE):
+            listener.hear(text[at : at + _PIECE])
+        return listener.gathered()
+
+
+def processes_named(host: Host, name: str) -> tuple[int, ...]:
+    """Return the processes that run a program: by the kernel's name of it, its file's, or that of the script it runs."""
+    return tuple(int(pid) for pid in host.list("/proc") if pid.isdecimal() and pid.isascii() and name in _names(host, pid))
+
+
+def _names(host: Host, pid: str) -> set[str]:
+    comm = (host.read(f"/proc/{pid}/comm").text or "").rstrip("\n")
+    words = (host.read(f"/proc/{pid}/cmdline").text or "").split("\0")[:2]
+    files = [word.rpartition("/")[2] for word in words if word and not word.startswith("-")]
+    return {comm, *files[:1], *(file for file in files[1:] if "/" in words[1] or "." in file)} - {""}
+
+
+def read_processes(host: Host, pids: Iterable[int]) -> RunningProcesses:
+    """Return what /proc says of some processes, and which could not be read."""
+    found, unread = [], []
+    for pid in dict.fromkeys(pids):
+        process = _process(host, pid)
+        if process is None:
+            unread.append(f"there is no process {pid} to be seen, or it has ended")
+            continue
+        found.append(process)
+    closed = [process.pid for process in found if not process.told]
+    if closed:
+        unread.append(f"the variables of process {_few(closed)} cannot be read without being their user or root: ranks not known")
+    name = (host.read("/proc/sys/kernel/hostname").text or "").strip()
+    return RunningProcesses(host=name or None, processes=tuple(found), unread=tuple(unread))
+
+
+def _few(pids: list[int]) -> str:
+    return ", ".join(map(str, pids[:8])) + (", ..." if len(pids) > 8 else "")
+
+
+def _process(host: Host, pid: int) -> Process | None:
+    status = host.read(f"/proc/{pid}/status").text
+    cpus = _field(status, "Cpus_allowed_list")
+    if not status or not cpus:
+        return None
+    tasks = [name for name in host.list(f"/proc/{pid}/task") if name.isdecimal() and name.isascii()][:_THREADS]
+    threads = tuple(thread for thread in (_thread(host, pid, task) for task in tasks) if thread)
+    reading = host.read(f"/proc/{pid}/environ")
+    variables = _variables(reading.data)
+    name = re.search(r"^Name:\s*(.{1,64})", status, re.MULTILINE)
+    bits = 0
+    for thread in threads:
+        bits |= thread.cpus.bits
+    return Process(
+        pid=pid,
+        name=name[1] if name else "?",
+        cpus=CpuSet.from_bits(bits) if bits else cpus,
+        threads=threads,
+        mems=_field(status, "Mems_allowed_list"),
+        rank=_rank(variables, rank_variables("rank")),
+        size=_rank(variables, rank_variables("size")),
+        local=_rank(variables, rank_variables("local")),
+        ucx=variables.get("UCX_NET_DEVICES"),
+        omp=variables.get("OMP_PLACES"),
+        gpu=next((variables[name] for name in GPU_VARIABLES if name in variables), None),
+        told=reading.why is not Why.REFUSED,
+    )
+
+
+def _thread(host: Host, pid: int, task: str) -> Thread | None:
+    folder = f"/proc/{pid}/task/{task}"
+    cpus = _field(host.read(f"{folder}/status").text, "Cpus_allowed_list")
+    stat = (host.read(f"{folder}/stat").text or "").rpartition(")")[2].split()
+    if not cpus:
+        return None
+    last = _number(stat[36]) if len(stat) > 36 else None
+    return Thread(id=int(task), cpus=cpus, last=last, running=stat[:1] == ["R"])
+
+
+def _variables(data: bytes) -> dict[str, str]:
+    """Return the few variables that matter here; no others are kept."""
+    kept = {
+        *rank_variables("rank"),
+        *rank_variables("size"),
+        *rank_variables("local"),
+        *GPU_VARIABLES,
+        "UCX_NET_DEVICES",
+        "OMP_PLACES",
+    }
+    pairs = (each.decode("utf-8", "replace").partition("=") for each in data.split(b"\0"))
+    return {name: value[:256] for name, sign, value in pairs if sign and name in kept}
+
+
+def _rank(variables: dict[str, str], names: Iterable[str]) -> int | None:
+    return next((_number(variables[name]) for name in names if _number(variables.get(name, "-")) is not None), None)
+
+
+def _field(status: str | None, name: str) -> CpuSet | None:
+    match = re.search(rf"^{name}:[ \t]*(\S*)", status or "", re.MULTILINE)
+    return _set(match[1]) if match else None
+
+
+def _set(text: str) -> CpuSet | None:
+    if text == "-":
+        return None
+    try:
+        return CpuSet.from_mask(text) if text.startswith("0x") else CpuSet.parse(text)
+    except BadInput:
+        return None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+def _told(word: str) -> str | None:
+    return None if word == "-" else intern(word)

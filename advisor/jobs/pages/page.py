@@ -1,0 +1,299 @@
+"""The page of ``advisor bind``: the line to paste, why it is so, and the node drawn with its ranks in their places."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final
+
+from advisor.jobs.pages.ranks import document_lines, rank_table
+from advisor.jobs.placement import NodePlan, Placement, Slot
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.machine import Machine
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.units import count
+from advisor.show.commandline import assignments, exports, folded, word
+from advisor.show.cpulists import listed, threads
+from advisor.show.lines import Line, Page, Span, labelled, wrapped
+from advisor.show.topology.elements import Block, Box, Device, Group, Member, Picture
+from advisor.show.topology.picture import picture
+from advisor.show.topology.svg import draw_svg
+from advisor.show.topology.terminal import picture_lines as drawn_lines
+
+_DEVICES = ("hca", "gpu")
+"""Kinds of devices that ranks are placed by."""
+
+_GLUE = "\u00a0"
+"""A blank at which no line is broken (lines.py)."""
+
+
+def with_ranks(machine: Machine, slots: Sequence[Slot], title: str) -> Picture:
+    """Return the picture of a machine with ranks, by their local numbers, in place of its CPUs."""
+    seen = picture(machine, infer_layout(machine))
+    blocks = tuple(_block(block, slots) for block in seen.blocks)
+    drawn = replace(seen, title=title, blocks=blocks, devices=_useful(seen.devices), table=None, statements=(), notes=())
+    return drawn if all(slot.cpus <= drawn.cpus for slot in slots) else replace(drawn, notes=("Some CPUs are not drawn.",))
+
+
+def _useful(devices: Sequence[Device]) -> tuple[Device, ...]:
+    return tuple(device for device in devices if device.kind in _DEVICES)
+
+
+def _block(block: Block, slots: Sequence[Slot]) -> Block:
+    return replace(block, boxes=tuple(_box(box, slots) for box in block.boxes), devices=_useful(block.devices))
+
+
+def _box(box: Box, slots: Sequence[Slot]) -> Box:
+    groups = tuple(replace(group, members=tuple(_member(member, slots) for member in group.members)) for group in box.groups)
+    return replace(box, groups=_in_order(groups), devices=_useful(box.devices))
+
+
+def _in_order(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Return the groups with each member apart where they are of several kinds, in the order of their CPUs."""
+    if len(groups) == 1:
+        return tuple(groups)
+    apart = [replace(group, members=(member,)) for group in groups for member in group.members]
+    return tuple(sorted(apart, key=lambda group: group.members[0].cpus.first or 0))
+
+
+def _member(member: Member, slots: Sequence[Slot]) -> Member:
+    mine = [(local, slot.cpus & member.cpus) for local, slot in enumerate(slots) if slot.cpus & member.cpus]
+    marks = tuple(" ".join(f"r{local}" for local, cpus in mine if cpus & core) for core in member.cores)
+    idle = member.cpus - member.denied - union(cpus for _, cpus in mine)
+    parts = [*_ranks(member, mine), *([f"idle {_cpus(member, idle)}"] if idle else [])]
+    parts += [f"({_cpus(member, member.denied)})"] if member.denied else []
+    return replace(member, says="; ".join(part.replace(" ", _GLUE) for part in parts), marks=marks)
+
+
+def _ranks(member: Member, mine: Sequence[tuple[int, CpuSet]]) -> Iterator[str]:
+    """Yield each rank with its CPUs; ranks of a core each that follow one another, together."""
+    at = 0
+    while at < len(mine):
+        end = at + 1
+        while end < len(mine) and _follows(member, mine[end - 1], mine[end]):
+            end += 1
+        first, last = mine[at][0], mine[end - 1][0]
+        name = f"r{first}" if first == last else f"r{first}-{last}"
+        yield f"{name} {_cpus(member, union(cpus for _, cpus in mine[at:end]))}"
+        at = end
+
+
+def _follows(member: Member, one: tuple[int, CpuSet], other: tuple[int, CpuSet]) -> bool:
+    """Whether the next rank has the next number and CPU, and both have one core or one thread of one."""
+    (a, first), (b, second) = one, other
+    single = all(sum(1 for core in member.cores if core & cpus) == 1 for cpus in (first, second))
+    return single and b == a + 1 and (first.first or 0) < (second.first or 0) and len(first) == len(second)
+
+
+def _cpus(member: Member, cpus: CpuSet) -> str:
+    cores = [core & cpus for core in member.cores if core & cpus]
+    alike = len({len(core) for core in cores}) == 1 and union(cores) == cpus
+    return threads(cores) if alike else listed(cpus)
+
+
+def ranks_title(names: Sequence[str | None], ranks: int) -> str:
+    """Return what stands above a drawing: the hosts it is of, and how to read it."""
+    first = names[0] or "This node"
+    more = f" and {count(len(names) - 1, 'host')} like it" if len(names) > 1 else ""
+    which = "local ranks" if len(names) > 1 else "ranks"
+    return (
+        f"{first}{more}: {which} r0 to r{ranks - 1}, each with its CPUs" if ranks > 1 else f"{first}{more}: rank r0 with its CPUs"
+    )
+
+
+SCHEMA: Final = "advisor-bind/1"
+
+SHORT: Final = 16
+"""Lines of a file that is shown whole."""
+
+COLOURS: Final = 8
+"""Ranks in a row that have colours of their own."""
+
+_RANK = re.compile(r"r(\d+)(?:-\d+)? ")
+
+INLINE: Final = 256
+"""Lines of a file that JSON holds whole."""
+
+_ROOM: Final = 11
+_KINDS: Final = 4
+"""So many kinds of nodes are drawn."""
+
+Lines = Callable[[], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class BoundJob:
+    """Everything there is to say of a job that is placed and launched."""
+
+    placement: Placement
+    machines: Sequence[Machine]
+    """The machine of each plan."""
+    argv: Sequence[str]
+    variables: Mapping[str, str]
+    files: Mapping[str, Lines]
+    launcher: str
+    version: str | None
+    form: str
+    chosen: str
+    """Why this launcher."""
+    strategies: Mapping[str, str]
+    """What each strategy does, in a sentence."""
+    notes: tuple[str, ...] = ()
+    avoided: tuple[tuple[str, str], ...] = ()
+    written: tuple[str, ...] = ()
+    """The files that were written, where they were."""
+
+
+def command_line(told: BoundJob) -> str:
+    """Return the command alone, on one line that a script can run."""
+    return " ".join([*assignments(told.variables), *map(word, told.argv)])
+
+
+def missing_files(told: BoundJob) -> tuple[str, ...]:
+    """Return the files that the command needs and that are nowhere yet."""
+    return () if told.written else tuple(told.files)
+
+
+def bind_page(
+    told: BoundJob, width: int | None = None, *, explain: bool = False, quiet: bool = False, rows: int | None = None
+) -> Page:
+    """Return the page: the command first, then why, then rank placement; explain leaves nothing out.
+
+    Quiet is the command and its files alone. On a terminal of so many rows that cannot show all of it the command
+    stands once more at the end.
+    """
+
+    def lines(room: int) -> list[Line]:
+        head = list(_command(told, room))
+        body = [*head, *_files(told, room)] if quiet else [*head, *_body(told, room, explain=explain)]
+        return [*body, (), *head] if rows is not None and len(body) >= rows else body
+
+    return Page(lines, width)
+
+
+def _command(told: BoundJob, width: int) -> Iterator[Line]:
+    """Yield the command, and right below it what it needs that cannot be pasted."""
+    yield from (((each, ""),) for each in exports(told.variables))
+    yield from (((each, "title"),) for each in folded(told.argv, width))
+    long = [name for name in missing_files(told) if len(list(islice(told.files[name](), SHORT + 1))) > SHORT]
+    if long:
+        pronoun = "it" if len(long) == 1 else "them"
+        text = f"needs {' and '.join(long)}: add -o DIR, which writes {pronoun} and prints this line with the path"
+        yield from ((("# ", "warn"), *line) for line in wrapped([(text, "warn")], width - 2, indent=0))
+
+
+def _body(told: BoundJob, width: int, *, explain: bool) -> list[Line]:
+    result = [(), *_reasons(told, width, explain=explain), *_files(told, width)]
+    for kind, plan, names in islice(_kinds(told.placement), None if explain else _KINDS):
+        picture = with_ranks(told.machines[kind], plan.slots, ranks_title(names, len(plan.slots)))
+        result += [(), *map(_coloured, drawn_lines(picture, width, whole=True)), *_legend(picture, len(plan.slots), width)]
+    return [*result, (), *rank_table(told.placement, width, whole=explain)]
+
+
+def _coloured(line: Line) -> Line:
+    """Return a line of the drawing with each rank in its colour."""
+    return tuple(_rank_span(*span) for span in line)
+
+
+def _rank_span(text: str, style: str) -> Span:
+    rank = None if style else _RANK.match(text)
+    return (text, f"rank {int(rank[1]) % COLOURS}") if rank else (text, style)
+
+
+def _legend(picture: Picture, ranks: int, width: int) -> list[Line]:
+    """Return what the names and colours in a drawing mean."""
+    says = [member.says or "" for box in picture.boxes() for member in box.members()]
+    parts = ["rN: rank N and its CPUs"] if ranks > 1 else ["r0: the rank and its CPUs"]
+    parts += ["+: their second hardware threads"] if any("+" in each for each in says) else []
+    parts += ["idle: CPUs without a rank"] if any("idle" in each for each in says) else []
+    parts += [f"ranks have {COLOURS} colours in turn"] if ranks > 1 else []
+    return labelled("Legend", [("; ".join(parts), "dim")], width, _ROOM)
+
+
+def _kinds(placement: Placement) -> Iterator[tuple[int, NodePlan, list[str | None]]]:
+    for position, plan in enumerate(placement.plans):
+        yield position, plan, [host.name for host in placement.hosts if host.plan == position]
+
+
+def _reasons(told: BoundJob, width: int, *, explain: bool) -> Iterator[Line]:
+    placement = told.placement
+    version = told.version or "version not known (--launcher-version)"
+    rows: list[tuple[str, list[Span]]] = [
+        ("Launcher", [(f"{told.launcher}, {version}: {told.chosen}; form: {told.form}", "")]),
+        ("Strategy", [(placement.strategy, "title"), (f": {_small(told.strategies[placement.strategy])}", "")]),
+        *(("Why", [(why, "")]) for why in placement.why[: None if explain else 1]),
+    ]
+    if placement.runner_up:
+        name, why = placement.runner_up
+        rows.append(("Runner-up", [(f"{name}: {why}", "")]))
+    rows += [("Note", [(note, "")]) for note in dict.fromkeys(told.notes)]
+    rows += [("Avoided", [(f"{form}: {reason}", "")]) for form, reason in told.avoided]
+    if explain:
+        others = (each for each in told.strategies.items() if each[0] != placement.strategy)
+        rows += [("Others", [(f"{name}: {_small(sentence)}", "")]) for name, sentence in others]
+    before = ""
+    for label, spans in rows:
+        yield from labelled("" if label == before else label, spans, width, _ROOM)
+        before = label
+
+
+def _small(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:].rstrip(".")
+
+
+def _files(told: BoundJob, width: int) -> Iterator[Line]:
+    """Yield short files whole, ready to paste, and of the others that they are needed."""
+    if told.written:
+        for at, name in enumerate(told.written):
+            yield from labelled("" if at else "Written", [(name, "")], width, _ROOM)
+        return
+    for name, lines in told.files.items():
+        first = list(islice(lines(), SHORT + 1))
+        if len(first) > SHORT:
+            continue  # the command says that it needs it
+        yield ()
+        yield ((f"cat > {name} <<'END'", ""),)
+        yield from (((line, ""),) for line in first)
+        yield (("END", ""),)
+
+
+def bind_svg(told: BoundJob) -> str:
+    """Return the drawing of the first kind of node as SVG."""
+    return draw_svg(bind_picture(told), whole=True)
+
+
+def bind_picture(told: BoundJob) -> Picture:
+    """Return the picture of the first kind of node with its ranks."""
+    kind, plan, names = next(_kinds(told.placement))
+    title = ranks_title(names, len(plan.slots)).partition(", each ")[0]  # large letters, and the legend says the rest
+    return with_ranks(told.machines[kind], plan.slots, title)
+
+
+def bind_document(told: BoundJob) -> Iterator[str]:
+    """Yield the lines of the JSON document."""
+    placement = told.placement
+    runner_up = placement.runner_up and {"strategy": placement.runner_up[0], "why": placement.runner_up[1]}
+    values: dict[str, Any] = {
+        "schema": SCHEMA,
+        "command": list(told.argv),
+        "env": dict(told.variables),
+        "files": {name: _text(told, name, lines) for name, lines in told.files.items()},
+        "launcher": told.launcher,
+        "version": told.version,
+        "form": told.form,
+        "chosen": told.chosen,
+        "strategy": placement.strategy,
+        "why": list(placement.why),
+        "runner_up": runner_up,
+        "notes": list(dict.fromkeys(told.notes)),
+        "avoided": [{"form": form, "reason": reason} for form, reason in told.avoided],
+    }
+    return document_lines(placement, values)
+
+
+def _text(told: BoundJob, name: str, lines: Lines) -> str | None:
+    """Return a file's text where it is short, else its path where it was written."""
+    first = list(islice(lines(), INLINE + 1))
+    if len(first) <= INLINE:
+        return "".join(f"{line}\n" for line in first)
+    return next((each for each in told.written if each.rpartition("/")[2] == name), None)

@@ -1,0 +1,200 @@
+"""Where ranks sit, and what a launch line that was read says of it."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import Field, StringConstraints, model_validator
+
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.topology import Topology
+from advisor.machine.value import Value
+
+Strategy = Literal["compact", "spread-numa", "spread-l3", "hybrid", "hca-near", "balanced", "per-hca", "gpu-near"]
+STRATEGIES: Final[tuple[Strategy, ...]] = (
+    "compact",
+    "spread-numa",
+    "spread-l3",
+    "hybrid",
+    "hca-near",
+    "balanced",
+    "per-hca",
+    "gpu-near",
+)
+
+Purpose = Literal["bandwidth", "latency", "throughput"]
+"""What counts for a job whose strategy is not named: memory bandwidth, the latency of messages, many jobs on a node."""
+
+Per = Literal["node", "socket", "numa", "l3", "core"]
+"""What ranks are counted in."""
+
+HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,253}[A-Za-z0-9])?$")]
+"""A host name that no launcher and no shell takes for anything else."""
+
+DeviceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
+
+
+class Slice(Value):
+    """Part k of n of every node, for jobs that share it: 1/4 is the first quarter. Parts are disjoint and leave nothing."""
+
+    part: int = Field(ge=1, description="k, from 1")
+    of: int = Field(ge=1, le=1024, description="n")
+
+    @model_validator(mode="after")
+    def _inside(self) -> "Slice":
+        if self.part > self.of:
+            raise ValueError(f"part {self.part} of {self.of} does not exist")
+        return self
+
+
+class JobShape(Value):
+    """The shape of a job; of ranks, ranks_per_node and per at most one is given, and where none is, as many ranks as fit."""
+
+    ranks: int | None = Field(default=None, ge=1, le=1 << 24, description="ranks in all")
+    ranks_per_node: int | None = Field(default=None, ge=1, le=1 << 16, description="ranks on each node")
+    per: Per | None = Field(default=None, description="ranks are counted in these")
+    per_count: int = Field(default=1, ge=1, le=1 << 12, description="so many ranks for each of them")
+    threads: int = Field(
+        default=1,
+        ge=1,
+        le=1 << 12,
+        description="threads of a rank: cores it gets for itself, or hardware threads where smt is use",
+    )
+    strategy: Strategy | Literal["auto"] = "auto"
+    purpose: Purpose | None = Field(default=None, description="what auto places for")
+    near: DeviceName | None = Field(default=None, description="HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
+    smt: Literal["skip", "use"] = Field(default="skip", description="whether second hardware threads run threads of their own")
+    reserve: int = Field(default=0, ge=0, le=1 << 12, description="cores of each node left to the system: the first ones free")
+    reserve_per: Literal["socket", "numa", "l3"] | None = Field(
+        default=None, description="reserve so many of each of these instead: the centres keep the first core of each L3 group"
+    )
+    slice: Slice | None = None
+    hosts: tuple[HostName, ...] = Field(default=(), description="in the job's order; () for one node without a name")
+
+    @model_validator(mode="after")
+    def _once(self) -> "JobShape":
+        if sum(each is not None for each in (self.ranks, self.ranks_per_node, self.per)) > 1:
+            raise ValueError("ranks, ranks_per_node and per are three ways to say one thing")
+        if len(set(self.hosts)) != len(self.hosts):
+            raise ValueError("a host occurs twice")
+        return self
+
+
+class Slot(Value):
+    """One rank's place on a node."""
+
+    cpus: CpuSet = Field(description="its CPUs by the kernel's numbers; whole cores unless hardware threads are counted")
+    cores: int = Field(description="cores that these are, or are of")
+    nodes: tuple[int, ...] = Field(description="NUMA nodes of its CPUs")
+    memory: tuple[int, ...] = Field(description="NUMA nodes its memory should come from")
+    l3: tuple[int, ...] = Field(description="positions in NodePlan.topology of its CPUs' L3 groups; () where none are known")
+    socket: int | None = Field(description="position of its package in NodePlan.topology; None where it spans several")
+    hca: str | None = Field(default=None, description="the adapter it should use")
+    distance: int | None = Field(
+        default=None, description="SLIT distance from its farthest node to the adapter's; None where not known"
+    )
+    gpu: str | None = Field(default=None, description="address of the GPU it should use")
+
+
+class NodePlan(Value):
+    """The slots of one kind of node, in the order of local ranks."""
+
+    topology: Topology = Field(
+        description="what a launcher sees of the node (Topology.inside): turns CPU numbers into its logical ones"
+    )
+    slots: tuple[Slot, ...]
+
+
+class HostPlan(Value):
+    """One host: its plan, and how many of its slots are used, from the first: so far always all."""
+
+    name: str | None = Field(description="None for the one node that has no name")
+    plan: int = Field(description="position in Placement.plans")
+    ranks: int
+
+
+class RankPlace(NamedTuple):
+    """One rank: its number, its host, its number among those of its host, and its place there."""
+
+    rank: int
+    host: str | None
+    local: int
+    slot: Slot
+
+
+class Placement(Value):
+    """The plan of a whole job: the first ranks are on the first host, the next on the second."""
+
+    job: JobShape
+    strategy: Strategy
+    why: tuple[str, ...] = Field(description="why this strategy, most important first")
+    runner_up: tuple[Strategy, str] | None = Field(
+        default=None, description="the best one of those that place ranks elsewhere, and why it is not the first"
+    )
+    notes: tuple[str, ...] = Field(default=(), description="what to know: cores left idle, ranks that are not alike")
+    plans: tuple[NodePlan, ...]
+    hosts: tuple[HostPlan, ...]
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return sum(host.ranks for host in self.hosts)
+
+    def ranks(self) -> Iterator[RankPlace]:
+        """Yield every rank in order; a million are never held at once."""
+        rank = 0
+        for host in self.hosts:
+            for local, slot in enumerate(self.plans[host.plan].slots[: host.ranks]):
+                yield RankPlace(rank, host.name, local, slot)
+                rank += 1
+
+
+class LintOption(Value):
+    """One option of the line, or a variable before it."""
+
+    text: str = Field(description="its words as they stand")
+    says: str = Field(description="what it means, in one clause")
+    known: bool = True
+
+
+class LintRank(Value):
+    """Where one rank will be."""
+
+    rank: int
+    host: str | None = Field(description="None where the line has no hosts")
+    cpus: CpuSet | None = Field(description="the kernel's CPU numbers; None where the rank is not bound")
+
+
+class LintWarning(Value):
+    """Something that will go wrong."""
+
+    id: str
+    what: str = Field(description="what will happen")
+    why: str = Field(description="why it happens, and what it costs")
+    evidence: str = Field(description="what of the line and of this machine shows it")
+    better: str | None = Field(default=None, description="the line, or the words in it, that should stand there")
+    misbinds: bool = Field(default=False, description="whether ranks will not be where the line's own words put them")
+
+
+class LintTranslation(Value):
+    """The same for another launcher."""
+
+    launcher: str
+    line: str | None = Field(description="None where it not known")
+    files: dict[str, tuple[str, ...]] = Field(default={}, description="files beside the line, and their lines")
+    lost: tuple[str, ...] = Field(default=(), description="what could not be translated")
+
+
+class Lint(Value):
+    """A line read, explained and judged on one machine."""
+
+    launcher: str = Field(description="its name: openmpi4, mpich, srun")
+    version: str | None
+    known_from: str = Field(description="how the launcher and its version are known")
+    line: str
+    options: tuple[LintOption, ...]
+    command: tuple[str, ...]
+    ranks: tuple[LintRank, ...] | None = Field(description="None where it is not known exactly")
+    binding: str = Field(description="what the line does, in words")
+    threads: int | None = Field(description="threads of each rank, where the line says so")
+    warnings: tuple[LintWarning, ...]
+    translations: tuple[LintTranslation, ...]

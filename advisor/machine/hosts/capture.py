@@ -1,0 +1,182 @@
+"""A capture as a host: answers what the machine would have answered, and says what was never asked of it.
+
+A capture is a tar archive with one folder, ``advisor-capture/``, which a plain shell script can write:
+
+    format                     one line: advisor-capture 1
+    about                      lines key: value: advisor, made (python or shell), time, uid, anonymised (yes or no)
+    patterns                   the paths that were looked for, one a line (see patterns.py)
+    root/...                   the files and symbolic links as they lay on the machine
+    gaps                       lines of what could not be read: refused<TAB>path, failed<TAB>path or full<TAB>path
+    environment                lines NAME=value
+    commands/000/argv          one argument a line
+    commands/000/path          where the program was found
+    commands/000/stdout, commands/000/stderr
+    commands/000/status        its exit status; or absent, refused, failed, timeout, full
+    again/seconds              how long after the first look the counters of faults were looked at again
+    again/root/...             what they said then, under their own names, without links
+
+A path in gaps answers so. A path that was looked for and is not there was absent. Of any other nothing is known.
+"""
+
+import re
+from collections.abc import Iterator
+from copy import copy
+
+from advisor.errors import BadCapture
+from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, WILD, PathPatterns, Ran, Reading, SecondLook, Why, any_match
+from advisor.machine.hosts.tree import MemoryStore, Store, TreeHost
+
+TOP = "advisor-capture"
+FORMAT = "advisor-capture 1"
+WORDS = {"absent": Why.ABSENT, "refused": Why.REFUSED, "failed": Why.FAILED, "timeout": Why.TIMEOUT, "full": Why.FULL}
+"""How a capture writes why there is no content."""
+_SIGN = b"advisor-capture "
+_SECONDS = re.compile(r"\d{1,7}(\.\d{1,9})?", re.ASCII)
+_PATTERNS = 10_000
+_ENTRIES = 1000
+_BUDGET = 1_000_000
+"""Names that are compared with patterns before a hostile capture's answer is that nothing is known."""
+
+
+def capture_in(store: Store) -> Store | None:
+    """Return the part of a store that is a capture, or None if it holds none."""
+    places = ["", *(f"/{name}" for name in store.names("")[:_ENTRIES])]
+    place = next((place for place in places if store.read(f"{place}/format").data.startswith(_SIGN)), None)
+    return None if place is None else store.below(place)
+
+
+class CaptureHost(TreeHost):
+    """A machine that was captured."""
+
+    kind = "capture"
+
+    def __init__(self, store: Store, name: str) -> None:
+        super().__init__(store.below("/root"), name)
+        self._capture = store
+        self._check_format()
+        self.about = dict(self._pairs("about", ": "))
+        self.patterns = tuple(line for line in self._lines("patterns") if line.startswith("/"))
+        if len(self.patterns) > _PATTERNS:
+            raise BadCapture(f"more than {_PATTERNS} patterns", file=name, place="patterns")
+        self._looked = PathPatterns(self.patterns)
+        self._looked_in: dict[str, list[str]] | None = None
+        self._gaps = self._read_gaps()
+        self._closed = MemoryStore(dict.fromkeys(self._gaps))
+        self._ran = self._read_commands()
+
+    def alike(self, store: Store, name: str) -> "CaptureHost":
+        """Return the host of a capture with the same files, folders, links, patterns and gaps, and other contents."""
+        self._was_looked_in("/")  # what holds for all of them is found once
+        other = copy(self)
+        other.name, other._capture, other._store = name, store, store.below("/root")  # noqa: SLF001 - of its own class
+        other.about, other._ran = dict(other._pairs("about", ": ")), other._read_commands()  # noqa: SLF001 - as above
+        return other
+
+    def read(self, path: str) -> Reading:
+        """Return what a file held, or why that is not known."""
+        reading = super().read(path)
+        if reading.why and self._gaps:
+            place = self.place(path)
+            return Reading(why=self._gaps.get(place or "", reading.why))
+        return reading
+
+    def list(self, path: str) -> tuple[str, ...]:
+        """Return the names in a folder that were kept or could not be read, sorted."""
+        place = self.place(path)
+        return () if place is None else tuple(sorted({*self._store.names(place), *self._closed.names(place)}))
+
+    def real(self, path: str) -> str | None:
+        """Return the path with its symbolic links resolved, or None if nothing was there."""
+        place = self.place(path)
+        return place if place and self._closed.has(place) else super().real(path)
+
+    def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
+        """Return what the command printed on the machine, if it was asked there."""
+        del timeout
+        return self._ran.get(tuple(argv), Ran(why=Why.NOT_KEPT))
+
+    @property
+    def again(self) -> SecondLook | None:
+        """The second look at the counters of faults; None where they were looked at once."""
+        text = self._text("again/seconds").strip()
+        if not _SECONDS.fullmatch(text):
+            return None
+        return SecondLook(float(text), TreeHost(self._capture.below("/again/root"), self.name))
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that were set."""
+        return {name: value for name, value in self._pairs("environment", "=") if name.startswith(ENVIRONMENT_PREFIXES)}
+
+    def _missing(self, path: str, place: str) -> Why:
+        """Return ABSENT for what was looked for; inside a folder that could not be opened, that; else NOT_KEPT."""
+        if self._closed.has(place):
+            return Why.FAILED  # a folder of which only closed files are known
+        folder = place
+        while self._gaps and (folder := folder.rpartition("/")[0]):
+            if folder in self._gaps:
+                return self._gaps[folder]
+        looked = self._looked.covers(path) or self._looked.covers(place) or self._was_looked_in(place)
+        return Why.ABSENT if looked else Why.NOT_KEPT
+
+    def _was_looked_in(self, place: str) -> bool:
+        """Tell whether a place was looked for under another name, through symbolic links."""
+        if self._looked_in is None:
+            self._looked_in = {}
+            budget = iter(range(_BUDGET))
+            for pattern, names in self._looked.folders.items():
+                for folder in self._places(pattern, budget):
+                    self._looked_in.setdefault(folder, []).extend(names)
+        folder, _, name = place.rpartition("/")
+        return any_match(name, self._looked_in.get(folder, ()))
+
+    def _places(self, pattern: str, budget: Iterator[int]) -> set[str]:
+        """Return the places that a pattern's folders lead to; each but once, so that loops of links do not multiply."""
+        places = {""}
+        for part in pattern.split("/")[1:]:
+            found = {self.place(f"{place}/{name}") for place in places for name in self._names(place, part, budget)}
+            places = {place for place in found if place is not None}
+        return places
+
+    def _names(self, place: str, part: str, budget: Iterator[int]) -> Iterator[str]:
+        """Yield the names in a folder that a component matches, while the budget of names lasts."""
+        names = self._store.names(place) if any(char in part for char in WILD) else (part,)
+        return (name for name in names if next(budget, None) is not None and any_match(name, (part,)))
+
+    def _check_format(self) -> None:
+        line = self._text("format").strip()
+        if line != FORMAT:
+            cure = "update advisor" if line.startswith(_SIGN.decode()) else None
+            raise BadCapture(f"its format is {line[:40]!a}, this advisor reads {FORMAT!r}", file=self.name, cure=cure)
+
+    def _read_gaps(self) -> dict[str, Why]:
+        gaps: dict[str, Why] = {}
+        for word, path in self._pairs("gaps", "\t"):
+            place = self.place(path) if path.startswith("/") else None
+            if word not in WORDS or place is None:
+                raise BadCapture(f"cannot read {f'{word} {path}'[:100]!a}", file=self.name, place="gaps")
+            gaps[place] = WORDS[word]
+        return gaps
+
+    def _read_commands(self) -> dict[tuple[str, ...], Ran]:
+        numbers = self._capture.names("/commands")[:_ENTRIES]
+        return {self._lines(f"commands/{number}/argv"): self._read_command(f"commands/{number}") for number in numbers}
+
+    def _read_command(self, folder: str) -> Ran:
+        status = self._text(f"{folder}/status").strip()
+        if status in WORDS:
+            return Ran(why=WORDS[status])
+        if not status.lstrip("-").isdecimal() or len(status) > 9:
+            raise BadCapture(f"{status[:40]!a} is not an exit status", file=self.name, place=f"{folder}/status")
+        out, err = (self._capture.read(f"/{folder}/{name}").data for name in ("stdout", "stderr"))
+        return Ran(out, err, int(status), path=self._text(f"{folder}/path").strip() or None)
+
+    def _pairs(self, file: str, between: str) -> tuple[tuple[str, str], ...]:
+        pairs = (line.partition(between) for line in self._lines(file))
+        return tuple((key, value) for key, found, value in pairs if found)
+
+    def _lines(self, file: str) -> tuple[str, ...]:
+        """Return a file's lines; only a newline ends one."""
+        return tuple(self._text(file).removesuffix("\n").split("\n"))
+
+    def _text(self, file: str) -> str:
+        return self._capture.read(f"/{file}").data.decode("utf-8", "backslashreplace")

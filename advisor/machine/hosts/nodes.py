@@ -1,0 +1,281 @@
+"""Other nodes: the only place that asks them, over ssh or as jobs of Slurm; a script goes in, bounded output comes back.
+
+ClusterShell fans out: so many nodes at once, each with its own time, one that hangs holds up no other. It brings the site's
+own groups and the ssh options of clush.conf; ssh's own configuration and known_hosts hold as for anybody who types ssh, and
+no option here weakens them. No name is ever part of a text that a shell reads.
+
+The script's end of the line stays open until the node has answered: what runs there sees the end of its input when
+whoever asked has gone, however it went, and can end by itself.
+"""
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from math import ceil
+from time import monotonic, sleep
+from typing import Any, Final
+
+from ClusterShell.Task import task_self
+from ClusterShell.Worker.Exec import ExecClient, ExecWorker
+from ClusterShell.Worker.Ssh import SshClient
+
+from advisor.errors import CannotWork
+from advisor.machine.hosts.errands import Ended, Errand, Line, Reply, Way
+from advisor.machine.hosts.gateways import LIMIT, Replies, ask_over_gateways, has_gateways
+from advisor.machine.hosts.live import find, interruptible
+from advisor.machine.hosts.node_lists import checked_names, checked_partition, ssh_settings
+
+_ROOM: Final = 256 << 20
+"""Bytes that all nodes together may have printed and not yet been heard."""
+_ERRORS: Final = 1 << 14
+"""Bytes kept of the end of what ssh or srun complained."""
+_SHELL: Final = "exec /bin/sh -s"
+"""The same in every login shell, csh and fish among them; what is to be run comes on standard input."""
+_MOMENT: Final = 2.0
+"""Seconds for a program that has closed its outputs to end."""
+_GRANTS: Final = 10
+"""Moments more for a node whose output waits to be read when its time is up."""
+_SRUN_OUTPUT: Final = (
+    "SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SRUN_INPUT", "SRUN_OUTPUT", "SRUN_ERROR",
+)  # fmt: skip
+"""What a caller may have set for other jobs, and would put a label before each line of an answer, or send it to a file."""
+_GRACE: Final = 3.0
+"""Seconds for those that are asked to end: srun takes its job back."""
+
+
+def ask_nodes(nodes: Sequence[str], errand: Errand, way: Way, heard: Callable[[Reply], None]) -> None:
+    """Run a script on many nodes; ``heard`` gets each reply as it comes. Ctrl-C ends all that is under way, and is raised.
+
+    A node that was not asked yet, or was under way then, is never heard of.
+    """
+    names = checked_names(nodes)
+    program = find(way.name)
+    if program is None:
+        raise CannotWork(f"there is no {way.name} here; install it, or ask from a node that has it")
+    task = task_self()
+    if way.partition is None and has_gateways(task):
+        _run(None, way.fan_out, way.name, lambda: ask_over_gateways(task, names, errand, way, shell=_SHELL, heard=heard))
+    else:
+        _run(_Nodes(names, errand, way, program, heard), way.fan_out, way.name)
+
+
+def start_lines(lines: Sequence[Line], heard: Callable[[Reply], None], *, at_once: int, timeout: float) -> None:
+    """Start launchers' lines, so many at a time, each with its own time; ``heard`` gets each reply, by the line's name.
+
+    Ctrl-C asks those that are under way to end their ranks, and is raised.
+    """
+    for program in dict.fromkeys(line.argv[0] for line in lines):
+        if find(program) is None:
+            raise CannotWork(f"{program} is not here; load the MPI's module")
+    if lines:
+        _run(_Launchers(lines, timeout, heard), at_once, lines[0].argv[0])
+
+
+def _run(worker: "_Worker | None", at_once: int, what: str, begin: Callable[[], Replies] | None = None) -> None:
+    """Run all that a worker has, or what is begun here, so many at a time; nothing of it is left whatever happens."""
+    task = task_self()
+    for name, value in {"fanout": at_once, **ssh_settings()}.items():
+        task.set_info(name, value)
+    replies = None
+    try:
+        with interruptible():
+            replies = begin() if begin else task.schedule(worker)
+            task.resume()
+            if replies:
+                replies.over([str(node) for node in task.iter_keys_timeout()])
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CannotWork(f"{what} cannot be started: {why}; try a smaller --fan-out") from error
+    finally:
+        if replies:
+            replies.heard = _unheard
+        if worker:
+            worker.heard = _unheard
+        task.abort(kill=True)  # the next run begins with the site's own settings
+        _end(worker.ending if worker else ())
+
+
+class _Bounded(ExecClient):  # type: ignore[misc] # ClusterShell has no types
+    """One node that is asked: what it prints is kept up to a limit, as bytes; a line without an end holds no more than others."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.out, self.err, self.too_much, self.whole = bytearray(), bytearray(), False, False
+        self._grants = _GRANTS
+
+    def _start(self) -> "_Bounded":
+        super()._start()
+        self._write(self.worker.SNAME_STDIN, self.worker.errand.script)
+        return self
+
+    def _handle_read(self, sname: str) -> None:
+        data = self._read(sname)
+        if sname != self.worker.SNAME_STDOUT:
+            self.err += data
+            del self.err[:-_ERRORS]
+            return
+        self.out += data
+        self.worker.held += len(data)
+        ends = self.worker.errand.ends
+        if ends and ends in self.out[-len(data) - 200 :]:
+            self.whole = True
+            self._set_write_eof(self.worker.SNAME_STDIN)  # all is said: nothing there need wait for us
+        if len(self.out) > LIMIT or self.worker.held > _ROOM:
+            self.too_much = True
+            self.abort()
+
+    def _fire(self) -> None:
+        """Time is up: but what has come and was not read yet, for this host is slow, is read first."""
+        stream = self.streams.get(self.worker.SNAME_STDOUT)
+        if self._grants and stream is not None and stream.fd is not None and _can_read(stream.fd):
+            self._grants -= 1
+            self.fire_delay = _MOMENT
+            return
+        super()._fire()
+
+    def _flush_read(self, sname: str) -> None:
+        """Leave nothing to flush: all was taken as it came."""
+
+    def _close(self, abort: bool, timeout: bool) -> None:  # noqa: FBT001 - ClusterShell calls it so
+        status = self.popen.poll() if abort or self.whole else _soon(self.popen)
+        if status is None:
+            self.worker.ask_to_end(self.popen)  # of one that has answered nobody need know how it ends
+        self.streams.clear()
+        self.invalidate()
+        self.worker.held -= len(self.out)
+        if timeout or self.too_much or not abort:
+            ended = Ended.TIMED_OUT if timeout else Ended.TOO_MUCH if self.too_much else Ended.ITSELF
+            self.worker.heard(Reply(self.key, bytes(self.out), bytes(self.err), status, ended))
+        self.out.clear()
+        self.worker._check_fini()  # noqa: SLF001 - a client tells its worker that it has closed
+
+
+class _OverSsh(_Bounded, SshClient):  # type: ignore[misc] # nor has this one
+    def _build_cmd(self) -> tuple[list[str], None]:
+        command, _ = super()._build_cmd()
+        # A master that ssh leaves behind (ControlPersist) would keep our end of its error output open; one that is there is used.
+        command[-2:-2] = ["-T", "-oControlMaster=no", "-oClearAllForwardings=yes", "--"]
+        command[0] = self.worker.program if command[0] == "ssh" else command[0]
+        return command, None
+
+
+class _BySrun(_Bounded):
+    def _build_cmd(self) -> tuple[list[str], None]:
+        return self.worker.srun(self.key), None
+
+
+class _Launcher(_Bounded):
+    """A launcher's line; its standard input is empty."""
+
+    def _start(self) -> "_Launcher":
+        super()._start()
+        self._set_write_eof(self.worker.SNAME_STDIN)
+        return self
+
+    def _build_cmd(self) -> tuple[list[str], dict[str, str]]:
+        line = self.worker.lines[self.key]
+        return list(line.argv), dict(line.environment)
+
+
+class _Worker(ExecWorker):  # type: ignore[misc] # nor has this one
+    """Many that are started here, and what is heard of them."""
+
+    stop = signal.SIGTERM
+    """The signal that asks one to end."""
+
+    def __init__(self, errand: Errand, timeout: float, heard: Callable[[Reply], None]) -> None:
+        self.errand, self.heard = errand, heard
+        self.held = 0
+        self.ending: list[Any] = []
+        super().__init__(None, None, timeout=timeout, command=_SHELL, stderr=True)
+
+    def _add(self, kind: type[_Bounded], names: Iterable[str], timeout: float) -> None:
+        for name in names:
+            self._clients.append(kind(name, _SHELL, self, True, timeout, False, None))  # noqa: FBT003 - as ClusterShell calls it
+
+    def ask_to_end(self, process: Any) -> None:
+        """Ask one that is under way to end; it is waited for in the end."""
+        with suppress(OSError):
+            process.send_signal(self.stop)
+        self.ending = [each for each in self.ending if each.poll() is None] + [process]
+
+
+class _Launchers(_Worker):
+    """Lines of launchers."""
+
+    def __init__(self, lines: Sequence[Line], timeout: float, heard: Callable[[Reply], None]) -> None:
+        self.lines = {line.name: line for line in lines}
+        super().__init__(Errand(b""), timeout, heard)
+
+    def _create_clients(self, **given: Any) -> None:
+        self._add(_Launcher, self.lines, given["timeout"])
+
+
+class _Nodes(_Worker):
+    """Nodes that are asked the same."""
+
+    def __init__(self, nodes: Sequence[str], errand: Errand, way: Way, program: str, heard: Callable[[Reply], None]) -> None:
+        self._names, self._way, self.program = nodes, way, program
+        self.stop = signal.SIGTERM if way.partition is None else signal.SIGINT
+        super().__init__(errand, way.timeout, heard)
+
+    def _create_clients(self, **given: Any) -> None:
+        self._add(_OverSsh if self._way.partition is None else _BySrun, self._names, given["timeout"])
+
+    def srun(self, node: str) -> list[str]:
+        """Return the command that runs a shell on one node: a step of the job that this is in, or a small job of its own."""
+        way = self._way
+        own = (
+            ["--overlap"] if "SLURM_JOB_ID" in os.environ else [f"--partition={checked_partition(way.partition or '')}", "--nice"]
+        )
+        alone = ["--exclusive"] if way.exclusive and "--overlap" not in own else []
+        clean = [word for name in _SRUN_OUTPUT for word in ("-u", name)]
+        return [
+            *(
+                "env",
+                *clean,
+                self.program,
+                f"--nodelist={node}",
+                "--nodes=1",
+                "--ntasks=1",
+                "--mpi=none",
+                "--chdir=/",
+                *own,
+                *alone,
+            ),
+            *("--job-name=advisor-fleet", f"--time={ceil(way.timeout / 60) + 1}", "--quit-on-interrupt", "/bin/sh", "-s"),
+        ]
+
+
+def _can_read(handle: int) -> bool:
+    asked = select.poll()
+    asked.register(handle, select.POLLIN)
+    return bool(asked.poll(0))
+
+
+def _unheard(reply: Reply) -> None:
+    """Drop what comes after the end."""
+    del reply
+
+
+def _soon(process: Any) -> int | None:
+    """Return the status of a program whose outputs are closed, once it has ended; None where it takes longer than a moment."""
+    ends = monotonic() + _MOMENT
+    while (status := process.poll()) is None and monotonic() < ends:
+        sleep(0.002)
+    return status  # type: ignore[no-any-return] # ClusterShell has no types
+
+
+def _end(ending: Sequence[Any]) -> None:
+    """Wait for those that were asked to end; those that do not are killed."""
+    ends = monotonic() + _GRACE
+    left = list(ending)
+    while (left := [each for each in left if each.poll() is None]) and monotonic() < ends:
+        sleep(0.01)
+    for each in left:
+        with suppress(OSError):
+            each.kill()
+    for each in left:
+        _soon(each)

@@ -1,0 +1,227 @@
+"""GPUs: found on the PCI bus, numbered by AMD's compute driver (KFD), named by their vendors' tools."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from advisor.machine.devices import Gpu
+from advisor.machine.hosts.base import Host
+from advisor.machine.machine import Machine
+from advisor.machine.sources.pci.bus import DEVICES, LOCALITY_PATHS, Bus, unseen
+from advisor.machine.sources.pci.devices import gpus_on
+from advisor.machine.sources.pci.spec import ADDRESS, GPU_MAKERS, partition
+from advisor.machine.sources.reader import FactSource, Reader
+from advisor.machine.value import MIB, number
+
+KFD_NODES: Final = "/sys/class/kfd/kfd/topology/nodes"
+KFD_PATHS: Final = (f"{KFD_NODES}/*/properties",)
+
+NVIDIA_GPUS: Final = "/proc/driver/nvidia/gpus"
+
+_PROPERTY = re.compile(r"^(simd_count|location_id|domain|drm_render_minor) (\d{1,10})$", re.MULTILINE | re.ASCII)
+_MINOR = re.compile(r"^Device Minor:\s*(\d{1,5})\s*$", re.MULTILINE | re.ASCII)
+
+
+def kfd_gpus(reader: Reader) -> tuple[Gpu, ...]:
+    """Return the GPUs with their numbers; () where the driver is not loaded.
+
+    A node with SIMD units is a GPU. Its location is bus, device and function, with the number of the partition in the four
+    highest bits, or, in some kernels, in place of the function (Linux: drivers/gpu/drm/amd/amdkfd/kfd_topology.c).
+    """
+    cards: dict[str, list[_Part]] = defaultdict(list)
+    numbers = sorted(int(name) for name in reader.host.list(KFD_NODES) if name.isdecimal() and len(name) < 6)
+    index = 0
+    for node in numbers:
+        facts = {key: int(value) for key, value in _PROPERTY.findall(reader.text(f"{KFD_NODES}/{node}/properties") or "")}
+        if facts.get("simd_count"):
+            cards[_card(facts)].append(_Part(_part(facts), index, facts.get("drm_render_minor") or None))
+            index += 1
+    return tuple(gpu for card, parts in cards.items() for gpu in _gpus(card, parts))
+
+
+class _Part(NamedTuple):
+    """A card, or a partition of one, as AMD's compute driver shows it."""
+
+    part: int
+    order: int
+    minor: int | None
+
+
+def _gpus(card: str, parts: list[_Part]) -> tuple[Gpu, ...]:
+    if len(parts) == 1:
+        return (Gpu(address=card, vendor="amd", index=parts[0].order, minor=parts[0].minor),)
+    return tuple(
+        Gpu(address=partition(card, part.part), card=card, vendor="amd", index=part.order, minor=part.minor) for part in parts
+    )
+
+
+def _card(facts: dict[str, int]) -> str:
+    location = facts.get("location_id", 0)
+    return f"{facts.get('domain', 0):04x}:{location >> 8 & 0xFF:02x}:{location >> 3 & 0x1F:02x}.0"
+
+
+def _part(facts: dict[str, int]) -> int:
+    location = facts.get("location_id", 0)
+    return location >> 28 & 0xF or location & 0x7
+
+
+NVIDIA_SMI = (
+    "nvidia-smi",
+    "--query-gpu=index,pci.bus_id,name,memory.total,driver_version",
+    "--format=csv,noheader,nounits",
+)
+ROCM_SMI = ("rocm-smi", "--showproductname", "--showbus", "--showmeminfo", "vram", "--json")
+
+_DRIVERS = {"nvidia": "/sys/module/nvidia/version", "amd": "/sys/module/amdgpu/version"}
+_VRAM = "mem_info_vram_total"
+
+PATHS = (
+    *LOCALITY_PATHS,
+    f"{DEVICES}/*/class",
+    f"{DEVICES}/*/vendor",
+    f"{DEVICES}/*/device",
+    f"{DEVICES}/*/{_VRAM}",
+    *_DRIVERS.values(),
+    *KFD_PATHS,
+    f"{NVIDIA_GPUS}/*/information",
+)
+COMMANDS = (NVIDIA_SMI, ROCM_SMI)
+
+
+class ToolReport(NamedTuple):
+    """What a vendor's tool said: GPUs by address, and what could not be made out."""
+
+    gpus: dict[str, Gpu]
+    problem: str | None = None
+
+
+def collect(host: Host) -> Machine:
+    """Return the GPUs; None where the host shows neither a PCI bus nor a vendor's tool."""
+    reader = Reader(host)
+    bus = Bus(reader)
+    tools = {"nvidia": _ask(reader, NVIDIA_SMI, nvidia_gpus), "amd": _ask(reader, ROCM_SMI, rocm_gpus)}
+    told = {address: gpu for tool in tools.values() for address, gpu in tool.gpus.items()}
+    if bus.addresses is None and not told:
+        unseen(reader, "gpus", DEVICES)
+        return Machine(sources=reader.sources, gaps=reader.gaps)
+    reader.found("gpus", DEVICES)
+    seen = {address.lower(): GPU_MAKERS.get(vendor) for address, vendor in gpus_on(bus)}
+    driven = {gpu.address: gpu for gpu in kfd_gpus(reader) if (gpu.card or gpu.address) in seen}
+    bare = {address: Gpu(address=address, vendor=vendor) for address, vendor in seen.items()}
+    every = {**bare, **driven, **{address: _with_card(gpu, driven.get(address), seen) for address, gpu in told.items()}}
+    gpus = tuple(_completed(reader, bus, gpu) for _, gpu in sorted(every.items()))
+    _note_unnamed(reader, gpus, tools)
+    return Machine(gpus=gpus, sources=reader.sources, gaps=reader.gaps)
+
+
+def _with_card(gpu: Gpu, driven: Gpu | None, seen: Mapping[str, str | None]) -> Gpu:
+    """Return what a tool said of a GPU with the driver's number and, of a partition, its card.
+
+    ROCm gives partitions addresses that are on no bus: the card's, with the partition's number for the function.
+    """
+    if driven is not None:
+        return gpu.model_copy(update={"card": driven.card, "index": driven.index, "minor": driven.minor})
+    card = partition(gpu.address, 0)
+    return gpu.model_copy(update={"card": card}) if gpu.address not in seen and seen.get(card) == "amd" else gpu
+
+
+def nvidia_gpus(text: str) -> ToolReport:
+    """Return the GPUs of lines such as ``0, 00000000:3B:00.0, NVIDIA A100-PCIE-40GB, 40960, 550.54.15``."""
+    gpus, strange = {}, None
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        gpu = _nvidia_gpu([field.strip() for field in line.split(",")])
+        if gpu:
+            gpus[gpu.address] = gpu
+        else:
+            strange = strange or f"nvidia-smi printed {line[:60]!r}"
+    return ToolReport(gpus, strange)
+
+
+def rocm_gpus(text: str) -> ToolReport:
+    """Return the GPUs of ``{"card0": {"PCI Bus": "0000:C1:00.0", ...}}``, which warnings may precede."""
+    try:
+        cards: dict[str, Any] = json.JSONDecoder().raw_decode(text, text.index("{"))[0]
+    except (ValueError, RecursionError):
+        return ToolReport({}, "rocm-smi printed no JSON")
+    gpus = (_rocm_gpu(name, card) for name, card in cards.items() if name.startswith("card") and isinstance(card, dict))
+    return ToolReport({gpu.address: gpu for gpu in gpus if gpu})
+
+
+def bus_id(text: str) -> str | None:
+    """Return ``0000:3b:00.0`` of ``00000000:3B:00.0``, or None of a text that is no address."""
+    word = text.strip().lower()
+    if not ADDRESS.fullmatch(word):
+        return None
+    domain, rest = word.split(":", 1)
+    return f"{int(domain, 16):04x}:{rest}"
+
+
+def _ask(reader: Reader, argv: tuple[str, ...], read: Callable[[str], ToolReport]) -> ToolReport:
+    ran = reader.host.run(argv)
+    if ran.text is None:
+        return ToolReport({}, f"{argv[0]}: {ran.why or f'ended with status {ran.status}'}")
+    reader.found("gpus.model", " ".join(argv))
+    return read(ran.text)
+
+
+def _nvidia_gpu(fields: list[str]) -> Gpu | None:
+    address = bus_id(fields[1]) if len(fields) >= 5 else None
+    if address is None:
+        return None
+    mebibytes = number(fields[-2])
+    return Gpu(
+        address=address,
+        vendor="nvidia",
+        model=_stated(", ".join(fields[2:-2])),
+        memory=mebibytes * MIB if mebibytes and mebibytes > 0 else None,
+        driver_version=_stated(fields[-1]),
+        index=number(fields[0]),
+    )
+
+
+def _rocm_gpu(name: str, card: dict[str, Any]) -> Gpu | None:
+    facts = {key.lower(): value for key, value in card.items() if isinstance(value, str)}
+    address = bus_id(facts.get("pci bus", ""))
+    if address is None:
+        return None
+    return Gpu(
+        address=address,
+        vendor="amd",
+        model=_stated(facts.get("card series", "")) or _stated(facts.get("card model", "")),
+        memory=number(facts.get("vram total memory (b)")),
+        index=number(name.removeprefix("card")),
+    )
+
+
+def _stated(text: str) -> str | None:
+    """Return a text unless it is empty or one of the tools' ways to say nothing: ``[N/A]``, ``[Not Supported]``."""
+    return text if text and not text.startswith("[") and text != "N/A" else None
+
+
+def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
+    """Return a GPU with what sysfs knows and the tool did not say."""
+    memory = gpu.memory if gpu.memory is not None else bus.number(gpu.address, _VRAM)
+    driver = gpu.driver_version or (reader.text(_DRIVERS[gpu.vendor]) if gpu.vendor in _DRIVERS else None)
+    at = gpu.card or gpu.address
+    place = bus.locality(at) if at in (bus.addresses or ()) else None
+    minor = _nvidia_minor(reader, gpu) if gpu.vendor == "nvidia" else gpu.minor
+    return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place, "minor": minor})
+
+
+def _nvidia_minor(reader: Reader, gpu: Gpu) -> int | None:
+    """Return the number of /dev/nvidiaN, as the driver's own file has it; it need not be the tool's."""
+    found = _MINOR.search(reader.text(f"{NVIDIA_GPUS}/{gpu.address}/information") or "")
+    return int(found[1]) if found else None
+
+
+def _note_unnamed(reader: Reader, gpus: tuple[Gpu, ...], tools: dict[str, ToolReport]) -> None:
+    for gpu in gpus:
+        tool = tools.get(gpu.vendor or "")
+        if tool and (gpu.model is None or tool.problem):
+            why = tool.problem or f"the tool of {gpu.vendor} does not list {gpu.address}"
+            reader.lacks("gpus.model", why, "install the driver with its tool (nvidia-smi, rocm-smi) and audit again")
+
+
+SOURCES = (FactSource("gpu", 20, "GPUs: found on the PCI bus, named by their vendors' tools.", PATHS, COMMANDS, collect),)

@@ -1,0 +1,163 @@
+"""Reads a host's files into numbers and sets, and remembers what could not be read."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, TypeVar
+
+from advisor.errors import BadInput
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Host, PublicText, Why
+from advisor.machine.machine import NOT_OFFERED, Gap, Machine, Source
+from advisor.machine.value import is_name, number
+
+V = TypeVar("V")
+ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
+FULL_HELP = "raise the limit and read again: ulimit -n 1024"
+NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies
+CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
+
+
+def invalid_names(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
+    """Return the gap that says which names of devices or of the host are none, and were dropped; () where all are."""
+    odd = [name for name in names if not is_name(name)]
+    if not odd:
+        return ()
+    others = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+    why = f"{odd[0][:40]!a}{others}: no kernel calls a device or a host so"
+    return (Gap(fact=f"{fact}.name", why=why, help="nothing is said of it; rename it, or ask who made this input"),)
+
+
+NUMBERS: Final = r"\d{1,20}"
+"""Lines that hold a number and nothing else."""
+
+
+class FactSource(NamedTuple):
+    """A source of facts: a module of this room lists its own as ``SOURCES``, and is then asked."""
+
+    name: str
+    rank: int
+    about: str
+    paths: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+    collect: Callable[[Host], Machine]
+    public: tuple[PublicText, ...] = ()
+    """What an anonymised capture keeps: lines of a file (by its pattern) or of a command that match an expression whole."""
+
+
+def part(host: Host, make: Callable[[Host], V]) -> V:
+    """Return what a function learns of a host; of one that keeps what was learnt of its like, perhaps from another."""
+    shared: Callable[[Callable[[Host], V]], V] | None = getattr(host, "part", None)
+    return shared(make) if shared else make(host)
+
+
+def answer_view(host: Host, argv: tuple[str, ...], view: Callable[[bytes], V]) -> V:
+    """Return what a function makes of a command's output; it looks at nothing else: see Reader.view."""
+    seen: Callable[[tuple[str, ...], Callable[[bytes], V]], V] | None = getattr(host, "answer_view", None)
+    return seen(argv, view) if seen else view(host.run(argv).out)
+
+
+class Reader:
+    """A host as one source sees it; ``sources`` and ``gaps`` grow as it reads."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._sources: dict[str, str] = {}
+        self._gaps: dict[str, Gap] = {}
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where each fact was read."""
+        return tuple(Source(fact=fact, where=where) for fact, where in self._sources.items())
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What could not be read."""
+        return tuple(self._gaps.values())
+
+    def found(self, fact: str, where: str) -> None:
+        """Note where a fact was read."""
+        self._sources.setdefault(fact, where)
+
+    def lacks(self, fact: str, why: str, help: str) -> None:  # noqa: A002 - the word of the Gap it fills
+        """Note that a fact could not be learnt, and what would change that."""
+        self._gaps.setdefault(fact, Gap(fact=fact, why=why, help=help))
+
+    def takes(self, sources: Iterable[Source], gaps: Iterable[Gap]) -> None:
+        """Note what another reader of the same host found and lacked."""
+        for source in sources:
+            self.found(source.fact, source.where)
+        for gap in gaps:
+            self._gaps.setdefault(gap.fact, gap)
+
+    def matching(self, fact: str, folder: str, pattern: re.Pattern[str], first: str) -> list[str] | None:
+        """Return the names in a folder that match, [] where there are none, both noted; None where it may not be looked at.
+
+        ``first`` is a file of the first of them: reading it tells an empty folder from one that an input does not hold.
+        """
+        found = [name for name in self.host.list(folder) if pattern.fullmatch(name)]
+        why = self.host.read(f"{folder}/{first}").why
+        if not found and why is not Why.ABSENT:
+            self.missed(fact, folder, why or Why.NOT_KEPT)
+            return None
+        self.found(fact, folder)
+        return found
+
+    def text(self, path: str, fact: str | None = None) -> str | None:
+        """Return a file's text without the white space around it, or None; under a fact's name, both ways are noted."""
+        reading = self.host.read(path)
+        if fact and reading.why:
+            self.missed(fact, path, reading.why)
+        elif fact:
+            self.found(fact, path)
+        return None if reading.why else (reading.text or "").strip().rstrip("\0")
+
+    def view(self, path: str, view: Callable[[str], V]) -> V:
+        """Return what a function makes of a file's text, the empty text where there is none; it looks at nothing else.
+
+        Of a file of which most lines are another on each node a memo keeps what was made of it, not the file.
+        """
+        seen: Callable[[str, Callable[[str], V]], V] | None = getattr(self.host, "view", None)
+        return seen(path, view) if seen else view(self.text(path) or "")
+
+    def missed(self, fact: str, path: str, why: Why) -> None:
+        """Note that a path did not give a fact, with the help that fits the reason."""
+        if why is Why.NOT_KEPT:
+            self.lacks(fact, NOT_IN_INPUT, CAPTURE_HELP)
+        elif why is Why.REFUSED:
+            self.lacks(fact, f"{path}: permission denied", ROOT_HELP)
+        elif why is Why.FULL:
+            self.lacks(fact, f"{path}: {why}", FULL_HELP)
+        else:
+            self.lacks(fact, f"{path}: {why}", NOT_OFFERED)
+
+    def names(self, folder: str, fact: str) -> list[str]:
+        """Return the devices that a folder lists; what can be no device's name is dropped, and becomes a gap."""
+        listed = self.host.list(folder)
+        for gap in invalid_names(fact, listed):
+            self.lacks(gap.fact, gap.why, gap.help)
+        return [name for name in listed if is_name(name)]
+
+    def number(self, path: str, fact: str | None = None) -> int | None:
+        """Return a file's whole number, decimal or 0x, or None."""
+        return number(self.text(path, fact))
+
+    def cpus(self, path: str, fact: str | None = None) -> CpuSet | None:
+        """Return a file's CPU list (``0-3,8``), or None; a text that is none becomes a gap."""
+        text = self.text(path, fact)
+        if text is None:
+            return None
+        try:
+            return CpuSet.parse(text)
+        except BadInput as error:
+            self.lacks(fact or path, f"{path}: {error.problem}", "report it with the output of advisor capture")
+            return None
+
+    def first(self, paths: Iterable[str], fact: str | None = None) -> str | None:
+        """Return the text of the first path that can be read, or None."""
+        for path in paths:
+            text = self.text(path)
+            if text is not None:
+                if fact:
+                    self.found(fact, path)
+                return text
+        return None

@@ -1,0 +1,241 @@
+"""What registers, the management firmware of EPYC and the uncore's driver show of the BIOS, to root and without a restart."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from advisor.machine.cpu import Cpu, UncoreClock
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Host, Why, expand
+from advisor.machine.machine import NOT_OFFERED, Machine
+from advisor.machine.memory import Memory
+from advisor.machine.registers import (
+    BitField,
+    Message,
+    Msr,
+    Processor,
+    RegisterDifference,
+    Registers,
+    SocketFirmware,
+    messages,
+    processor_of,
+    registers_of,
+)
+from advisor.machine.sources.reader import NUMBERS, ROOT_HELP, FactSource, Reader
+
+_CPUINFO, _CPUS, _HSMP = "/proc/cpuinfo", "/dev/cpu", "/dev/hsmp"
+REGISTER_PATHS = (_CPUINFO, f"{_CPUS}/*/msr/0x*")
+HSMP_PATHS = (_CPUINFO, f"{_HSMP}/*/0x*")
+_UNCORE = "/sys/devices/system/cpu/intel_uncore_frequency"
+_UNCORE_FILES = ("initial_min_freq_khz", "initial_max_freq_khz", "min_freq_khz", "max_freq_khz")
+UNCORE_PATHS = tuple(f"{_UNCORE}/*/{name}" for name in _UNCORE_FILES)
+
+LOAD_MSR: Final = "sudo modprobe msr, then sudo advisor audit or capture"
+LOAD_HSMP: Final = "sudo modprobe amd_hsmp (or hsmp_acpi); the BIOS must have HSMP support on"
+_GUEST = "a hypervisor answers for the processor, and its answers say nothing of a BIOS"
+_LOCKED = "as root too where the kernel is locked down (Secure Boot)"
+
+
+def collect_registers(host: Host) -> Machine:
+    """Return what the registers say; nothing of a guest, nothing of a processor whose documents name none."""
+    reader = Reader(host)
+    processor = _processor(reader, "registers")
+    offered = tuple(registers_of(processor)) if processor else ()
+    if not offered:
+        return Machine(gaps=reader.gaps)
+    told = _told(host, {f"{each.msr:#x}" for each in offered})
+    if not told:
+        _explain(reader, "registers", f"{_CPUS}/0/msr/{offered[0].msr:#x}", LOAD_MSR)
+        return Machine(gaps=reader.gaps)
+    facts, differing = _facts(offered, told)
+    reader.found("registers", f"{_CPUS}/*/msr")
+    return Machine(registers=Registers(**facts, differing=differing), sources=reader.sources, gaps=reader.gaps)
+
+
+def _processor(reader: Reader, fact: str) -> Processor | None:
+    """Return the processor; None, and why, of a guest."""
+    found = processor_of(reader.text(_CPUINFO) or "")
+    if found and found.guest:
+        reader.lacks(fact, _GUEST, NOT_OFFERED)
+        return None
+    return found
+
+
+def _explain(reader: Reader, fact: str, example: str, load: str) -> None:
+    """Say why nothing was read: the module is not there, the kernel forbids it, the input does not hold it."""
+    why = reader.host.read(example).why or Why.ABSENT
+    place = "/".join(example.split("/")[: 3 if example.startswith(_HSMP) else 5])
+    if why is Why.ABSENT:
+        reader.lacks(fact, f"{place}: not there", load)
+    elif why is Why.REFUSED:
+        reader.lacks(fact, f"{place}: permission denied, {_LOCKED}", ROOT_HELP)
+    else:
+        reader.missed(fact, place, why)
+
+
+def _told(host: Host, names: set[str]) -> dict[str, dict[int, int]]:
+    """Return what each register says on each CPU that was asked."""
+    told: dict[str, dict[int, int]] = defaultdict(dict)
+    for cpu in (int(name) for name in host.list(_CPUS) if name.isdecimal() and name.isascii() and len(name) < 7):
+        for name in names.intersection(host.list(f"{_CPUS}/{cpu}/msr")):
+            value = _word(host.read(f"{_CPUS}/{cpu}/msr/{name}").text, 16)
+            if value is not None:
+                told[name][cpu] = value
+    return told
+
+
+def _word(text: str | None, digits: int) -> int | None:
+    """Return a word of so many hexadecimal digits."""
+    found = (text or "").strip()
+    return int(found, 16) if len(found) == digits and all(each in "0123456789abcdef" for each in found) else None
+
+
+def _facts(
+    offered: tuple[Msr, ...], told: Mapping[str, Mapping[int, int]]
+) -> tuple[dict[str, Any], tuple[RegisterDifference, ...]]:
+    """Return the facts on which all CPUs agree, and what differs."""
+    facts: dict[str, Any] = {}
+    differing = []
+    for register in offered:
+        answers = told.get(f"{register.msr:#x}", {})
+        for name, field in register.fields.items():
+            values = {cpu: field.value(answer) for cpu, answer in answers.items()}
+            if len(set(values.values())) == 1:
+                facts[name] = next(iter(values.values()))
+            elif values:
+                differing.append(_difference(name, register, values))
+    return facts, tuple(differing)
+
+
+def _difference(name: str, register: Msr, values: Mapping[int, Any]) -> RegisterDifference:
+    (most, _), (other, _), *_ = Counter(values.values()).most_common()
+    odd = CpuSet(cpu for cpu, value in values.items() if value != most)
+    return RegisterDifference(
+        field=name, msr=f"{register.msr:#x} {register.title}", most=_written(most), other=_written(other), cpus=odd
+    )
+
+
+def _written(value: Any) -> str:
+    return {True: "on", False: "off", None: "not known"}.get(value, str(value)) if isinstance(value, bool | None) else str(value)
+
+
+def collect_hsmp(host: Host) -> Machine:
+    """Return what the sockets' management firmware says, on the processors that have it."""
+    reader = Reader(host)
+    processor = _processor(reader, "socket_firmware")
+    offered = tuple(each for each in messages() if each.serves(processor)) if processor else ()
+    if not offered:
+        return Machine()
+    sockets = sorted(int(name) for name in host.list(_HSMP) if name.isdecimal() and name.isascii() and len(name) < 4)
+    told = tuple(found for socket in sockets if (found := _socket(host, socket, offered)) is not None)
+    if not told:
+        _explain(reader, "socket_firmware", f"{_HSMP}/0/{offered[0].names[0]}", LOAD_HSMP)
+        return Machine(gaps=reader.gaps)
+    reader.found("socket_firmware", _HSMP)
+    return Machine(socket_firmware=told, sources=reader.sources, gaps=reader.gaps)
+
+
+def _socket(host: Host, socket: int, offered: tuple[Message, ...]) -> SocketFirmware | None:
+    facts: dict[str, Any] = {}
+    for message in offered:
+        looks = [list(_answers(host, f"{_HSMP}/{socket}/{name}", message)) for name in message.names]
+        if not all(looks) or facts.get("protocol", message.protocol) < message.protocol:
+            continue
+        for name, field in message.fields.items():
+            facts |= _of_looks(name, field, message, looks)
+    return SocketFirmware(socket=socket, **facts) if facts else None
+
+
+def _of_looks(name: str, field: BitField, message: Message, looks: list[list[tuple[int, ...]]]) -> dict[str, Any]:
+    """Return a fact of one answer, of one for each argument, or the range of several looks."""
+    values = [field.value(words[field.word]) for look in looks for words in look]
+    if message.samples > 1:
+        clocks = [value for value in values if isinstance(value, int | float)]
+        lowest = {f"{name}_lowest": min(clocks)} if f"{name}_lowest" in SocketFirmware.model_fields else {}
+        return {name: max(clocks), **lowest}
+    return {name: tuple(values) if len(message.names) > 1 else values[0]}
+
+
+def _answers(host: Host, path: str, message: Message) -> Iterator[tuple[int, ...]]:
+    for line in (host.read(path).text or "").splitlines()[: message.samples]:
+        words = [word for text in line.split() if (word := _word(text, 8)) is not None]
+        if len(words) == message.words:
+            yield tuple(words)
+
+
+def collect_uncore(host: Host) -> Machine:
+    """Return the limits of the uncore's clock: those the driver found, and those that hold."""
+    reader = Reader(host)
+    domains = host.list(_UNCORE)
+    clocks = (_uncore(reader, name) for name in domains if name.isascii() and name.replace("_", "").isalnum())
+    found = tuple(clock for clock in clocks if clock.model_fields_set > {"name"})
+    if not found:
+        return Machine()
+    reader.found("cpu.uncore", _UNCORE)
+    return Machine(cpu=Cpu(uncore=found), sources=reader.sources)
+
+
+def _uncore(reader: Reader, name: str) -> UncoreClock:
+    told = {
+        fact: value * 1000
+        for file, fact in zip(_UNCORE_FILES, ("began_min", "began_max", "min", "max"), strict=True)
+        if (value := reader.number(f"{_UNCORE}/{name}/{file}"))
+    }
+    return UncoreClock(name=name[:40], **told)
+
+
+_TSME = "/sys/bus/pci/devices/*/tsme_status"
+_SCRUB = "/sys/devices/system/edac/mc/mc*/sdram_scrub_rate"
+
+
+def collect_memory_controls(host: Host) -> Machine:
+    """Return whether the firmware encrypts the memory, and how fast it is scrubbed, where drivers show it."""
+    reader = Reader(host)
+    told = {value for path in expand(host, _TSME) if (value := reader.number(path)) in (0, 1)}
+    rates = [value for path in expand(host, _SCRUB) if (value := reader.number(path)) is not None]
+    if told:
+        reader.found("memory.encrypted", _TSME)
+    if rates:
+        reader.found("memory.scrub_rate", _SCRUB)
+    memory = Memory(encrypted=1 in told if len(told) == 1 else None, scrub_rate=min(rates, default=None))
+    return Machine(memory=None if memory == Memory() else memory, sources=reader.sources)
+
+
+SOURCES = (
+    FactSource(
+        "registers",
+        20,
+        "Registers of the processors (MSR) that show what the BIOS has set: prefetchers, turbo, C1E, power limits.",
+        REGISTER_PATHS,
+        (),
+        collect_registers,
+        ((f"{_CPUS}/*/msr/0x*", r"[0-9a-f]{16}"),),
+    ),
+    FactSource(
+        "hsmp",
+        20,
+        "What the management firmware of EPYC sockets says (HSMP): clocks of fabric and memory, power limit, link width.",
+        HSMP_PATHS,
+        (),
+        collect_hsmp,
+        ((f"{_HSMP}/*/0x*", r"[0-9a-f]{8}(?: [0-9a-f]{8}){0,7}"),),
+    ),
+    FactSource(
+        "uncore",
+        20,
+        "Limits of the uncore's clock on Xeon, as its driver found them and as they are (intel_uncore_frequency).",
+        UNCORE_PATHS,
+        (),
+        collect_uncore,
+        ((f"{_UNCORE}/*/*", NUMBERS),),
+    ),
+    FactSource(
+        "memory_controls",
+        20,
+        "Whether all memory is encrypted (ccp) and how fast it is scrubbed (EDAC).",
+        (_TSME, _SCRUB),
+        (),
+        collect_memory_controls,
+        ((_TSME, NUMBERS), (_SCRUB, NUMBERS)),
+    ),
+)

@@ -1,0 +1,281 @@
+"""MPI, schedulers and fabrics on PATH, the job this process runs in, and what Slurm believes this node is."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from advisor.errors import BadInput
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.base import Host, Ran, Why
+from advisor.machine.machine import Gap, Machine
+from advisor.machine.operating_system import Allocation, SlurmNode, Tool
+from advisor.machine.sources.reader import CAPTURE_HELP, FULL_HELP, NOT_IN_INPUT, FactSource, Reader
+from advisor.machine.value import MIB, number
+
+SOFTWARE_PATHS: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VersionQuery:
+    """How a program on the machine tells its version: it is a fact of the Machine, collected once."""
+
+    tool: str
+    """What Machine.tools calls it: openmpi."""
+    commands: tuple[tuple[str, ...], ...]
+    """Each is run, where it is on PATH: ``("mpirun", "--version")``."""
+    says: str
+    """The expression, of lines, that its output fits; its group, if it has one, is the version."""
+    own: bool = True
+    """Whether its number is the launcher's version: PRRTE's is not that of the Open MPI it belongs to."""
+    parts: tuple[str, ...] = ()
+    """Tools that are only parts of it where they lie in the same folder: MVAPICH's launcher is MPICH's Hydra."""
+
+
+VERSIONS: Final = (
+    # mpirun (Open MPI) 5.0.11;   Open MPI v4.1.4   (ompi_info)
+    VersionQuery(
+        "openmpi",
+        (("mpirun", "--version"), ("mpiexec", "--version"), ("ompi_info", "--version")),
+        r"^(?:\S+ \(Open MPI\) |Open MPI v)([0-9][^\s]*)",
+    ),
+    # prterun (PRRTE) 3.0.14
+    VersionQuery("prrte", (("prterun", "--version"), ("prte_info", "--version")), r"^\S+ \(PRRTE\) ([0-9][^\s]*)", own=False),
+    # MVAPICH2 Version:       2.3.7   (mpichversion);   MVAPICH2 2.3.7 Wed March 02 ... ch3:mrail   (mpiname -a)
+    VersionQuery(
+        "mvapich",
+        (("mpichversion",), ("mpiname", "-a")),
+        r"^MVAPICH2?(?:[ \t]+Version:)?[ \t]+([0-9][^\s]*)",
+        parts=("mpich",),
+    ),
+    # Its later launcher is MPICH's Hydra and prints the version of that; only its build options betray it.
+    VersionQuery("mvapich", (), r"\A\s*HYDRA(?is:.*mvapich)", parts=("mpich",)),
+    # HYDRA build details:\n    Version:                                 5.0.2;   MPICH Version:      5.0.2   (mpichversion)
+    VersionQuery(
+        "mpich",
+        (("mpiexec", "--version"), ("mpiexec.hydra", "--version"), ("mpichversion",)),
+        r"^(?:HYDRA build details:\s+Version|MPICH Version):[ \t]+([0-9][^\s]*)",
+    ),
+    # Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)
+    VersionQuery(
+        "intelmpi",
+        (("mpiexec.hydra", "--version"),),
+        r"^Intel\(R\) MPI Library[^\n]{0,80}?, Version ([0-9.]+(?: Update [0-9]+)?)",
+    ),
+    VersionQuery("slurm", (("srun", "--version"), ("slurmd", "-V")), r"^slurm(?:-wlm)? ([0-9][^\s]*)"),
+    VersionQuery("flux", (("flux", "version"),), r"^libflux-core:[ \t]*([0-9][^\s]*)"),
+    # pbs_version = 2022.1.1;   pbs_version = PBSPro_11.1.0.111761
+    VersionQuery("pbs", (("qstat", "--version"),), r"^pbs_version = (?:PBSPro_)?([0-9][^\s]*)"),
+    # # Library version: 1.17.0;   before 1.14: # Version 1.13.1
+    VersionQuery("ucx", (("ucx_info", "-v"),), r"^# (?:Library version:|Version) ([0-9][^\s]*)"),
+    # libfabric: 1.17.0
+    VersionQuery("libfabric", (("fi_info", "--version"),), r"^libfabric: ([0-9][^\s]*)"),
+    # lstopo-no-graphics 2.9.0
+    VersionQuery(
+        "hwloc", (("lstopo-no-graphics", "--version"), ("lstopo", "--version")), r"^lstopo(?:-no-graphics)? ([0-9][^\s]*)"
+    ),
+)
+"""How versions are told, of launchers and of what starts no ranks."""
+SOFTWARE_COMMANDS: Final = tuple(dict.fromkeys(argv for query in VERSIONS for argv in query.commands))
+_SAYS = tuple((query.tool, re.compile(query.says, re.MULTILINE)) for query in VERSIONS)
+"""The first that matches names the tool."""
+_LONGEST = 1 << 16
+"""Characters of an output that are looked at."""
+
+
+def collect_software(host: Host) -> Machine:
+    """Return the tools found, each once; () where none of the programs is there."""
+    reader = Reader(host)
+    tools: dict[str, Tool] = {}
+    reasons = set()
+    for argv in SOFTWARE_COMMANDS:
+        ran = host.run(argv)
+        reasons.add(ran.why)
+        if ran.why in (Why.TIMEOUT, Why.FAILED, Why.REFUSED):
+            reader.lacks(f"tools.{argv[0]}", f"{' '.join(argv)}: {ran.why}", "run it by hand")
+        tool = classify((ran.out + b"\n" + ran.err).decode("utf-8", "replace")) if ran.why is None else None
+        if tool:
+            reader.found(f"tools.{tool.name}", " ".join(argv))
+            tools[tool.name] = _same(tools.get(tool.name), tool.model_copy(update={"path": ran.path}))
+    if reasons == {Why.NOT_KEPT}:
+        return Machine(gaps=(Gap(fact="tools", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
+    if Why.FULL in reasons:  # a program that could not be asked is not one that is not there
+        return Machine(gaps=(Gap(fact="tools", why=str(Why.FULL), help=FULL_HELP),))
+    return Machine(tools=_honest(tools), sources=reader.sources, gaps=reader.gaps)
+
+
+def classify(output: str) -> Tool | None:
+    """Return the tool and version that printed this, or None.
+
+    >>> classify("mpirun (Open MPI) 4.1.4").version
+    '4.1.4'
+    """
+    text = output[:_LONGEST]
+    for name, pattern in _SAYS:
+        match = pattern.search(text)
+        if match:
+            return Tool(name=name, version=match[1] if pattern.groups else None)
+    return None
+
+
+def _same(first: Tool | None, again: Tool) -> Tool:
+    return again if first is None else first.model_copy(update={"version": first.version or again.version})
+
+
+def _honest(tools: dict[str, Tool]) -> tuple[Tool, ...]:
+    """Return the tools without those that are only parts of another in the same folder: MVAPICH's launcher is MPICH's Hydra."""
+    parts = {(part, _folder(tools[query.tool])) for query in VERSIONS if query.tool in tools for part in query.parts}
+    return tuple(tool for tool in tools.values() if (tool.name, _folder(tool)) not in parts)
+
+
+def _folder(tool: Tool) -> str | None:
+    return tool.path.rpartition("/")[0] if tool.path else None
+
+
+_HOSTNAME = "/proc/sys/kernel/hostname"
+_SLURMD = ("slurmd", "-C")
+_SCONTROL = ("scontrol", "--oneliner", "show", "node")
+SCHEDULER_PATHS = (_HOSTNAME,)
+SCHEDULER_COMMANDS = (_SLURMD, _SCONTROL)
+
+_PATIENCE = 3.0
+"""Seconds: scontrol tries a silent controller for nine or more, and a node is no worse understood without it."""
+
+# Where each scheduler says it, innermost first: Flux is often started inside another one's job.
+_SCHEDULERS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("flux", "FLUX_JOB_ID", (), ("FLUX_JOB_SIZE",)),
+    ("slurm", "SLURM_JOB_ID", ("SLURM_JOB_NODELIST", "SLURM_NODELIST"), ("SLURM_NTASKS", "SLURM_NPROCS")),
+    ("slurm", "SLURM_JOBID", ("SLURM_JOB_NODELIST", "SLURM_NODELIST"), ("SLURM_NTASKS", "SLURM_NPROCS")),
+    ("pbs", "PBS_JOBID", (), ("PBS_NP",)),
+    ("lsf", "LSB_JOBID", ("LSB_MCPU_HOSTS", "LSB_HOSTS"), ("LSB_DJOB_NUMPROC",)),
+)
+
+
+def collect_scheduler(host: Host) -> Machine:
+    """Return the allocation, if this runs in a job, and Slurm's descriptions of this node."""
+    reader = Reader(host)
+    job = allocation(host.environment())
+    if job:
+        reader.found("allocation", f"environment of the {job.scheduler} job")
+    return Machine(allocation=job, slurm_nodes=_slurm_nodes(reader), sources=reader.sources, gaps=reader.gaps)
+
+
+def allocation(variables: Mapping[str, str]) -> Allocation | None:
+    """Return the job that the environment's variables describe, or None outside one."""
+    for scheduler, job, hosts, tasks in _SCHEDULERS:
+        if variables.get(job):
+            return Allocation(
+                scheduler=scheduler,
+                job=variables[job],
+                hosts=_first(variables, hosts),
+                tasks=number(_first(variables, tasks)),
+                cpus=_cpus(variables.get("LSB_BIND_CPU_LIST")) if scheduler == "lsf" else None,
+            )
+    return None
+
+
+def parse_node(line: str, source: str) -> SlurmNode | None:
+    """Return what a line ``NodeName=n1 CPUs=64 ...`` of slurmd -C or scontrol says, or None if it is another line."""
+    words = _words(line)
+    if "NodeName" not in words:
+        return None
+    memory = number(words.get("RealMemory"))
+    control = "State" in words  # of the controller: it names what is kept for the system where there is any
+    return SlurmNode(
+        source=source,
+        cpus=number(words.get("CPUs", words.get("CPUTot"))),
+        boards=number(words.get("Boards")),
+        sockets=number(words.get("SocketsPerBoard", words.get("Sockets"))),
+        cores_per_socket=number(words.get("CoresPerSocket")),
+        threads_per_core=number(words.get("ThreadsPerCore")),
+        memory=None if memory is None else memory * MIB,
+        core_spec=number(words.get("CoreSpecCount", "0" if control else None)),
+        cpu_spec=_cpus(words["CPUSpecList"]) if words.get("CPUSpecList") else CpuSet() if control else None,
+        gres=_gres(words.get("Gres")),
+    )
+
+
+def own_line(text: str, host: str) -> str | None:
+    """Return the one line of ``scontrol --oneliner show node`` that is about this host, or None."""
+    short = host.partition(".")[0]
+    if not short:
+        return None
+    for line in text.splitlines():
+        # A substring first: a cluster has thousands of lines.
+        if short in line:
+            words = _words(line)
+            if short in {words.get(key, "").partition(".")[0] for key in ("NodeName", "NodeHostName")}:
+                return line
+    return None
+
+
+def _slurm_nodes(reader: Reader) -> tuple[SlurmNode, ...] | None:
+    daemon = reader.host.run(_SLURMD, _PATIENCE)
+    control = reader.host.run(_SCONTROL, _PATIENCE)
+    name = reader.text(_HOSTNAME) or ""
+    lines = ((_SLURMD, (daemon.text or "").partition("\n")[0]), (_SCONTROL, own_line(control.text or "", name) or ""))
+    nodes = tuple(node for argv, line in lines if (node := parse_node(line, _source(argv))))
+    if nodes:
+        reader.found("slurm_nodes", ", ".join(node.source for node in nodes))
+        return nodes
+    if daemon.why is Why.ABSENT and control.why is Why.ABSENT:
+        return ()
+    _explain(reader, daemon, control)
+    return None
+
+
+def _source(argv: tuple[str, ...]) -> str:
+    return "slurmd -C" if argv == _SLURMD else "scontrol show node"
+
+
+def _explain(reader: Reader, daemon: Ran, control: Ran) -> None:
+    if daemon.why is Why.NOT_KEPT and control.why is Why.NOT_KEPT:
+        gap = Gap(fact="slurm_nodes", why=NOT_IN_INPUT, help=CAPTURE_HELP)
+    else:
+        said = (control.err.decode("utf-8", "replace").strip().splitlines() or ["this node is not in its list"])[0]
+        why = f"scontrol: {control.why or said.removeprefix('scontrol: ')}; slurmd -C: {daemon.why or f'status {daemon.status}'}"
+        gap = Gap(fact="slurm_nodes", why=why, help="run it on a compute node, or where slurmctld answers")
+    reader.lacks(gap.fact, gap.why, gap.help)
+
+
+def _words(line: str) -> dict[str, str]:
+    return dict(re.findall(r"(?:^|\s)([A-Za-z]{1,32})=(\S*)", line))
+
+
+def _first(variables: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    return next((variables[name] for name in names if variables.get(name)), None)
+
+
+def _gres(text: str | None) -> str | None:
+    """Return ``gpu:4`` of ``gpu:a100:4(S:0-1)``: names of types and sockets are the site's; None where the line has no word."""
+    if text is None:
+        return None
+    names = {word.partition(":")[0].lower() for word in re.sub(r"\([^)]*\)", "", text).split(",")}
+    return ",".join(sorted(name for name in names if re.fullmatch(r"[a-z0-9_]{1,20}", name, re.ASCII) and name != "null"))
+
+
+def _cpus(text: str | None) -> CpuSet | None:
+    try:
+        return CpuSet.parse(text) if text else None
+    except BadInput:
+        return None
+
+
+SOURCES = (
+    FactSource(
+        "software",
+        20,
+        "MPI, schedulers and fabrics on PATH, recognised by what they print: every MPI calls its launcher mpirun.",
+        SOFTWARE_PATHS,
+        SOFTWARE_COMMANDS,
+        collect_software,
+    ),
+    FactSource(
+        "scheduler",
+        20,
+        "The job this process runs in, and what Slurm believes this node is.",
+        SCHEDULER_PATHS,
+        SCHEDULER_COMMANDS,
+        collect_scheduler,
+    ),
+)

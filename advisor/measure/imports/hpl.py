@@ -1,0 +1,237 @@
+"""HPL of every maker, its HPL.dat, Intel's shared-memory LINPACK, and the summary of HPCC."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from advisor.measure.imported_runs import HPL_CHECK, HPL_ROW, ImportedFigure, ImportedRun, Scope
+from advisor.measure.imports.text import NUMBER, Format, Line, has, value_after
+from advisor.measure.measurement import Unit
+
+_STAMP: Final = re.compile(r"^\s*HPL_pdgesv\(\) (?P<which>start|end) time\s+(?P<when>\w{3} \w{3} +\d+ [\d:]{8} \d{4})")
+_AGREE: Final = 0.005
+"""Of what N and the time give: what the rounding of both leaves, above the 0.1 % of real rows."""
+_SLACK: Final = 3.0
+"""Seconds by which stamps in whole seconds, and the check before the second, may differ from the time."""
+
+
+def order_rate(n: int, seconds: float) -> float:
+    """Return FLOP/s of a system of an order solved in a time, as HPL counts: 2/3 N^3 + 3/2 N^2."""
+    return (2 / 3 * n**3 + 3 / 2 * n**2) / seconds if seconds > 0 else 0.0
+
+
+def _seconds(when: str) -> float:
+    """Return a stamp of C's ctime as seconds since some day; two of one run are of one clock."""
+    try:
+        return datetime.strptime(when, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], stamps: dict[str, float]) -> str | None:
+    """Return why a row is not believed."""
+    seconds, n, said = float(row["seconds"]), int(row["n"]), row["gflops"]
+    failed = next((each for each in residuals if each["verdict"] == "FAILED"), None)
+    if failed is not None:
+        return f"its residual {failed['value'][:20]} FAILED the check"
+    if not said[-1].isdigit():
+        return "its rate is no number"
+    if seconds <= 0:
+        return f"N={n} was over in less than 0.01 s: too short to be timed"
+    rate, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])
+    if abs(float(said) * 1e9 / rate - 1) > _AGREE + digits / seconds:
+        return f"N and its time give {rate / 1e9:.4g} GFLOP/s, the row says {said}: not printed by HPL as it stands"
+    passed = stamps["end"] - stamps["start"] if {"start", "end"} <= stamps.keys() else None
+    if passed is not None and abs(passed - seconds) > _SLACK + 0.05 * seconds:
+        return f"it says {seconds:g} s, and {passed:g} s passed between its start and its end: its timer was wrong"
+    return None
+
+
+def _run_of(at: Line, row: re.Match[str], block: Sequence[Line], shared: ImportedRun, *, torn: bool) -> ImportedRun:
+    residuals = [found for line in block if (found := HPL_CHECK.match(line.text))]
+    marks = [found for line in block if (found := _STAMP.match(line.text))]
+    stamps = {each["which"]: _seconds(each["when"]) for each in marks}
+    refused = _disbelieved(row, residuals, stamps if len(marks) == 2 and all(stamps.values()) else {})
+    if refused is None and torn and not residuals:
+        refused = f"torn at line {block[-1].number}: the residual of its answer is missing"
+    p, q, n, seconds = (int(row["p"]), int(row["q"]), int(row["n"]), float(row["seconds"]))
+    told: dict[str, str | int | float] = {"N": n, "NB": int(row["nb"]), "P": p, "Q": q, "seconds": seconds, "T/V": row["tv"]}
+    rate = (
+        ImportedFigure(what="hpl", unit="flop/s", value=float(row["gflops"]) * 1e9, scope="all ranks")
+        if refused is None
+        else None
+    )
+    notes = () if residuals else ("no residual was checked: the answer may be wrong",)
+    return shared.model_copy(
+        update={
+            "line": at.number,
+            "figures": (rate,) if rate else (),
+            "conditions": told,
+            "notes": (*shared.notes, *notes),
+            "refused": refused,
+        }
+    )
+
+
+_BANNER: Final = re.compile(r"^\W*(?:HPL-NVIDIA|HPLinpack) v?\d")
+_MAKERS: Final = (
+    (r"HPL-NVIDIA|Prog=\s*[\d.]+%.*iGF=", "NVIDIA HPL"),
+    (r"rocHPL|Final Score:", "rocHPL"),
+    (r"HybBcast|Zen-?HPL|AMD ZEN-?HPL", "AMD Zen HPL"),
+    (r"Column=\d+\s+Fraction=.*Mflops=", "Intel HPL"),
+)
+
+
+def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
+    """Yield each row of HPL with the check that follows it; a file without a row is torn."""
+    rows = [(at, found) for at, line in enumerate(lines) if (found := HPL_ROW.match(line.text))]
+    maker = next((name for mark, name in _MAKERS if has(lines, mark)), "HPL")
+    version = value_after(lines, r"HPL-NVIDIA v?([\d.]+)") or value_after(lines, r"HPLinpack ([\d.]+)")
+    shared = ImportedRun(format="hpl", tool=maker, version=version, line=lines[0].number)
+    if not rows and has(lines, r"HPLinpack"):
+        skipped = has(lines, r"\b[1-9]\d* tests skipped because of illegal input values|Need at least \d+ processes")
+        why = "it ran nothing: P x Q is more than its ranks" if skipped else "no row with a time and a rate"
+        yield shared.model_copy(update={"refused": why if skipped else f"torn at line {lines[-1].number}: {why}"})
+    torn = bool(has(lines, r"HPLinpack")) and not has(lines, r"^End of Tests")
+    ends = [*(at for at, _ in rows[1:]), len(lines)]
+    for (at, row), end in zip(rows, ends, strict=False):
+        yield _run_of(lines[at], row, lines[at:end], shared, torn=torn)
+
+
+_LINPACK_ROW: Final = re.compile(
+    rf"^\s*(?P<n>\d+)\s+(?P<lda>\d+)\s+(?P<align>\d+)\s+(?P<seconds>{NUMBER})\s+(?P<gflops>{NUMBER})\s+{NUMBER}\s+{NUMBER}\s+(?P<check>\w+)"
+)
+
+
+def read_linpack(lines: Sequence[Line]) -> Iterator[ImportedRun]:
+    """Yield each row of Intel's LINPACK for one node."""
+    threads = value_after(lines, r"Number of threads:\s*(\d+)")
+    for line in lines:
+        row = _LINPACK_ROW.match(line.text)
+        if row is None:
+            continue
+        why = None if row["check"] == "pass" else f"its own check says {row['check'][:20]}"
+        n, seconds = int(row["n"]), float(row["seconds"])
+        if why is None and seconds > 0 and abs(float(row["gflops"]) * 1e9 / order_rate(n, seconds) - 1) > 0.02:
+            why = f"N and its time give {order_rate(n, seconds) / 1e9:.4g} GFLOP/s, the row says {row['gflops']}"
+        rate = ImportedFigure(what="linpack", unit="flop/s", value=float(row["gflops"]) * 1e9, scope="all threads")
+        yield ImportedRun(
+            format="linpack",
+            tool="Intel LINPACK (one node)",
+            version=value_after(lines, r"Intel\(R\).*LINPACK.*?(\d{4}[\d.]*)"),
+            line=line.number,
+            figures=() if why else (rate,),
+            conditions={"N": n, "seconds": seconds, **({"threads": int(threads)} if threads else {})},
+            notes=("not HPL: its own blocking, no grid",),
+            refused=why,
+        )
+
+
+_KEY: Final = re.compile(r"^\s*(?P<key>[A-Za-z][\w]*)=(?P<value>\S*)\s*$")
+_HPCC: Final[dict[str, tuple[str, Unit, float, Scope]]] = {
+    "HPL_Tflops": ("hpl", "flop/s", 1e12, "all ranks"),
+    "StarDGEMM_Gflops": ("dgemm", "flop/s", 1e9, "each process"),
+    "SingleDGEMM_Gflops": ("dgemm", "flop/s", 1e9, "one process"),
+    **{f"StarSTREAM_{name}": (name.lower(), "bytes/s", 1e9, "each process") for name in ("Copy", "Scale", "Add", "Triad")},
+    **{f"SingleSTREAM_{name}": (name.lower(), "bytes/s", 1e9, "one process") for name in ("Copy", "Scale", "Add", "Triad")},
+    "MPIRandomAccess_GUPs": ("random access", "updates/s", 1e9, "all ranks"),
+    "StarRandomAccess_GUPs": ("random access", "updates/s", 1e9, "each process"),
+    "PTRANS_GBs": ("transpose", "bytes/s", 1e9, "all ranks"),
+    "MPIFFT_Gflops": ("fft", "flop/s", 1e9, "all ranks"),
+    "MaxPingPongLatency_usec": ("largest latency", "seconds", 1e-6, "pair"),
+    "RandomlyOrderedRingLatency_usec": ("ring latency", "seconds", 1e-6, "each process"),
+    "RandomlyOrderedRingBandwidth_GBytes": ("ring bandwidth", "bytes/s", 1e9, "each process"),
+}
+"""Keys of src/io.c: STREAM there is GB/s of each process, whatever labels public parsers give it."""
+
+
+def read_hpcc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
+    """Yield a summary of HPCC."""
+    told = {found["key"]: found["value"] for line in lines if (found := _KEY.match(line.text))}
+    why = None if has(lines, r"End of Summary section") else f"torn at line {lines[-1].number}: the summary has no end"
+    if why is None and told.get("Success") != "1":
+        why = f"it says Success={told.get('Success', '')[:10] or 'nothing'}: a part failed"
+    figures = [
+        ImportedFigure(what=what, unit=unit, value=float(told[key]) * scale, scope=scope)
+        for key, (what, unit, scale, scope) in _HPCC.items()
+        if re.fullmatch(NUMBER, told.get(key, "")) and float(told[key]) > 0
+    ]
+    names = {
+        "HPL_N": "N",
+        "HPL_NB": "NB",
+        "HPL_nprow": "P",
+        "HPL_npcol": "Q",
+        "CommWorldProcs": "ranks",
+        "STREAM_Threads": "threads",
+    }
+    yield ImportedRun(
+        format="hpcc",
+        tool="HPC Challenge",
+        version=".".join(told[each] for each in ("VersionMajor", "VersionMinor", "VersionMicro") if each in told) or None,
+        line=lines[0].number,
+        figures=() if why else tuple(figures),
+        conditions={name: int(told[key]) for key, name in names.items() if told.get(key, "").isdigit()},
+        refused=why,
+    )
+
+
+_COUNTED: Final = (("N", 4), ("NB", 6))
+"""What HPL.dat lists, and the line, from 0, whose first word says how many of the next line's numbers count."""
+
+
+def read_input(lines: Sequence[Line]) -> Iterator[ImportedRun]:
+    """Yield what an HPL.dat asks for: its lines count by their position, not by their comments."""
+    told: dict[str, str | int | float] = {}
+    texts = [line.text.split() for line in lines]
+    for name, at in (*_COUNTED, ("P", 9), ("Q", 9)):
+        count = texts[at][0] if len(texts) > at and texts[at] else ""
+        row = texts[at + (2 if name == "Q" else 1)] if len(texts) > at + 2 else []
+        if count.isdigit() and all(word.isdigit() for word in row[: int(count)]) and row:
+            told[name] = ",".join(row[: int(count)])
+    why = None if {"N", "NB", "P", "Q"} <= told.keys() else f"torn at line {lines[-1].number}: no N, NB, P and Q"
+    yield ImportedRun(
+        format="hpl-input",
+        tool="HPL.dat",
+        line=lines[0].number,
+        conditions=told,
+        notes=("an input: it has no figure",),
+        refused=why,
+    )
+
+
+FORMATS: Final = (
+    Format(
+        name="hpl-input",
+        tool="HPL.dat",
+        seen="HPL 2.0 to 2.3",
+        starts=re.compile(r"^HPLinpack benchmark input file"),
+        read=read_input,
+    ),
+    Format(
+        name="hpl",
+        tool="HPL (netlib, Intel, AMD, NVIDIA, rocHPL)",
+        seen="netlib 2.0 to 2.3, Intel 2.1 and 2.3, AMD Zen HPL, NVIDIA 1.0 to 24.x, rocHPL 2.2",
+        starts=re.compile(rf"{_BANNER.pattern}|{HPL_ROW.pattern}"),
+        begins=_BANNER,
+        read=read_hpl,
+        not_said=("host", "BLAS and its kernel", "threads", "binding"),
+    ),
+    Format(
+        name="linpack",
+        tool="Intel LINPACK for one node",
+        seen="2018 to 2023",
+        starts=re.compile(r"^\s*Size\s+LDA\s+Align\.\s+Time\(s\)\s+GFlops|Intel\(R\) .*LINPACK data"),
+        begins=re.compile(r"Intel\(R\) .*LINPACK data"),
+        read=read_linpack,
+        not_said=("host", "binding"),
+    ),
+    Format(
+        name="hpcc",
+        tool="HPC Challenge",
+        seen="1.4 to 1.5",
+        starts=re.compile(r"^\s*Begin of Summary section\."),
+        read=read_hpcc,
+        not_said=("host", "BLAS and its kernel", "binding"),
+    ),
+)

@@ -1,0 +1,309 @@
+"""What is known of a processor generation and cannot be read from the machine: peak rates, valid cuts, published results.
+
+Every figure names the publication it comes from. L3 groups, cores and adapters are never here: the machine shows them.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from advisor.errors import did_you_mean
+from advisor.machine.platform_traits import NamePattern, Traits
+from advisor.machine.value import Amount, Keys, Value, measured_in, wrong_at
+
+Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
+"""What a machine is to be good at; guides disagree because they mean different work."""
+
+Transfers = Annotated[float, measured_in("transfers/s")]
+BytesPerSecond = Annotated[float, measured_in("bytes/s")]
+
+
+_CUTS: Final = (
+    *("NPS0", "NPS1", "NPS2", "NPS4", "L3-as-NUMA", "none", "COD", "SNC2", "SNC3", "SNC4", "SNC6"),
+    *("socket-interleaving", "die-interleaving", "channel-interleaving"),
+)
+"""What layouts are called by."""
+
+
+def _is_cut(name: str) -> str:
+    if name not in _CUTS:
+        near = did_you_mean(name, _CUTS, f"there are {', '.join(_CUTS)}")
+        raise ValueError(f"{name[:40]} is no NUMA partitioning; {near}")
+    return name
+
+
+CutName = Annotated[str, AfterValidator(_is_cut)]
+
+
+class CutOffer(Value):
+    """A way of cutting the socket that the firmware of this platform offers."""
+
+    name: CutName = Field(description="as advisor names the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none")
+    nodes: int = Field(description="how many NUMA nodes it gives, in each of what `per` says", ge=1)
+    per: Literal["socket", "system", "l3"] = Field(default="socket", description="what the nodes are counted in")
+    called: str = Field(description="the setting in the vendor's words")
+    offered: Literal["yes", "unknown"] = Field(
+        default="yes", description="unknown where nobody has published which processors offer it"
+    )
+    dies_multiple_of: int | None = Field(
+        default=None, description="only where the compute dies of a socket are a multiple of this"
+    )
+    sockets: int | None = Field(default=None, description="only in a machine of so many sockets")
+    min_cores: int | None = Field(
+        default=None, description="certain from so many cores a socket on; below it is not offered, or not known to be"
+    )
+    only: NamePattern | None = Field(default=None, description="only processors with this in their marketing name")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
+    note: str | None = Field(default=None, description="what else to know")
+
+
+class Advice(Value):
+    """The NUMA partitioning that a guide recommends for some kinds of work."""
+
+    scopes: tuple[Scope, ...] = Field(description="for which work", min_length=1)
+    cut: str = Field(description="the NUMA partitioning it recommends; where it is not offered, the next lower one")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
+    note: str | None = Field(default=None, description="its reason or its condition")
+
+
+Benchmark = Literal[
+    "stream-triad", "stream-copy", "stream-add", "stream-scale", "stream", "load", "store", "copy", "triad", "latency-memory",
+    "dgemm", "hpl", "hpcg", "peak", "wrf", "osu-latency", "osu-bw", "osu-bibw", "osu-mbw-mr", "message-rate", "rdma-latency",
+    "rdma-bw", "mpi-sendrecv", "cross-section",
+]  # fmt: skip
+
+
+class Reference(Value):
+    """A published result, with the condition it holds under."""
+
+    benchmark: Benchmark = Field(description="what was run")
+    of: Literal["core", "l3", "die", "numa-node", "socket", "node", "pair", "cluster"] = Field(
+        default="node", description="what the value belongs to; pair: two nodes over the fabric"
+    )
+    kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = Field(
+        default="measured",
+        description="threshold: below it an operator calls a node sick; vendor: as sold; spread: between equal servers; "
+        "gain: how much above what `against` names; share: how much of it",
+    )
+    value: Amount = Field(description="in base units")
+    cpus: tuple[str, ...] = Field(default=(), description="processor models; () for all of the platform")
+    sockets: int | None = Field(default=None, description="sockets of the machine or of the part measured")
+    cores: int | None = Field(default=None, description="cores that worked")
+    cut: str | None = Field(default=None, description="cut of the sockets while it ran")
+    memory_speed: Transfers | None = Field(default=None, description="transfers a second that the memory ran at")
+    stores: Literal["regular", "streaming"] | None = Field(
+        default=None, description="whether stores read the line first; their traffic is not counted, as STREAM does not"
+    )
+    fabric: str | None = Field(default=None, description="adapter and rate: ConnectX-5 EDR")
+    against: str | None = Field(default=None, description="what a gain or a share is of")
+    condition: str | None = Field(default=None, description="everything else that matters")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
+    note: str | None = Field(default=None, description="a doubt about it")
+
+
+class Variant(Value):
+    """Processors of the platform, known by name, for which some figures differ."""
+
+    name: NamePattern = Field(description="their marketing names have this in it")
+    why: str = Field(description="what is different about them")
+    flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
+    channels: int | None = Field(default=None, description="memory channels of a socket")
+    memory_speed: Transfers | None = Field(default=None, description="transfers a second with one DIMM a channel")
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
+
+
+_VARYING: Final = ("flops_per_cycle", "channels", "memory_speed")
+_FIGURES: Final = (
+    *_VARYING, "launched", "socket", "memory_kind", "memory_speed_2dpc", "memory_speed_most", "die_bandwidth", "pcie",
+    "l3_per_die",
+)  # fmt: skip
+
+
+class Processor(Value):
+    """One processor as its maker describes it."""
+
+    cores: int | None = Field(default=None, ge=1, le=4096, description="cores of a socket")
+    dies: int | None = Field(
+        default=None, ge=1, le=256, description="compute dies of a socket; None where that is not known or does not count"
+    )
+    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
+
+
+class Platform(Traits):
+    """A processor generation."""
+
+    launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month: 2023-01")
+    flops_per_cycle: float | None = Field(default=None, ge=1, le=1024, description="double-precision FLOP of a core in a cycle")
+    channels: int | None = Field(default=None, ge=1, le=64, description="memory channels of a socket; None where models differ")
+    memory_kind: str | None = Field(default=None, description="DDR4, DDR5, LPDDR5X, HBM3")
+    memory_speed: Transfers | None = Field(
+        default=None, description="transfers a second with one DIMM a channel, of the fastest model"
+    )
+    memory_speed_2dpc: Transfers | None = Field(default=None, description="transfers a second with two DIMMs a channel")
+    memory_speed_most: Transfers | None = Field(
+        default=None, description="transfers a second of the fastest memory that any board runs, where that is above memory_speed"
+    )
+    die_bandwidth: BytesPerSecond | None = Field(
+        default=None,
+        description="bytes a second that a compute die reads from the memory controllers at most, over all its links",
+    )
+    memory_speed_by_model: bool = Field(default=False, description="whether slower models run their memory slower")
+    pcie: float | None = Field(default=None, ge=1, le=9, description="generation of PCI Express")
+    sources: dict[str, str] = Field(description="publication of each figure above, by its name: {channels: ID}")
+    cuts: tuple[CutOffer, ...] = Field(
+        description="NUMA partitionings that the firmware offers: [{name: NPS1, nodes: 1, called: NAME IN THE MENU, source: ID}]"
+    )
+    best: tuple[Advice, ...] = Field(default=(), description="cuts that guides want; where two disagree, ours comes first")
+    variants: tuple[Variant, ...] = Field(default=(), description="models for which some figures differ")
+    references: tuple[Reference, ...] = Field(default=(), description="published results")
+    processors: dict[str, Processor] = Field(default={}, description="processors of it, for --cpu: EPYC 7702")
+    notes: tuple[str, ...] = Field(default=(), description="what else to know")
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> "Platform":
+        """Refuse a figure without a source, and advice of a NUMA partitioning that is not offered."""
+        given = {name for name in _FIGURES if getattr(self, name) is not None}
+        given |= {name for variant in self.variants for name in _VARYING if getattr(variant, name) is not None}
+        if lacking := sorted(given - self.sources.keys()):
+            raise wrong_at(
+                (lacking[0],), f"{lacking[0]} has no source", f"write {lacking[0]}: ID, its publication, under sources"
+            )
+        if idle := sorted(self.sources.keys() - given):
+            raise wrong_at(
+                ("sources", idle[0]),
+                f"sources names {idle[0]}, of which this sheet has no figure",
+                did_you_mean(idle[0], given, f"there are {', '.join(sorted(given))}") or "take it out",
+            )
+        names = {cut.name for cut in self.cuts}
+        for number, advice in enumerate(self.best):
+            if advice.cut not in names:
+                cure = did_you_mean(advice.cut, names, f"there are {', '.join(sorted(names))}") or "correct it"
+                raise wrong_at(
+                    ("best", number, "cut"), f"best names the partitioning {advice.cut[:40]}, which cuts does not list", cure
+                )
+        return self
+
+    def core_peak(self, hertz: float | None) -> float | None:
+        """Return double-precision FLOP/s of a core at a clock; None where either is not known."""
+        return self.flops_per_cycle * hertz if self.flops_per_cycle and hertz else None
+
+    def citations(self) -> Iterator[tuple[Keys, str]]:
+        """Yield every publication it names, with the place in its sheet."""
+        yield from ((("sources", name), source) for name, source in self.sources.items())
+        for key in ("cuts", "best", "variants", "references"):
+            yield from (((key, number, "source"), part.source) for number, part in enumerate(getattr(self, key)))
+        yield from ((("processors", name, "source"), each.source) for name, each in self.processors.items())
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """Every publication it names."""
+        return tuple(source for _, source in self.citations())
+
+
+_SAID: Final[dict[str, tuple[str, ...] | None]] = {
+    **dict.fromkeys(("flops_per_cycle", "memory_kind", "memory_speed", "pcie")),
+    "best": ("DIES", "NPS", "COD", "SNC"),
+}
+"""What every sheet says, or that it is not known, and of which schemes: without it audits and checklists are silently worse."""
+
+_CUTS_OF: Final = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "WHOLE": ("none",)}
+"""The cuts that every firmware of a scheme offers."""
+
+
+def lacking(platform: Platform) -> Iterator[tuple[str, str, str]]:
+    """Yield what a platform's traits demand and its sheet does not say: the key, what is wrong, and what to write."""
+    for key, of in _SAID.items():
+        if key not in platform.model_fields_set and (of is None or platform.scheme in of):
+            empty = "[]" if key == "best" else "null"
+            yield "id", f"{key} is not said", f"write it with its publication, or {key}: {empty} where nobody has published it"
+    names = {cut.name for cut in platform.cuts}
+    for cut in _CUTS_OF.get(platform.scheme, ()):
+        if cut not in names:
+            said = f"scheme {platform.scheme} names the partitioning {cut}, and cuts does not list it"
+            yield (
+                "cuts",
+                said,
+                f"add {{name: {cut}, nodes: {2 if cut == 'COD' else 1}, called: NAME IN THE SETUP MENU, source: ID}}",
+            )
+    if platform.scheme in ("NPS", "DIES") and platform.l3_per_die is None:
+        said = f"scheme {platform.scheme} is offered by dies, and nothing says how many L3 groups a die has"
+        yield "scheme", said, "add l3_per_die: 1, and its publication under sources"
+    dimms = (platform.memory_kind or "").startswith("DDR")
+    if dimms and platform.channels is None and not any(variant.channels for variant in platform.variants):
+        yield (
+            "memory_kind",
+            f"{platform.memory_kind} stands in channels, and none are given",
+            "add channels, or variants with theirs",
+        )
+    if platform.hbm_and_dimms and not (platform.match.hbm or platform.match.name):
+        said = "hbm_and_dimms, but match does not tell it from processors without HBM"
+        yield "match", said, "add hbm: true or name: to match"
+
+
+def for_model(platform: Platform, name: str | None) -> Platform:
+    """Return the platform with the figures and cuts of one processor model; what its unknown name decides is not known."""
+    fits = [variant for variant in platform.variants if name and re.search(variant.name, name)]
+    changes: dict[str, Any] = {}
+    for field in _VARYING:
+        told = [getattr(variant, field) for variant in (fits if name else platform.variants)]
+        if values := [value for value in told if value is not None]:
+            changes[field] = values[0] if name else None
+    cuts = tuple(_for_name(cut, name) for cut in platform.cuts if not (cut.only and name and not re.search(cut.only, name)))
+    kept = {cut.name for cut in cuts}
+    best = tuple(advice for advice in platform.best if advice.cut in kept)
+    return platform.model_copy(update={**changes, "cuts": cuts, "best": best})
+
+
+def _for_name(cut: CutOffer, name: str | None) -> CutOffer:
+    """Return the offer without its condition on the name, which holds or cannot be known."""
+    return cut.model_copy(update={"only": None, "offered": cut.offered if name else "unknown"}) if cut.only else cut
+
+
+def dies(platform: Platform, l3_per_socket: int | None) -> int | None:
+    """Return the compute dies of a socket with so many L3 groups; None where they do not tell."""
+    if not platform.l3_per_die or not l3_per_socket or l3_per_socket % platform.l3_per_die:
+        return None
+    return l3_per_socket // platform.l3_per_die
+
+
+def offered(platform: Platform, dies: int | None, sockets: int | None, cores: int | None = None) -> tuple[CutOffer, ...]:
+    """Return the cuts that the firmware certainly offers to a machine of so many sockets, with dies and cores in each."""
+    return tuple(cut for cut in platform.cuts if _certain(cut, dies, sockets, cores))
+
+
+def _certain(cut: CutOffer, dies: int | None, sockets: int | None, cores: int | None) -> bool:
+    if cut.offered != "yes" or cut.only:
+        return False
+    if cut.dies_multiple_of and (not dies or dies % cut.dies_multiple_of):
+        return False
+    if cut.sockets is not None and sockets != cut.sockets:
+        return False
+    return cut.min_cores is None or (cores is not None and cores >= cut.min_cores)
+
+
+def best_cut(
+    platform: Platform, scope: Scope, dies: int | None, sockets: int | None, cores: int | None = None
+) -> CutOffer | None:
+    """Return the NUMA partitioning that the first guide for this work wants, or the nearest lower one that is certainly offered.
+
+    None where no guide speaks, or where the machine did not show what decides the offer.
+    """
+    advice = next((advice for advice in platform.best if scope in advice.scopes), None)
+    if advice is None:
+        return None
+    choice = offered(platform, dies, sockets, cores)
+    wanted = next(cut for cut in platform.cuts if cut.name == advice.cut)
+    if wanted in choice:
+        return wanted
+    lower = [cut for cut in platform.cuts if cut.per == wanted.per == "socket" and cut.nodes <= wanted.nodes]
+    if any(_undecided(cut, dies, sockets, cores) for cut in lower):
+        return None
+    return max((cut for cut in lower if cut in choice), key=lambda cut: cut.nodes, default=None)
+
+
+def _undecided(cut: CutOffer, dies: int | None, sockets: int | None, cores: int | None) -> bool:
+    """Return whether a fact of the machine that decides the offer was not found."""
+    needed = ((cut.dies_multiple_of, dies), (cut.sockets, sockets), (cut.min_cores, cores))
+    return cut.offered == "yes" and any(condition is not None and fact is None for condition, fact in needed)

@@ -1,0 +1,126 @@
+"""The platform sheets: all of them, the one that fits a machine, the one of a name, and that of a processor on order."""
+
+import re
+from functools import cache
+
+from advisor.errors import BadValue, did_you_mean
+from advisor.machine.cpu import Cpu
+from advisor.machine.machine import Machine
+from advisor.machine.platform_traits import Match, file_of, must_be_named, platform_files, traits, with_inherited
+from advisor.machine.topology import Topology
+from advisor.machine.value import Value
+from advisor.measure.platform import Platform, for_model, lacking
+from advisor.sheets import model_of, read_sheet
+
+
+@cache
+def platform_sheet(name: str) -> Platform:
+    """Return the whole sheet of a platform that there is."""
+    path = file_of(name)
+    sheet = with_inherited(read_sheet(path))
+    platform = model_of(sheet, Platform)
+    must_be_named(platform, sheet)
+    for key, problem, cure in lacking(platform):
+        raise sheet.wrong((key,), problem, cure)
+    return platform
+
+
+@cache
+def platforms() -> tuple[Platform, ...]:
+    """Return every platform sheet, by file name."""
+    return tuple(platform_sheet(name) for name in platform_files())
+
+
+def match_platform(machine: Machine) -> Platform | None:
+    """Return what is known of the machine's processor generation, with its model's own figures; None where it is not known."""
+    cpu = machine.cpu
+    if cpu is None:
+        return None
+    fitting = [each for each in traits() if fits(each.match, cpu, machine.topology)]
+    best = max(fitting, key=lambda each: each.match.refines, default=None)
+    return for_model(platform_sheet(best.id), cpu.model_name) if best else None
+
+
+def fits(match: Match, cpu: Cpu, topology: Topology | None) -> bool:
+    """Return whether a sheet's description fits a processor in its machine."""
+    name = cpu.model_name or ""
+    if (cpu.vendor, cpu.family if match.family is not None else None) != (match.vendor, match.family):
+        return False
+    if cpu.model not in match.models or (match.steppings and cpu.stepping not in match.steppings):
+        return False
+    if match.never and re.search(match.never, name):
+        return False
+    return not match.refines or _refined(match, name, topology or Topology())
+
+
+def _refined(match: Match, name: str, topology: Topology) -> bool:
+    largest = max((group.size or 0 for group in topology.l3), default=0)
+    return bool(
+        (match.l3 and largest >= match.l3)
+        or (match.hbm and any(node.kind == "hbm" for node in topology.nodes))
+        or (match.name and re.search(match.name, name))
+    )
+
+
+def platform_by_id(name: str) -> Platform:
+    """Return the platform of a name such as ``rome`` or ``sapphire-rapids``."""
+    wanted = "-".join(name.lower().split()).replace("_", "-")
+    known = tuple(platform_files())
+    if wanted in known:
+        return platform_sheet(wanted)
+    if re.search(r"\d{3}", name):
+        raise BadValue(f"{name[:40]!r} is no generation of processors", cure=f"name a processor with --cpu {name[:40]!r}")
+    raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))
+
+
+class Ordered(Value):
+    """A processor on order."""
+
+    name: str
+    platform: str
+    cores: int | None = None
+    dies: int | None = None
+
+
+def processor(name: str) -> Ordered:
+    """Return what is known of a processor, by ``EPYC 7702`` or its marketing name; the error names the nearest."""
+    plain = _plain(name)
+    known = {_plain(each).lower(): (each, sheet) for sheet in platforms() for each in sheet.processors}
+    if plain.lower() in known:
+        own, sheet = known[plain.lower()]
+        return Ordered(name=own, platform=sheet.id, cores=sheet.processors[own].cores, dies=sheet.processors[own].dies)
+    fitting = {each.id: each for each in traits() if re.fullmatch(each.series, plain, re.IGNORECASE)}
+    elders = {each.inherits for each in fitting.values()}
+    for each in fitting:
+        if each not in elders:  # what inherits from another says more of its own processors
+            return Ordered(name=plain, platform=each)
+    names = [each for sheet in platforms() for each in sheet.processors]
+    cure = did_you_mean(plain, _near(plain, names), "name its generation with --platform")
+    raise BadValue(f"{name[:60]} is not a processor that is known here", cure=cure)
+
+
+def _near(plain: str, names: list[str]) -> list[str]:
+    """Return the models that a misspelt name may mean: those of a number as long that begins alike."""
+    number = re.search(r"\d{3,}", plain)
+    return [each for each in names if number and re.search(rf"\b{number[0][0]}\w{{{len(number[0]) - 1}}}", each)]
+
+
+def _plain(name: str) -> str:
+    """Return a model's name without marks, vendors and what follows the number: EPYC 7702."""
+    words = re.sub(r"\((?:R|TM)\)|®|™", "", name)
+    words = re.sub(r"@.*|\b\d+-Core\b.*|\bProcessor\b|\bCPU\b(?! Max)", " ", words, flags=re.IGNORECASE)
+    words = re.sub(r"^\s*(AMD|Intel)\b", "", " ".join(words.split()), flags=re.IGNORECASE)
+    found = re.sub(r"^(Bronze|Silver|Gold|Platinum|Max|E5-)", r"Xeon \1", " ".join(words.split()))
+    found = re.sub(r"^Xeon 6 (?=\d{4})", "Xeon ", found, flags=re.IGNORECASE)
+    return f"EPYC {found}" if re.fullmatch(r"[79]\w\d\d[PFX]?", found) else found
+
+
+def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, Ordered | None]:
+    """Return the platform of hardware on order, and its model where that was named; the two must not contradict."""
+    if cpu is None:
+        return platform_by_id(platform or ""), None
+    model = processor(cpu)
+    named = platform_by_id(platform) if platform is not None else None
+    if named is not None and named.id != model.platform:
+        raise BadValue(f"{model.name} is {model.platform}, and --platform says {named.id}", cure="give one of the two")
+    return for_model(platform_by_id(model.platform), model.name), model

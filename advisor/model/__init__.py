@@ -1,1 +1,0 @@
-"""The nouns: frozen values with arithmetic at most. No file is read here, nothing is printed."""

@@ -1,1 +1,0 @@
-"""Any value as text: for a terminal, as a picture, as JSON. Pure: values in, text out."""
