@@ -13,7 +13,7 @@ import pytest
 from tests.machines.catalogue import write_root
 
 ROOT = Path(__file__).parents[1]
-FIELDS, FACTS, SOURCE = "advisor/model/hardware/sensors.py", "advisor/machine/machine.py", "advisor/collect/sensors.py"
+FIELDS, FACTS, SOURCE = "advisor/machine/sensors.py", "advisor/machine/machine.py", "advisor/machine/sources/sensors.py"
 RULE = """
 - id: site-sensor-low
   title: A sensor that protects its device early

@@ -60,7 +60,7 @@ print(json.dumps(told))
 def examples() -> tuple[str, str, str]:
     """Return the module that docs/adding.md shows, the row of its version, and what reads its lines back."""
     section = (ROOT / "docs/adding.md").read_text(encoding="utf-8").partition("## A launcher\n")[2].partition("\n## ")[0]
-    module, row, reader = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    module, row, reader = re.findall(r"```(?:python|text)\n(.*?)```", section, re.DOTALL)
     return module, row, reader
 
 
