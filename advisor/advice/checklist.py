@@ -3,34 +3,44 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor import __version__
+from advisor.advice.audit_page.head import Head, head_of
+from advisor.advice.bios_files import BiosInput, firmware_from, must_fit, with_apply_time
+from advisor.advice.checklist_page.exports import values
+from advisor.advice.checklist_page.page import checklist_document
+from advisor.advice.checklist_page.steps import Sheet
+from advisor.advice.judgement import HardwareOnOrder, Judgement, judged, maker_of, named, rule_named
+from advisor.advice.know.benchmarks import Known
+from advisor.advice.know.checklist import Sheets, checklist_with
+from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import FALLBACK, not_vendors, publications, vendor_by_id
+from advisor.advice.model.checklist import Checklist, Item
+from advisor.advice.model.plan import INCLUDES, Include, NotWritten, Plan, WantedSetting
+from advisor.advice.model.vendor import Vendor
+from advisor.advice.plan import make
+from advisor.advice.plan.checklist import with_plan
+from advisor.advice.plan.draft import FirmwareState
 from advisor.errors import BadInput, BadValue, must_be_one_of
+from advisor.machine.firmware import Bios
 from advisor.machine.hosts.site import template_files, template_text
+from advisor.machine.jinja import about, fill
 from advisor.machine.observer import SILENT, Observer
-
-if TYPE_CHECKING:
-    from advisor.advice.audit_page.head import Head
-    from advisor.advice.bios_files import BiosInput
-    from advisor.advice.checklist_page.steps import Sheet
-    from advisor.advice.judgement import Judgement
-    from advisor.advice.know.benchmarks import Known
-    from advisor.advice.model.checklist import Checklist, Item
-    from advisor.advice.model.plan import Include, Plan, WantedSetting
-    from advisor.advice.model.vendor import Vendor
-    from advisor.machine.firmware import Bios
-    from advisor.measure.platform import Scope
+from advisor.machine.read import read_machine
+from advisor.measure.platform import Scope
+from advisor.measure.platforms import platform_on_order
+from advisor.measure.task import measurements_from
 
 
 class Made(NamedTuple):
     """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
 
-    checklist: "Checklist"
-    wishes: "tuple[WantedSetting, ...]"
-    words: "Vendor"
-    bios: "Bios | None"
-    head: "Head"
+    checklist: Checklist
+    wishes: tuple[WantedSetting, ...]
+    words: Vendor
+    bios: Bios | None
+    head: Head
     """What the audit comes to."""
 
 
@@ -45,12 +55,12 @@ class Ordered(NamedTuple):
 class TuningChecklist:
     """A checklist, the plan behind it, and in whose words they are."""
 
-    checklist: "Checklist"
-    plan: "Plan"
-    vendor: "Vendor"
-    whole: "Checklist"
+    checklist: Checklist
+    plan: Plan
+    vendor: Vendor
+    whole: Checklist
     """The list of which ``checklist`` may be a part."""
-    head: "Head"
+    head: Head
     again: tuple[str, ...] = ()
     """The words that ask for the same list once more: --from node.tar.gz."""
 
@@ -59,17 +69,13 @@ class TuningChecklist:
         return replace(self, checklist=self.checklist.todo())
 
     @property
-    def sheet(self) -> "Sheet":
+    def sheet(self) -> Sheet:
         """Return it as pages show it."""
-        from advisor.advice.checklist_page.steps import Sheet
-
         return Sheet(self.checklist, self.plan, self.whole, self.vendor, self.head, self.again)
 
     @property
     def scripts(self) -> tuple[str, ...]:
         """Return the formats that this vendor's and every system's own tools take."""
-        from advisor.machine.jinja import about
-
         serving = {name: about(template_text(path)).vendors for name, path in formats().items()}
         own = [name for name, vendors in serving.items() if self.vendor.id in vendors]
         bmc = ["redfish"] if self.vendor.redfish else []
@@ -77,8 +83,6 @@ class TuningChecklist:
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor checklist --as json``."""
-        from advisor.advice.checklist_page.page import checklist_document
-
         return checklist_document(self.checklist)
 
     def plan_document(self) -> dict[str, Any]:
@@ -87,9 +91,6 @@ class TuningChecklist:
 
     def text(self, form: str) -> str:
         """Return the file of a format that a template makes; refuse one that is for another maker's tools."""
-        from advisor.advice.checklist_page.exports import values
-        from advisor.machine.jinja import fill
-
         template = template_of(form)
         if template is None:
             raise BadValue(f"{form} is made by no template", cure="take document() or plan_document()")
@@ -100,12 +101,12 @@ class TuningChecklist:
 
 
 def checklist(
-    source: "str | Ordered | None" = None,
-    scope: "Scope" = "mpi",
+    source: str | Ordered | None = None,
+    scope: Scope = "mpi",
     *,
     vendor: str | None = None,
     site: Sequence[Path] = (),
-    bios: "Sequence[Path] | BiosInput" = (),
+    bios: Sequence[Path] | BiosInput = (),
     measurements: Sequence[Path] = (),
     include: Sequence[str] = (),
     only: Sequence[str] = (),
@@ -116,9 +117,6 @@ def checklist(
     ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides). ``only`` keeps
     the lines of some rules, each by its id or by the number that the audit gives its finding, of settings or of attributes.
     """
-    from advisor.advice.bios_files import firmware_from
-    from advisor.advice.know.vendors import vendor_by_id
-
     given = firmware_from(bios)
     words = vendor_by_id(vendor) if vendor is not None else None
     if isinstance(source, Ordered):
@@ -128,65 +126,46 @@ def checklist(
     return _planned(_chosen(whole, result, only), given, _included(include), order=isinstance(source, Ordered))
 
 
-def checklist_of(result: "Judgement", given: "BiosInput", only: Sequence[str] = ()) -> TuningChecklist:
+def checklist_of(result: Judgement, given: BiosInput, only: Sequence[str] = ()) -> TuningChecklist:
     """Return the tuning checklist of a machine that is judged already, in its own vendor's words; of some findings alone."""
     return _planned(_chosen(listed(result, result.vendor, given), result, only), given)
 
 
-def with_bios(given: "BiosInput", own: "Bios | None") -> "BiosInput":
+def with_bios(given: BiosInput, own: Bios | None) -> BiosInput:
     """Return what is given, or else what the machine's own capture has."""
     return given if given.bios is not None or own is None else given._replace(bios=own)
 
 
-def listed(result: "Judgement", words: "Vendor", given: "BiosInput") -> Made:
+def listed(result: Judgement, words: Vendor, given: BiosInput) -> Made:
     """Return the checklist of a judged machine in a vendor's words."""
-    from advisor.advice.audit_page.head import head_of
-    from advisor.advice.judgement import maker_of, named
-    from advisor.advice.know.checklist import Sheets, checklist_with
-    from advisor.advice.know.settings import settings
-    from advisor.advice.know.vendors import publications
-
     machine, platform = result.machine, result.platform
     bios, maker = given.bios or machine.bios, maker_of(platform)
     sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result), found=result.places)
     return Made(*checklist_with(result.audit, sheets, named(machine)), words, bios, head_of(result.audit))
 
 
-def plan_of(result: "Judgement", given: "BiosInput") -> "Plan":
+def plan_of(result: Judgement, given: BiosInput) -> Plan:
     """Return the plan of a judged machine in its own vendor's words: that of ``advisor checklist`` for the same inputs."""
     made = listed(result, result.vendor, given)
     return planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios))
 
 
-def _known(result: "Judgement") -> "Known":
+def _known(result: Judgement) -> Known:
     """Return what decides which published results are likest this machine."""
-    from advisor.advice.know.benchmarks import Known
-
     cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
     virtual = environment is not None and environment.virtual not in (None, "none")
     return Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
 
 
-def _planned(made: Made, given: "BiosInput", include: "Sequence[Include]" = (), *, order: bool = False) -> TuningChecklist:
-    from advisor.advice.bios_files import with_apply_time
-    from advisor.advice.plan.checklist import with_plan
-
+def _planned(made: Made, given: BiosInput, include: Sequence[Include] = (), *, order: bool = False) -> TuningChecklist:
     plan = planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios), include, order=order)
     found = with_plan(made.checklist, plan, made.words)
     return TuningChecklist(found, plan, with_apply_time(made.words, given), found, made.head)
 
 
 def _of_order(
-    order: Ordered, words: "Vendor | None", scope: "Scope", *, site: Sequence[Path], given: "BiosInput", observer: Observer
-) -> "tuple[Made, Judgement]":
-    from advisor.advice.audit_page.head import head_of
-    from advisor.advice.bios_files import must_fit
-    from advisor.advice.judgement import HardwareOnOrder, judged, maker_of
-    from advisor.advice.know.checklist import Sheets, checklist_with
-    from advisor.advice.know.settings import settings
-    from advisor.advice.know.vendors import FALLBACK, publications, vendor_by_id
-    from advisor.measure.platforms import platform_on_order
-
+    order: Ordered, words: Vendor | None, scope: Scope, *, site: Sequence[Path], given: BiosInput, observer: Observer
+) -> tuple[Made, Judgement]:
     platform, model = platform_on_order(order.platform, order.cpu)
     if line := must_fit(given, words, platform.id):
         observer.say(line)
@@ -199,19 +178,14 @@ def _of_order(
 
 def _of_machine(
     source: str | None,
-    words: "Vendor | None",
-    scope: "Scope",
+    words: Vendor | None,
+    scope: Scope,
     *,
     site: Sequence[Path],
-    given: "BiosInput",
+    given: BiosInput,
     observer: Observer,
     files: Sequence[Path],
-) -> "tuple[Made, Judgement]":
-    from advisor.advice.bios_files import must_fit
-    from advisor.advice.judgement import judged
-    from advisor.machine.read import read_machine
-    from advisor.measure.task import measurements_from
-
+) -> tuple[Made, Judgement]:
     machine = read_machine(source, observer)
     result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(files, machine))
     if line := must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware):
@@ -219,14 +193,11 @@ def _of_machine(
     return listed(result, words or result.vendor, given), result
 
 
-def _chosen(made: Made, result: "Judgement", only: Sequence[str]) -> Made:
+def _chosen(made: Made, result: Judgement, only: Sequence[str]) -> Made:
     """Return the lines of what is named, and their wishes; all where nothing is.
 
     A name is a rule's id or the audit's number of its finding, a setting, or an attribute of this firmware.
     """
-    from advisor.advice.audit_page.head import head_of
-    from advisor.advice.judgement import rule_named
-
     places = {name: each.setting for each in made.wishes for name in (each.setting, each.place and each.place.attribute) if name}
     known = {*places, *(each.id for each in result.book.rules)}
     for name in (name for name in only if not name.isdecimal()):
@@ -247,9 +218,7 @@ def _chosen(made: Made, result: "Judgement", only: Sequence[str]) -> Made:
     return made._replace(checklist=kept, wishes=tuple(each for each in made.wishes if each.done or each.setting in settings))
 
 
-def _included(words: Sequence[str]) -> "list[Include]":
-    from advisor.advice.model.plan import INCLUDES
-
+def _included(words: Sequence[str]) -> list[Include]:
     asked = [must_be_one_of("such --include:", word, INCLUDES, f"there are {', '.join(INCLUDES)}") for word in words]
     return [word for word in INCLUDES if word in asked]
 
@@ -258,19 +227,15 @@ SYSTEM = ("boot", "os", "fabric", "scheduler", "mpi", "job")
 
 
 def planned(
-    checklist: "Checklist",
-    wishes: "Sequence[WantedSetting]",
-    vendor: "Vendor",
-    given: "BiosInput",
-    include: "Sequence[Include]" = (),
+    checklist: Checklist,
+    wishes: Sequence[WantedSetting],
+    vendor: Vendor,
+    given: BiosInput,
+    include: Sequence[Include] = (),
     *,
     order: bool = False,
-) -> "Plan":
+) -> Plan:
     """Return the plan of a checklist's wishes."""
-    from advisor.advice.model.plan import NotWritten
-    from advisor.advice.plan import make
-    from advisor.advice.plan.draft import FirmwareState
-
     ground = FirmwareState(
         vendor, checklist.platform_id, given.bios, given.registry, frozenset(include), order=order and given.bios is None
     )
@@ -289,7 +254,7 @@ def planned(
     )
 
 
-def _states(checklist: "Checklist", where: Iterable[str]) -> "list[Item]":
+def _states(checklist: Checklist, where: Iterable[str]) -> list[Item]:
     """Return the lines that are no setting and are not so."""
     return [item for item in checklist.items if item.setting is None and item.done is False and item.fix.where in where]
 
@@ -312,9 +277,6 @@ def formats() -> dict[str, Path]:
 
 def formats_told() -> dict[str, str]:
     """Return what each format is, in a few words: of a template it is its first line."""
-    from advisor.advice.know.vendors import not_vendors
-    from advisor.machine.jinja import about
-
     told = dict(BUILT_IN)
     for name, path in formats().items():
         head = about(template_text(path))
@@ -336,11 +298,8 @@ def template_of(name: str) -> str | None:
     return None
 
 
-def complaint(name: str, template: str, vendor: "Vendor") -> BadInput | BadValue | None:
+def complaint(name: str, template: str, vendor: Vendor) -> BadInput | BadValue | None:
     """Return why a format does not serve a vendor, naming the one that does, or what is wrong with it; None where it serves."""
-    from advisor.advice.know.vendors import not_vendors
-    from advisor.machine.jinja import about
-
     head = about(template)
     for_whom = head.vendors
     if wrong := head.wrong or not_vendors(for_whom):

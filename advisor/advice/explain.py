@@ -30,19 +30,19 @@ _FIGURES: Final = {
 class Explained:
     """One rule on one machine: its verdicts with all that belongs to them, and how it came to them."""
 
-    explanation: "Explanation"
-    audited: "Audited"
-    rule: "RuleText"
+    explanation: Explanation
+    audited: Audited
+    rule: RuleText
     subject: str | None = None
     """The only subject that is asked about; None for all."""
 
     @property
-    def verdicts(self) -> "tuple[Finding, ...]":
+    def verdicts(self) -> tuple[Finding, ...]:
         """What the rule says of each subject."""
         told = (each for each in self.audited.audit.findings if each.id == self.rule.id)
         return tuple(each for each in told if self.subject in (None, each.subject))
 
-    def told(self, asker: "Asker") -> "Told":
+    def told(self, asker: Asker) -> Told:
         """Return what its page is made of."""
         setting = next(iter(self.rule.set), None)
         bench = bench_of((self.rule.id,), setting, self.verdicts[0].where)
@@ -68,10 +68,10 @@ class Explained:
 def explain_rule(
     rule: str,
     source: str | None = None,
-    scope: "Scope" = "mpi",
+    scope: Scope = "mpi",
     *,
     site: Sequence[Path] = (),
-    bios: "Sequence[Path] | BiosInput" = (),
+    bios: Sequence[Path] | BiosInput = (),
     measurements: Sequence[Path] = (),
     subject: str | None = None,
     observer: Observer = SILENT,
@@ -86,14 +86,14 @@ def explain_rule(
 def explain(
     rule: str,
     source: str | None = None,
-    scope: "Scope" = "mpi",
+    scope: Scope = "mpi",
     *,
     site: Sequence[Path] = (),
-    bios: "Sequence[Path] | BiosInput" = (),
+    bios: Sequence[Path] | BiosInput = (),
     measurements: Sequence[Path] = (),
     subject: str | None = None,
     observer: Observer = SILENT,
-) -> "Explanation":
+) -> Explanation:
     """Return how a rule, or that of a finding by its number, came to its verdict: every value, and where it was read."""
     given: dict[str, Any] = {"site": site, "bios": bios, "measurements": measurements, "subject": subject, "observer": observer}
     return explain_rule(rule, source, scope, **given).explanation

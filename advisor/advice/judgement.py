@@ -3,41 +3,40 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.advice.judge.case import case_of, with_standings
 from advisor.advice.judge.engine import ask, ask_of_any, finding, judge, waive
 from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.explain import explain
 from advisor.advice.judge.measured.facts import with_measurements
+from advisor.advice.judge.rule import Rule
+from advisor.advice.judge.rulebook import Rulebook
 from advisor.advice.judge.scope import env_of
 from advisor.advice.judge.settings import setting_readers, settings_in_effect, settings_table
+from advisor.advice.know.attributes import entries_of, neutral_values
+from advisor.advice.know.fixes import Places, with_fixes
 from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Audit, Explanation, Finding, cost_order
+from advisor.advice.model.setting import Neutral
+from advisor.advice.model.vendor import Vendor
 from advisor.advice.rules import rulebook
 from advisor.errors import BadValue, must_be_one_of
 from advisor.machine.cpu import Cpu
+from advisor.machine.fault_counters import Watch
+from advisor.machine.firmware import Bios
+from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Environment
 from advisor.machine.partitioning import infer_layout
+from advisor.machine.platform_traits import Maker
+from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Platform, Scope, best_cut
-from advisor.measure.platforms import match_platform
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.advice.judge.rule import Rule
-    from advisor.advice.judge.rulebook import Rulebook
-    from advisor.advice.know.fixes import Places
-    from advisor.advice.model.setting import Neutral
-    from advisor.advice.model.vendor import Vendor
-    from advisor.machine.fault_counters import Watch
-    from advisor.machine.firmware import Bios
-    from advisor.machine.layout import Layout
-    from advisor.machine.platform_traits import Maker
-    from advisor.measure.measurement import Measurements
-    from advisor.measure.platforms import Ordered
-
+from advisor.measure.platforms import Ordered, match_platform
+from advisor.measure.published_files import published_figures
 
 UNKNOWN_VENDOR = "generic"
 """The sheet with the usual words, for a vendor that has none of its own."""
@@ -48,8 +47,8 @@ class HardwareOnOrder:
     """A server that nobody has yet: its processors' generation, if that is known, their model, and in whose words to speak."""
 
     platform: Platform | None
-    vendor: "Vendor"
-    model: "Ordered | None" = None
+    vendor: Vendor
+    model: Ordered | None = None
 
     @property
     def machine(self) -> Machine:
@@ -69,14 +68,14 @@ class Judgement:
     """A machine judged for a scope, or hardware on order: the audit, and what it was made from."""
 
     machine: Machine
-    layout: "Layout"
+    layout: Layout
     platform: Platform | None
-    vendor: "Vendor"
+    vendor: Vendor
     case: Case
-    book: "Rulebook"
+    book: Rulebook
     audit: Audit
     origins: Origins = field(repr=False)
-    places: "Places" = field(repr=False)
+    places: Places = field(repr=False)
     """Where the BIOS has the settings: what the findings' steps name, and checklists take over."""
     hints: Mapping[str, str] = field(default_factory=dict)
     """Of hardware on order: setting -> what it should stand at in words, where no machine tells the value."""
@@ -87,11 +86,11 @@ class Judgement:
 def judged(
     subject: Machine | HardwareOnOrder,
     scope: Scope = "mpi",
-    site: Iterable["Path"] = (),
+    site: Iterable[Path] = (),
     *,
-    bios: "Bios | None" = None,
-    measurements: "Measurements | None" = None,
-    watch: "Watch | None" = None,
+    bios: Bios | None = None,
+    measurements: Measurements | None = None,
+    watch: Watch | None = None,
 ) -> Judgement:
     """Return what the rules say of a machine and what was measured on it, with the steps that fix it in its vendor's words.
 
@@ -131,23 +130,17 @@ class _Ground:
     """What is judged: the machine as far as it is known, the sheets that fit it, and the case that rules see."""
 
     machine: Machine
-    layout: "Layout"
+    layout: Layout
     platform: Platform | None
     maker: str | None
-    words: "Vendor"
+    words: Vendor
     case: Case
     origins: Origins
-    places: "Places"
+    places: Places
 
 
-def _seen(
-    machine: Machine, scope: Scope, bios: "Bios | None", measurements: "Measurements | None", watch: "Watch | None"
-) -> _Ground:
+def _seen(machine: Machine, scope: Scope, bios: Bios | None, measurements: Measurements | None, watch: Watch | None) -> _Ground:
     """Return what is known of a machine that was read."""
-    from advisor.advice.know.fixes import Places
-    from advisor.advice.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
-    from advisor.measure.published_files import published_figures
-
     layout, platform, vendor = infer_layout(machine), match_platform(machine), match_vendor(machine.firmware)
     maker, kind = vendor.id if vendor else None, platform.id if platform else None
     figures = published_figures(platform) if measurements is not None else ()
@@ -162,17 +155,15 @@ def _seen(
     return _Ground(machine, layout, platform, maker, words_of, case, origins, places)
 
 
-def _found(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
+def _found(ground: _Ground, book: Rulebook) -> tuple[Finding, ...]:
     """Return the verdicts on a machine that was read: waived where the site says so, each finding with the steps that fix it."""
-    from advisor.advice.know.fixes import with_fixes
-
     found = judge(ground.case, book.rules, settings(), ground.origins)
     found = waive(found, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
     present = {standing.name: standing.value for standing in ground.case.standings or () if standing.value is not None}
     return with_fixes(found, settings(), present, ground.places)
 
 
-def _doubts(ground: _Ground, book: "Rulebook", found: Iterable[Finding]) -> tuple[Finding, ...]:
+def _doubts(ground: _Ground, book: Rulebook, found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return what measured rules would find if the machine was idle, which nobody knows: it forbids a green verdict."""
     measured = ground.case.measured
     if measured is None or measured.idle is not None:
@@ -187,10 +178,8 @@ def _doubts(ground: _Ground, book: "Rulebook", found: Iterable[Finding]) -> tupl
     return tuple(sorted(adverse, key=cost_order))
 
 
-def _ordered(order: HardwareOnOrder, scope: Scope, bios: "Bios | None") -> _Ground:
+def _ordered(order: HardwareOnOrder, scope: Scope, bios: Bios | None) -> _Ground:
     """Return what is known of hardware on order: no setting can be read, but what its BIOS says of itself."""
-    from advisor.advice.know.fixes import Places
-
     machine, platform, vendor = order.machine, order.platform, order.vendor
     layout = infer_layout(machine)
     case = case_of(machine, layout, platform, vendor.id if vendor.match else None, scope)
@@ -201,17 +190,15 @@ def _ordered(order: HardwareOnOrder, scope: Scope, bios: "Bios | None") -> _Grou
     return _Ground(machine, layout, platform, vendor.id, vendor, case, Origins((), (), case, settings()), places)
 
 
-def _asked_of_order(ground: _Ground, book: "Rulebook") -> tuple[Finding, ...]:
+def _asked_of_order(ground: _Ground, book: Rulebook) -> tuple[Finding, ...]:
     """Return the verdicts on hardware on order; nothing is waived, and the checklist words the steps."""
     env = env_of(ground.case, settings())
     found = (finding(ask_of_any(rule, ground.case, env), ground.origins) for rule in book.rules)
     return tuple(each for each in found if _of_order(each, ground.platform))
 
 
-def explained(judgement: Judgement, rule: "Rule", subject: str | None = None) -> Explanation:
+def explained(judgement: Judgement, rule: Rule, subject: str | None = None) -> Explanation:
     """Return how a rule came to its verdict, on one subject where one is named."""
-    from advisor.advice.judge.explain import explain
-
     asked = tuple(ask(rule, judgement.case, env_of(judgement.case, settings())))
     if subject is not None:
         names = [each.subject for each in asked if each.subject]
@@ -221,7 +208,7 @@ def explained(judgement: Judgement, rule: "Rule", subject: str | None = None) ->
     return explain(rule, asked, judgement.origins, judgement.case.scope)
 
 
-def rule_named(judgement: Judgement, name: str) -> "Rule":
+def rule_named(judgement: Judgement, name: str) -> Rule:
     """Return the rule of an id, or of a finding by the number that the audit of the same inputs gives it."""
     name = _numbered(judgement.audit, name) if name.isdecimal() else name
     must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
@@ -237,21 +224,15 @@ def _numbered(audit: Audit, number: str) -> str:
     return found[int(number) - 1][0].id
 
 
-def _offers(vendor: "Vendor | None", platform: Platform | None) -> tuple[str, ...] | None:
+def _offers(vendor: Vendor | None, platform: Platform | None) -> tuple[str, ...] | None:
     """Return the settings that the vendor's own sheet has a place for on this generation of servers."""
-    from advisor.advice.know.attributes import entries_of
-
     if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
         return None
     return tuple(name for name in vendor.settings if entries_of(vendor, platform.id, name))
 
 
-def _said(
-    vendor: "Vendor | None", platform: Platform | None, bios: "Bios | None"
-) -> tuple[dict[str, "Neutral"], dict[str, "Neutral"]]:
+def _said(vendor: Vendor | None, platform: Platform | None, bios: Bios | None) -> tuple[dict[str, Neutral], dict[str, Neutral]]:
     """Return the settings as the BIOS says they are, and those that it will change at the next boot."""
-    from advisor.advice.know.attributes import neutral_values
-
     if vendor is None or bios is None:
         return {}, {}
     kind = platform.id if platform else None
@@ -277,7 +258,7 @@ _SPELLED: Final = {
 """A NUMA partitioning -> the value of the setting that makes it."""
 
 
-def maker_of(platform: Platform | None) -> "Maker | None":
+def maker_of(platform: Platform | None) -> Maker | None:
     """Return who makes a platform's processors, as settings name them."""
     return None if platform is None else platform.maker
 
@@ -295,7 +276,7 @@ def _of_order(found: Finding, platform: Platform | None) -> bool:
     return not (soldered and (of_modules or (slots and not found.wants)))
 
 
-def _decided(platform: Platform | None, scope: Scope, model: "Ordered | None") -> dict[str, str | None]:
+def _decided(platform: Platform | None, scope: Scope, model: Ordered | None) -> dict[str, str | None]:
     """Return the NUMA partitioning that platform or model decides, as its setting spells it; None where both leave that open.
 
     A rule asks for a NUMA partitioning of machines that offer it; for hardware on order its platform and model decide.

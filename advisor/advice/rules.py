@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from advisor.advice.judge.rule import Rule, Words
 from advisor.advice.judge.rulebook import (
@@ -18,15 +18,16 @@ from advisor.advice.judge.rulebook import (
     words_like_others,
 )
 from advisor.advice.judge.scope import facts_of_rules, scope_with
+from advisor.advice.judge.settings import setting_readers
 from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import publications
+from advisor.advice.know.sheet_checks import Expression, mistakes
+from advisor.advice.know.vendors import publications, vendors
 from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of
 from advisor.machine.hosts.site import RULES, template_files, template_text
 from advisor.machine.hosts.trust import Use, at_home, trusted
+from advisor.machine.jinja import about
+from advisor.measure.platforms import platforms
 from advisor.paths import rules as rules_folder
-
-if TYPE_CHECKING:
-    pass
 
 
 @cache
@@ -70,7 +71,7 @@ def must_be_rules(site: Iterable[Path], names: Iterable[str]) -> None:
 
 
 def rules_named(
-    site: Iterable[Path] = (), names: Iterable[str] = (), numbers: "Callable[[], Mapping[str, int]] | None" = None
+    site: Iterable[Path] = (), names: Iterable[str] = (), numbers: Callable[[], Mapping[str, int]] | None = None
 ) -> tuple[Rule, ...]:
     """Return the rules of ids, topics or findings, whose ``numbers`` an audit gives, with examples; all where none is named."""
     every, asked = tuple(rulebook(site, examples=True).rules), tuple(names)
@@ -111,8 +112,6 @@ def mistakes_between(rules: Iterable[Rule]) -> tuple[str, ...]:
 
     A site's own rules may ask for the platforms it has by their ids.
     """
-    from advisor.advice.know.sheet_checks import Expression, mistakes
-
     rules = tuple(rules)
     own = (rule for rule in rules if Path(rule.file).parent == rules_folder())
     asked = (Expression(rule.file, rule.line, rule.id, text) for rule in own for text in expressions(rule))
@@ -148,9 +147,6 @@ def _without_effect(rule: Rule) -> Iterator[BadSheet]:
 
 def _formats_for_nobody() -> Iterator[BadSheet]:
     """Yield formats of the checklist that are for a vendor of whom there is no sheet."""
-    from advisor.advice.know.vendors import vendors
-    from advisor.machine.jinja import about
-
     for path in template_files("checklist").values():
         for word in about(template_text(path)).vendors:
             if word not in vendors():
@@ -179,11 +175,6 @@ def rule_names(kind: str, words: Sequence[str]) -> list[dict[str, str]]:
 
 def sheets_checked() -> SheetsChecked:
     """Return what the files of vendors and platforms rest on; loading them checks that no name is called seen that was not."""
-    from advisor.advice.judge.settings import setting_readers
-    from advisor.advice.know.settings import settings
-    from advisor.advice.know.vendors import vendors
-    from advisor.measure.platforms import platforms
-
     setting_readers(settings(), strict=True)  # raises where one reads what is no fact: else every audit would end with that
     makers = vendors().values()
     entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]

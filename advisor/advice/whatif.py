@@ -2,53 +2,56 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from advisor.advice.audit import judge_source
+from advisor.advice.bios_files import bios_for
+from advisor.advice.change.transform import transform
+from advisor.advice.compare.audits import difference
+from advisor.advice.difference_page import WhatIf
+from advisor.advice.judge.case import case_of
+from advisor.advice.judge.measured.facts import measured_facts
+from advisor.advice.judgement import Judgement, judged, rule_named
+from advisor.advice.know.vendors import match_vendor
+from advisor.advice.model.findings import Difference
+from advisor.advice.rules import rulebook
 from advisor.errors import BadInput, BadValue
+from advisor.machine.layout import Assumption, parse_assumption
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
+from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import read_machine
-
-if TYPE_CHECKING:
-    from advisor.advice.difference_page import WhatIf
-    from advisor.advice.judgement import Judgement
-    from advisor.advice.model.findings import Difference
-    from advisor.machine.layout import Assumption
-    from advisor.measure.measured_facts import MeasuredFacts
-    from advisor.measure.measurement import Measurements
-    from advisor.measure.measurement_statistics import BeforeAfter
-    from advisor.measure.platform import Scope
+from advisor.measure.before_after import compare_runs
+from advisor.measure.measured_facts import MeasuredFacts
+from advisor.measure.measurement import Measurements
+from advisor.measure.measurement_statistics import BeforeAfter
+from advisor.measure.platform import Scope
+from advisor.measure.platforms import match_platform
+from advisor.measure.published_files import published_figures
+from advisor.measure.task import read_measurements
 
 
 def whatif(
     source: str | None,
-    assumption: "Assumption | str",
-    scope: "Scope" = "mpi",
+    assumption: Assumption | str,
+    scope: Scope = "mpi",
     *,
     site: Iterable[Path] = (),
     bios: Sequence[Path] = (),
     measurements: Sequence[Path] = (),
     observer: Observer = SILENT,
-) -> "WhatIf":
+) -> WhatIf:
     """Return what other BIOS settings would change before the restart.
 
     They may be given as a text, ``nps=4,smt=off``; so may what a finding wants, by the number that the audit of the same
     inputs gives it, or its rule: ``1``.
     """
-    from advisor.advice.bios_files import bios_for
-    from advisor.advice.compare.audits import difference
-    from advisor.advice.difference_page import WhatIf
-    from advisor.advice.judgement import judged
-
     rules, machine = tuple(site), read_machine(source, observer)
     given = bios_for(bios, machine, observer).bios
     machine = machine.model_copy(update={"bios": given}) if given is not None else machine
     a = judged(machine, scope, rules)
 
-    def audited() -> "Judgement":
+    def audited() -> Judgement:
         """Return the audit whose numbers findings have: with what was measured, and counters that rise."""
-        from advisor.advice.audit import judge_source
-
         return judge_source(source, scope, site=rules, bios=bios, files=measurements, observer=observer).judgement
 
     wish = _wish(assumption, rules, audited) if isinstance(assumption, str) else assumption
@@ -59,11 +62,8 @@ def whatif(
     return WhatIf(assumption=wish, source=source, difference=found, before=machine.gaps, machine=after)
 
 
-def _wish(text: str, site: tuple[Path, ...], audited: "Callable[[], Judgement]") -> "Assumption":
+def _wish(text: str, site: tuple[Path, ...], audited: Callable[[], Judgement]) -> Assumption:
     """Return the settings that a text names, or that the findings want which it names by number or rule."""
-    from advisor.advice.rules import rulebook
-    from advisor.machine.layout import parse_assumption
-
     words = [word.strip() for word in text.split(",") if word.strip()]
     rules = {rule.id for rule in rulebook(site).rules} if any("-" in word and "=" not in word for word in words) else set()
     named = {word for word in words if word.isdecimal() or word in rules}
@@ -71,10 +71,8 @@ def _wish(text: str, site: tuple[Path, ...], audited: "Callable[[], Judgement]")
     return parse_assumption(_wanted_by(word, judgement) if judgement and word in named else word for word in words)
 
 
-def _wanted_by(name: str, judgement: "Judgement") -> str:
+def _wanted_by(name: str, judgement: Judgement) -> str:
     """Return what a finding wants of the settings that can be foreseen, as a text; refuse one that wants none of them."""
-    from advisor.advice.judgement import rule_named
-
     rule = rule_named(judgement, name).id
     fields = {setting: field for field, setting in _SETTINGS.items()}
     wants = [want for finding in judgement.audit.found if finding.id == rule for want in finding.wants if want.value is not None]
@@ -95,17 +93,13 @@ def _spelled(setting: str, value: str) -> str:
 def diff(
     one: str | None,
     other: str | None,
-    scope: "Scope" = "mpi",
+    scope: Scope = "mpi",
     *,
     site: Iterable[Path] = (),
     bios: tuple[Sequence[Path], Sequence[Path]] = ((), ()),
     observer: Observer = SILENT,
-) -> "Difference":
+) -> Difference:
     """Return what differs between two machines, or one before and after a change; None is this machine."""
-    from advisor.advice.bios_files import bios_for
-    from advisor.advice.compare.audits import difference
-    from advisor.advice.judgement import judged
-
     rules = tuple(site)
     machines = [read_machine(each, observer) for each in (one, other)]
     given = [bios_for(files, machine, observer).bios for files, machine in zip(bios, machines, strict=True)]
@@ -116,17 +110,12 @@ def diff(
 
 def assumed(machine: Machine, texts: Iterable[str]) -> Machine:
     """Return the machine as it would be with settings such as ``nps=4,smt=off``; itself where none is given."""
-    from advisor.machine.layout import Assumption, parse_assumption
-
     wish = parse_assumption(texts)
     return machine if wish == Assumption() else changed(machine, wish)
 
 
-def changed(machine: Machine, wish: "Assumption") -> Machine:
+def changed(machine: Machine, wish: Assumption) -> Machine:
     """Return the machine as it would be after a restart with other settings."""
-    from advisor.advice.change.transform import transform
-    from advisor.measure.platforms import match_platform
-
     return transform(machine, wish, match_platform(machine), _attributes(machine, wish))
 
 
@@ -142,10 +131,8 @@ _SETTINGS = {
 """What each assumption is called in rules/settings.yaml."""
 
 
-def _attributes(machine: Machine, wish: "Assumption") -> frozenset[str] | None:
+def _attributes(machine: Machine, wish: Assumption) -> frozenset[str] | None:
     """Return the BIOS attributes that hold what is assumed, in the words of the machine's vendor; None if those are not known."""
-    from advisor.advice.know.vendors import match_vendor
-
     if machine.bios is None:
         return frozenset()
     vendor = match_vendor(machine.firmware)
@@ -159,30 +146,20 @@ def _attributes(machine: Machine, wish: "Assumption") -> frozenset[str] | None:
     return frozenset(name for name in present if name in known or (starts and name.startswith(starts)))
 
 
-def before_after(before: Path, after: Path) -> "BeforeAfter":
+def before_after(before: Path, after: Path) -> BeforeAfter:
     """Return what changed between runs of messages that were saved: of a file, or of all files of a folder."""
-    from advisor.measure.before_after import compare_runs
-
     return compare_runs(runs_in(before), runs_in(after))
 
 
-def runs_in(place: Path) -> "list[Measurements]":
+def runs_in(place: Path) -> list[Measurements]:
     """Return the run of a file, or those of all files .json in a folder: several starts of one setting."""
-    from advisor.measure.task import read_measurements
-
     files = sorted(place.glob("*.json")) if place.is_dir() else [place]
     if not files:
         raise BadInput("no file .json is in it", file=str(place), cure="save runs there: --save FOLDER/1.json")
     return [read_measurements([file]) for file in files]
 
 
-def measured_on(machine: Machine, measurements: "Measurements") -> "MeasuredFacts":
+def measured_on(machine: Machine, measurements: Measurements) -> MeasuredFacts:
     """Return what measurements say of their machine, beside what is published for such machines."""
-    from advisor.advice.judge.case import case_of
-    from advisor.advice.judge.measured.facts import measured_facts
-    from advisor.machine.partitioning import infer_layout
-    from advisor.measure.platforms import match_platform
-    from advisor.measure.published_files import published_figures
-
     platform = match_platform(machine)
     return measured_facts(measurements, case_of(machine, infer_layout(machine), platform), published_figures(platform))
