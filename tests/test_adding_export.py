@@ -12,7 +12,7 @@ import pytest
 from tests.machines.catalogue import write_archive
 
 ROOT = Path(__file__).parents[1]
-MODULE = "advisor/render/exports/findings_tsv.py"
+MODULE = "advisor/exports/formats/findings_tsv.py"
 EXAMPLE = re.search(rf"```python\n# {MODULE}\n(.*?)```", (ROOT / "docs/adding.md").read_text(), re.DOTALL)
 
 
