@@ -10,8 +10,8 @@ from advisor.machine.layout import Assumption
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.units import binary, count, plain
 from advisor.machine.value import Value
-from advisor.measure.measurement_statistics import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
-from advisor.measure.pages.figures import (
+from advisor.measure.measurement import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
+from advisor.measure.pages.series import (
     Cell,
     MeasuredPage,
     amount,

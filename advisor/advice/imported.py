@@ -11,16 +11,14 @@ from advisor.machine.hosts.files import open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.ceilings import checked_results
 from advisor.measure.imported import Placing, place_of, results_of_run
-from advisor.measure.imported_runs import ImportedRun
 from advisor.measure.imports import read_runs
 from advisor.measure.imports.core_to_core import Level, levels, times_of
 from advisor.measure.imports.text import LARGEST
 from advisor.measure.measured_facts import MeasuredFacts
-from advisor.measure.measurement import Conditions, Measurements, Missing, Result, Unit
+from advisor.measure.measurement import Conditions, ImportedRun, Measurements, Missing, Result, Unit
 from advisor.measure.platforms import match_platform
-from advisor.measure.resources import Resources
+from advisor.measure.resources import Resources, checked_results
 from advisor.measure.task import gathered, read_measurements
 
 

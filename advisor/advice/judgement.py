@@ -36,7 +36,6 @@ from advisor.machine.platform_traits import Maker
 from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Platform, Scope, best_cut
 from advisor.measure.platforms import Ordered, match_platform
-from advisor.measure.published_files import published_figures
 
 UNKNOWN_VENDOR = "generic"
 """The sheet with the usual words, for a vendor that has none of its own."""
@@ -141,6 +140,9 @@ class _Ground:
 
 def _seen(machine: Machine, scope: Scope, bios: Bios | None, measurements: Measurements | None, watch: Watch | None) -> _Ground:
     """Return what is known of a machine that was read."""
+    from advisor.advice.know.fixes import Places
+    from advisor.measure.platforms import published_figures
+
     layout, platform, vendor = infer_layout(machine), match_platform(machine), match_vendor(machine.firmware)
     maker, kind = vendor.id if vendor else None, platform.id if platform else None
     figures = published_figures(platform) if measurements is not None else ()

@@ -22,11 +22,9 @@ from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import read_machine
 from advisor.measure.before_after import compare_runs
 from advisor.measure.measured_facts import MeasuredFacts
-from advisor.measure.measurement import Measurements
-from advisor.measure.measurement_statistics import BeforeAfter
+from advisor.measure.measurement import BeforeAfter, Measurements
 from advisor.measure.platform import Scope
 from advisor.measure.platforms import match_platform
-from advisor.measure.published_files import published_figures
 from advisor.measure.task import read_measurements
 
 
@@ -161,5 +159,7 @@ def runs_in(place: Path) -> list[Measurements]:
 
 def measured_on(machine: Machine, measurements: Measurements) -> MeasuredFacts:
     """Return what measurements say of their machine, beside what is published for such machines."""
+    from advisor.measure.platforms import match_platform, published_figures
+
     platform = match_platform(machine)
     return measured_facts(measurements, case_of(machine, infer_layout(machine), platform), published_figures(platform))

@@ -20,7 +20,7 @@ from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.measurement_statistics import BeforeAfter
+from advisor.measure.measurement import BeforeAfter
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

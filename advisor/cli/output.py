@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from advisor.jobs.pages.page import BoundJob
     from advisor.jobs.started.benchmark import Lines
     from advisor.machine.observer import Progress
-    from advisor.measure.measurement_statistics import BeforeAfter
+    from advisor.measure.measurement import BeforeAfter
     from advisor.measure.task import Measured
 
 _MOMENT = 1.0
@@ -174,7 +174,7 @@ def show_job(job: "BoundJob", form: Form, svg: Path | None, what: str = "page") 
 
 def show_kernels(form: Form) -> int:
     """Print what each kernel measures; the status is 2 where a header comment leaves something out."""
-    from advisor.measure.headers import read_kernels
+    from advisor.measure.contract import read_kernels
     from advisor.measure.pages.series import kernels_document, kernels_page
 
     found = read_kernels()

@@ -112,7 +112,7 @@ def _numbers(given: dict[str, Any]) -> Offers:
 
 def measurements(incomplete: str) -> Offers:
     """Offer what can be measured."""
-    from advisor.measure.headers import read_kernels
+    from advisor.measure.contract import read_kernels
     from advisor.measure.plan import PLANS, SETS
 
     kernels = ((name, sheet.summary) for name, sheet in read_kernels().sheets.items() if name not in PLANS)

@@ -10,7 +10,7 @@ from advisor.jobs.pages.ranks import lint_document
 from advisor.jobs.pages.verify import comparison_document
 from advisor.jobs.placement import Lint
 from advisor.machine.value import Value
-from advisor.measure.measurement_statistics import BeforeAfter
+from advisor.measure.measurement import BeforeAfter
 
 
 @runtime_checkable

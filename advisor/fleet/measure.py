@@ -28,15 +28,13 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import open_machine, read_machine
 from advisor.measure.build import Recipe, build, find_compiler, flags_for
-from advisor.measure.ceilings import checked_results
-from advisor.measure.headers import read_kernels
+from advisor.measure.contract import read_kernels
 from advisor.measure.idle_check import conditions, free_memory
-from advisor.measure.kernel_tasks import Request
 from advisor.measure.measurement import Measurements, Task
 from advisor.measure.on_node import recorded, results_on_node, template_values
-from advisor.measure.plan import plan
+from advisor.measure.plan import Request, plan
 from advisor.measure.platforms import match_platform
-from advisor.measure.resources import Resources
+from advisor.measure.resources import Resources, checked_results
 from advisor.measure.task import gathered
 from advisor.paths import kernels, template
 

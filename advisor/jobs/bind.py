@@ -35,7 +35,7 @@ from advisor.machine.numbering import logical_numbering
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.secrecy import WITHHELD, screened_words
-from advisor.measure.measurement_statistics import MeasuredForPlacement, measured_for_placement
+from advisor.measure.measurement import MeasuredForPlacement, measured_for_placement
 from advisor.measure.task import measurements_from
 
 if TYPE_CHECKING:

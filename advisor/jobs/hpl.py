@@ -29,11 +29,11 @@ from advisor.jobs.started.hpl import HplJob, HplOptions, command_of, free_bytes,
 from advisor.jobs.started.mpi import heard_from, mpi_program, running_folder
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.observer import SILENT, Observer
-from advisor.measure import kernel_tasks, measurement
+from advisor.measure import measurement, plan
 from advisor.measure.idle_check import conditions
-from advisor.measure.kernel_tasks import Tasks
 from advisor.measure.measurement import Missing, Result, Task
 from advisor.measure.mpi import LaunchOutput
+from advisor.measure.plan import Tasks
 from advisor.measure.platforms import match_platform
 from advisor.measure.resources import Resources
 from advisor.measure.run import STOPPED, Outcome, RunContext, run
@@ -87,7 +87,7 @@ def _peaks(made: HplJob, start: "_Start", outcome: Outcome) -> None:
     """Measure the floating-point peak of all cores and its clock, where this machine is one of the hosts."""
     if not made.job_hosts.is_here:
         return
-    tasks = list(kernel_tasks.peak_and_clock(Tasks(Resources(made.machine))))[-1:]
+    tasks = list(plan.peak_and_clock(Tasks(Resources(made.machine))))[-1:]
     try:
         programs, _, _ = programs_for(start.host, made.machine, made.options.kernels, start.observer)
         programs.program(tasks[0].kernel)

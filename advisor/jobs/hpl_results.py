@@ -10,8 +10,7 @@ from advisor.jobs.network_results import misplaced
 from advisor.jobs.observed_binding import PlannedRank
 from advisor.machine.cpu import Cpu
 from advisor.measure.contract import object_of, results_of
-from advisor.measure.imported_runs import HPL_CHECK, HPL_ROW
-from advisor.measure.measurement import Result, Task
+from advisor.measure.measurement import HPL_CHECK, HPL_ROW, Result, Task
 
 KERNEL: Final = "hpl"
 BLOCKS: Final = (128, 192, 256)

@@ -33,7 +33,7 @@ from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Per, Placement,
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.devices import is_active
 from advisor.machine.machine import Machine
-from advisor.measure.measurement_statistics import MeasuredForPlacement
+from advisor.measure.measurement import MeasuredForPlacement
 
 BOUNDARIES: Final[dict[Strategy, str]] = {
     "compact": "no rank straddles sockets",

@@ -7,14 +7,19 @@ from statistics import median
 from typing import Any, Final
 
 from advisor.errors import BadValue, CannotWork
-from advisor.measure.measurement import NETWORK, Measurements, Purpose, Result, Unit, reported_text
-from advisor.measure.measurement_statistics import (
+from advisor.measure.measurement import (
+    NETWORK,
     SIGNIFICANT,
     BeforeAfter,
     Contrast,
+    Measurements,
+    Purpose,
+    Result,
     Side,
+    Unit,
     least_p,
     rank_sum_p,
+    reported_text,
     significance,
 )
 from advisor.measure.run import started_at

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
-from advisor.measure.imported_runs import ImportedFigure, ImportedRun
-from advisor.measure.measurement import Part, Purpose, Result
+from advisor.measure.measurement import ImportedFigure, ImportedRun, Part, Purpose, Result
 from advisor.measure.resources import TIMES_L3, CoreGroup, Memory, Resources
 
 PLACES: Final = "machine, socket N, numa N, l3 N, core N, or cpus LIST"

@@ -33,10 +33,8 @@ from advisor.measure.build import (
     flags_for,
     kernel_names,
 )
-from advisor.measure.ceilings import checked_results
-from advisor.measure.headers import must_agree, read_kernels
+from advisor.measure.contract import must_agree, read_kernels
 from advisor.measure.idle_check import conditions, free_memory
-from advisor.measure.kernel_tasks import Request
 from advisor.measure.measurement import (
     MEASUREMENTS_SCHEMA,
     Conditions,
@@ -46,9 +44,9 @@ from advisor.measure.measurement import (
     identity_of,
     machine_mismatch,
 )
-from advisor.measure.plan import PLANS, Plan, plan
+from advisor.measure.plan import PLANS, Plan, Request, plan
 from advisor.measure.platforms import match_platform
-from advisor.measure.resources import Resources
+from advisor.measure.resources import Resources, checked_results
 from advisor.measure.run import Outcome, Programs, RunContext, merge_runs, run
 from advisor.paths import kernels
 

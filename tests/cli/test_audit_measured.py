@@ -17,7 +17,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import Observer
 from advisor.machine.read import read_machine
 from advisor.measure import task as measuring
-from advisor.measure.kernel_tasks import Request
+from advisor.measure.plan import Request
 from advisor.measure.task import Measured, read_measurements
 from tests.machines.catalogue import write_archive
 from tests.measuring import one_result, one_run

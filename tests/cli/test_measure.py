@@ -9,7 +9,7 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import BadInput
-from advisor.measure.headers import read_kernels
+from advisor.measure.contract import read_kernels
 from advisor.measure.task import read_measurements
 from tests.cli.said import refused
 from tests.machines.catalogue import write_archive

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Why
 from advisor.machine.operating_system import Iommu
-from advisor.machine.sources.pci import devices
+from advisor.machine.sources.pci import spec
 from advisor.machine.sources.pci.spec import downstream, redirects
 from tests.collect.device_host import Server, uncovered
 
@@ -54,8 +54,8 @@ def test_units_and_types_are_told_by_the_kernel() -> None:
         "/sys/kernel/iommu_groups/8/type": "identity\n",
     }
     host = server.host
-    assert devices.collect_iommu(host).iommu == Iommu(units=("ivhd0", "ivhd1"), types=("DMA-FQ", "identity"))
-    assert uncovered(host, devices.IOMMU_PATHS) == []
+    assert spec.collect_iommu(host).iommu == Iommu(units=("ivhd0", "ivhd1"), types=("DMA-FQ", "identity"))
+    assert uncovered(host, spec.IOMMU_PATHS) == []
 
 
 def test_a_kernel_without_iommu_units_has_none_at_work() -> None:
@@ -64,9 +64,9 @@ def test_a_kernel_without_iommu_units_has_none_at_work() -> None:
     server.links["/sys/class/iommu"] = "/sys/devices/virtual/iommu"
     server.files["/sys/devices/virtual"] = Why.FAILED
     server.files["/sys/devices/virtual/iommu"] = Why.FAILED
-    told = devices.collect_iommu(server.host).iommu
+    told = spec.collect_iommu(server.host).iommu
     assert told == Iommu(units=())
-    assert devices.collect_iommu(Server("0-7", kind="capture").host).iommu is None
+    assert spec.collect_iommu(Server("0-7", kind="capture").host).iommu is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_kernel_without_iommu_units_has_none_at_work() -> None:
 )
 def test_switch_ports_that_redirect_are_named(acs: tuple[int | None, int | None], expected: tuple[str, ...]) -> None:
     """Request or completion redirect of a port below a switch counts; the root port's own does not, nor other bits of ACS."""
-    told = devices.collect_iommu(switched(*acs).host).iommu
+    told = spec.collect_iommu(switched(*acs).host).iommu
     assert told is not None
     assert told.redirecting == expected
 
@@ -90,7 +90,7 @@ def test_registers_kept_from_this_user_leave_acs_unknown() -> None:
     """The kernel gives 64 bytes to users who are not root: that is no answer, and the gap says so."""
     server = switched(0x1D, 0x1D)
     server.files[f"/sys/devices/{DOWN[0]}/config"] = port(DOWNSTREAM, 0x1D)[:64]
-    machine = devices.collect_iommu(server.host)
+    machine = spec.collect_iommu(server.host)
     assert machine.iommu is None
     assert [(gap.fact, "permission denied" in gap.why) for gap in machine.gaps if "redirecting" in gap.fact] == [
         ("iommu.redirecting", True)

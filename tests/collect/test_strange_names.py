@@ -15,7 +15,7 @@ from advisor.machine.read import machine_from_json
 from advisor.machine.sources.adapters import collect_infiniband as adapters
 from advisor.machine.sources.adapters import collect_network as interfaces
 from advisor.machine.sources.hwloc.lstopo import machine_from_xml
-from advisor.machine.sources.pci.devices import collect_pci as cards
+from advisor.machine.sources.pci.spec import collect_pci as cards
 from advisor.machine.sources.system.kernel import collect_kernel as kernel
 from advisor.machine.value import is_name
 from tests.collect.device_host import CONNECTX, Server

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from advisor.errors import BadInput
-from advisor.measure.imported_runs import ImportedRun
 from advisor.measure.imports import read_runs
+from advisor.measure.measurement import ImportedRun
 
 FOLDER = Path(__file__).parent / "published"
 EXPECTED: dict[str, Any] = yaml.safe_load((FOLDER / "expected.yaml").read_text())

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.measure.imported_runs import ImportedFigure, ImportedRun
 from advisor.measure.imports import formats, read_runs
 from advisor.measure.imports.text import Line, clean, numbers, unlabelled
+from advisor.measure.measurement import ImportedFigure, ImportedRun
 
 OUTPUTS = Path(__file__).parent / "outputs"
 NAMES = sorted(path.name for path in OUTPUTS.iterdir())

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 from advisor.machine.machine import Machine
 from advisor.machine.topology import Topology
-from advisor.measure.kernel_tasks import Request
 from advisor.measure.measurement import Measurements, Result, Task, Unit
-from advisor.measure.plan import plan
+from advisor.measure.plan import Request, plan
 from tests.judge.sending import measurements
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.measure.headers import disagreement, listed, read_kernels
+from advisor.measure.contract import disagreement, listed, read_kernels
 from advisor.paths import kernels
 from tests.kernels import mpi, plain
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadSheet
-from advisor.measure import published_files as published
-from advisor.measure.platforms import platform_by_id
-from advisor.measure.published_files import published_figures, published_mistakes, read_published
+from advisor.measure import platforms
+from advisor.measure.platforms import platform_by_id, published_figures, published_mistakes, read_published
 
 HEAD = (
     "processor,of,sockets,metric,value,threads,numa,smt,channels,memory,stores,program,cloud,"
@@ -19,7 +18,7 @@ GOOD = "EPYC 7742,node,2,triad,229.5 GB/s,128,NPS4,off,8,DDR4-3200,streaming,STR
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder of published figures that is read in place of ours."""
-    monkeypatch.setattr(published, "rules", lambda: tmp_path)
+    monkeypatch.setattr(platforms, "rules", lambda: tmp_path)
     (tmp_path / "published").mkdir()
     return tmp_path / "published"
 

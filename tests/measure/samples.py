@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from advisor.machine.hosts.base import Ran, Reading
-from advisor.measure.kernel_tasks import Request
 from advisor.measure.measurement import Result, Task
-from advisor.measure.plan import Plan, plan
+from advisor.measure.plan import Plan, Request, plan
 from advisor.measure.resources import Resources
 from tests.jobs.place.samples import machine
 from tests.measuring import one_result

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from advisor.measure.ceilings import checked_results, memory_ceiling
 from advisor.measure.measurement import Result
 from advisor.measure.platforms import match_platform
+from advisor.measure.resources import checked_results, memory_ceiling
 from tests.measure.samples import NAPLES, ROME, ground, result
 
 GB = 1e9

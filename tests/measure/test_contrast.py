@@ -7,8 +7,7 @@ import pytest
 
 from advisor.errors import AdvisorError
 from advisor.measure.before_after import before_setup, compare_runs, sizes_argument
-from advisor.measure.measurement import Identity, Measurements, Result
-from advisor.measure.measurement_statistics import significance
+from advisor.measure.measurement import Identity, Measurements, Result, significance
 from tests.measuring import one_result, one_run
 
 ONE_START = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
-from advisor.measure.headers import disagreement, listed, read_header, read_kernels
+from advisor.measure.contract import disagreement, listed, read_header, read_kernels
 from advisor.measure.measurement import KernelSheet, Variant
 
 TRIAD = Variant(name="triad", unit="bytes/s", arrays=3, read=16, written=8, flops=2, iteration="a = b + s*c, as STREAM does")

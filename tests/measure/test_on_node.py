@@ -11,7 +11,7 @@ import pytest
 
 from advisor.jobs.pages.on_node import measure_script
 from advisor.machine.hosts.base import Ran
-from advisor.measure.headers import read_kernels
+from advisor.measure.contract import read_kernels
 from advisor.measure.measurement import Task
 from advisor.measure.on_node import cksum, recorded, results_on_node, template_values
 from advisor.paths import template

@@ -4,8 +4,7 @@ import pytest
 
 from advisor.errors import BadValue, CannotWork
 from advisor.machine.cpuset import CpuSet
-from advisor.measure.kernel_tasks import Request
-from advisor.measure.plan import CHARTS, PLANS, Plan, charts_of_plan, plan
+from advisor.measure.plan import CHARTS, PLANS, Plan, Request, charts_of_plan, plan
 from tests.conftest import Golden
 from tests.jobs.place.samples import machine
 from tests.machines.catalogue import MACHINES

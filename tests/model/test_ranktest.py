@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.measure import measurement_statistics
-from advisor.measure.measurement_statistics import doubled_ranks, least_p, rank_sum_p
+from advisor.measure import measurement
+from advisor.measure.measurement import doubled_ranks, least_p, rank_sum_p
 
 some = st.lists(st.integers(0, 6), min_size=1, max_size=5)
 
@@ -54,7 +54,7 @@ def test_the_normal_curve_goes_on_where_counting_ends(shift: int, monkeypatch: p
     """Twenty values and twenty have nearly the p by the normal curve that counting gives."""
     one, other = [float(v) for v in range(20)], [v + shift + 0.5 for v in range(20)]
     counted = rank_sum_p(one, other)
-    monkeypatch.setattr(measurement_statistics, "EXACT", 0)
+    monkeypatch.setattr(measurement, "EXACT", 0)
     assert rank_sum_p(one, other) == pytest.approx(counted, abs=0.004)
 
 

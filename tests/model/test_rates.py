@@ -2,9 +2,14 @@
 
 import pytest
 
-from advisor.measure.measurement import Distance, Measurements, Purpose, Result, Task, Variant
-from advisor.measure.measurement_statistics import (
+from advisor.measure.measurement import (
+    Distance,
     MeasuredForPlacement,
+    Measurements,
+    Purpose,
+    Result,
+    Task,
+    Variant,
     fastest,
     measured_for_placement,
     one_core_per_l3,

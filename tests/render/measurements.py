@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from advisor.machine.machine import Machine
-from advisor.measure.headers import read_kernels
+from advisor.measure.contract import read_kernels
 from advisor.measure.measurement import Conditions, Distance, Identity, Measurements, Missing, Part, Purpose, Result, Task, Unit
 from tests.render import made
 

@@ -6,11 +6,22 @@ import pytest
 from rich.console import Console, RenderableType
 
 from advisor.measure.measurement import Measurements, Result
-from advisor.measure.pages.figures import HEATS, amount, bar, figure, heat, percent
 from advisor.measure.pages.latency import joined, nearest
 from advisor.measure.pages.page import measured_page
 from advisor.measure.pages.plan import plan_page
-from advisor.measure.pages.series import ends, headline, matrices, round_trips, scaling
+from advisor.measure.pages.series import (
+    HEATS,
+    amount,
+    bar,
+    ends,
+    figure,
+    headline,
+    heat,
+    matrices,
+    percent,
+    round_trips,
+    scaling,
+)
 from tests.conftest import Golden
 from tests.printing import printed
 from tests.render import measurements as made

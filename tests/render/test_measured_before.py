@@ -3,7 +3,7 @@
 import json
 
 from advisor.advice.difference_page import before_after_document, before_after_lines, probability
-from advisor.measure.measurement_statistics import BeforeAfter, Contrast, Side
+from advisor.measure.measurement import BeforeAfter, Contrast, Side
 
 
 def row(ratio: float = 1.5, p: float = 4.1e-5, says: str = "faster", hca: str | None = "mlx5_0") -> Contrast:

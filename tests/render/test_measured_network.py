@@ -3,7 +3,7 @@
 from typing import Any
 
 from advisor.measure.measurement import Result
-from advisor.measure.pages.network import tables
+from advisor.measure.pages.page import tables
 from advisor.show.lines import Line
 from tests.measuring import one_result, one_run
 

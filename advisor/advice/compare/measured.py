@@ -8,8 +8,17 @@ from math import inf
 from statistics import median
 from typing import Final
 
-from advisor.measure.measurement import Measurements, Part, Purpose, Result, reported_text
-from advisor.measure.measurement_statistics import Contrast, Side, rank_sum_p, significance
+from advisor.measure.measurement import (
+    Contrast,
+    Measurements,
+    Part,
+    Purpose,
+    Result,
+    Side,
+    rank_sum_p,
+    reported_text,
+    significance,
+)
 
 _PURPOSES: Final[tuple[Purpose, ...]] = ("part", "peak", "hpl", "network")
 _ANYWAY: Final[tuple[Part, ...]] = ("machine", "socket")

@@ -17,7 +17,7 @@ from advisor.advice.model.vendor import Entry, Vendor
 from advisor.errors import BadSheet, did_you_mean
 from advisor.machine.platform_traits import Scheme, TraitQuery, Traits, file_of, traits
 from advisor.machine.value import Keys
-from advisor.measure.published_files import published_mistakes
+from advisor.measure.platforms import published_mistakes
 from advisor.paths import rules
 from advisor.sheets import Sheet, read_sheet
 

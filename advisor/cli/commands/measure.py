@@ -27,8 +27,7 @@ from advisor.machine.read import read_machine
 from advisor.measure.task import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
 
 if TYPE_CHECKING:
-    from advisor.measure.kernel_tasks import Request
-    from advisor.measure.plan import Plan
+    from advisor.measure.plan import Plan, Request
 
 
 def run(
@@ -79,7 +78,7 @@ def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
 
 
 def _plan(wish: "Request", source: str | None, form: Form) -> int:
-    from advisor.measure.headers import read_kernels
+    from advisor.measure.contract import read_kernels
     from advisor.measure.pages.plan import plan_page
 
     made = planned(read_machine(source, Terminal()), wish)

@@ -8,8 +8,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Hca, Irq, Locality, Nic, Port
 from advisor.machine.hosts.base import Host
 from advisor.machine.machine import Machine
-from advisor.machine.sources.pci.bus import LOCALITY_PATHS, Bus, Clues, locality, unseen
-from advisor.machine.sources.pci.spec import ADDRESS, address_of, addresses
+from advisor.machine.sources.pci.spec import ADDRESS, LOCALITY_PATHS, Bus, Clues, address_of, addresses, locality, unseen
 from advisor.machine.sources.reader import FactSource, Reader
 from advisor.machine.value import is_name
 

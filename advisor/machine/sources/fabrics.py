@@ -9,8 +9,7 @@ from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
 from advisor.machine.sources.adapters import INFINIBAND_CLASS
 from advisor.machine.sources.gpu import bus_id
-from advisor.machine.sources.pci.bus import LOCALITY_PATHS, Bus
-from advisor.machine.sources.pci.spec import address_of, layer_of
+from advisor.machine.sources.pci.spec import LOCALITY_PATHS, Bus, address_of, layer_of
 from advisor.machine.sources.reader import ROOT_HELP, FactSource, Reader
 from advisor.machine.value import is_name
 

@@ -9,9 +9,7 @@ from typing import Any, Final, NamedTuple
 from advisor.machine.devices import Gpu
 from advisor.machine.hosts.base import Host
 from advisor.machine.machine import Machine
-from advisor.machine.sources.pci.bus import DEVICES, LOCALITY_PATHS, Bus, unseen
-from advisor.machine.sources.pci.devices import gpus_on
-from advisor.machine.sources.pci.spec import ADDRESS, GPU_MAKERS, partition
+from advisor.machine.sources.pci.spec import ADDRESS, DEVICES, GPU_MAKERS, LOCALITY_PATHS, Bus, gpus_on, partition, unseen
 from advisor.machine.sources.reader import FactSource, Reader
 from advisor.machine.value import MIB, number
 

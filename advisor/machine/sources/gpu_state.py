@@ -8,8 +8,7 @@ from advisor.machine.fault_counters import GpuWatch
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
 from advisor.machine.sources.gpu import bus_id
-from advisor.machine.sources.pci.bus import Bus
-from advisor.machine.sources.pci.devices import gpus_on
+from advisor.machine.sources.pci.spec import Bus, gpus_on
 from advisor.machine.sources.reader import FactSource, Reader
 from advisor.machine.value import number
 

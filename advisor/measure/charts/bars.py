@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.machine.units import binary, plain
 from advisor.measure.charts.canvas import COLOURS, FAINT, GRID, INK, entitle, sheet
 from advisor.measure.measurement import Measurements, Part, Result, Unit, reported_or_zero, reported_text
-from advisor.measure.pages.figures import PARTS, amount, part_name, percent, scaled
-from advisor.measure.pages.series import headline, sound
+from advisor.measure.pages.series import PARTS, amount, headline, part_name, percent, scaled, sound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

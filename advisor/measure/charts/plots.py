@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from advisor.machine.units import binary
 from advisor.measure.charts.canvas import COLOURS, DASHES, FAINT, INK, MARKERS, Label, beside, entitle, sheet
 from advisor.measure.measurement import Measurements, Unit
-from advisor.measure.pages.figures import amount, figure, scaled, unit_name
-from advisor.measure.pages.series import Curve, Matrix, Pair, nodes
+from advisor.measure.pages.series import Curve, Matrix, Pair, amount, figure, nodes, scaled, unit_name
 from advisor.show.topology.tiles import AWAY, BETWEEN, HOME, ON_HEAT
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from advisor.machine.units import count
 from advisor.measure.charts.canvas import COLOURS, DASHES, FAINT, INK, Label, beside, entitle, sheet, spread
 from advisor.measure.measurement import Measurements, Part, Result
-from advisor.measure.pages.figures import PARTS, amount, figure, isa, part_name
 from advisor.measure.pages.flops import kind
-from advisor.measure.pages.series import sound
+from advisor.measure.pages.series import PARTS, amount, figure, isa, part_name, sound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Final
 
 from advisor.errors import BadInput
-from advisor.measure.imported_runs import ImportedRun
 from advisor.measure.imports.text import LARGEST, LONGEST, Format, Line, clean, cut, unlabelled, unpaged, unstamped
+from advisor.measure.measurement import ImportedRun
 
 
 @cache

@@ -11,8 +11,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from advisor.measure.imported_runs import ImportedFigure, ImportedRun
 from advisor.measure.imports.text import NUMBER, Format, Line
+from advisor.measure.measurement import ImportedFigure, ImportedRun
 
 _GAP: Final = 1.5
 _FEWEST: Final = 4

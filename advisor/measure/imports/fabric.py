@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from advisor.measure.imported_runs import ImportedFigure, ImportedRun, Statistic
 from advisor.measure.imports.text import NUMBER, Format, Line, has, leading, value_after
-from advisor.measure.measurement import Unit
+from advisor.measure.measurement import ImportedFigure, ImportedRun, Statistic, Unit
 
 _MIB: Final = float(1 << 20)
 _PERF_TITLE: Final = re.compile(

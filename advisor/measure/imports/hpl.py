@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from advisor.measure.imported_runs import HPL_CHECK, HPL_ROW, ImportedFigure, ImportedRun, Scope
 from advisor.measure.imports.text import NUMBER, Format, Line, has, value_after
-from advisor.measure.measurement import Unit
+from advisor.measure.measurement import HPL_CHECK, HPL_ROW, ImportedFigure, ImportedRun, Scope, Unit
 
 _STAMP: Final = re.compile(r"^\s*HPL_pdgesv\(\) (?P<which>start|end) time\s+(?P<when>\w{3} \w{3} +\d+ [\d:]{8} \d{4})")
 _AGREE: Final = 0.005

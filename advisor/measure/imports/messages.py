@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from advisor.measure.imported_runs import ImportedFigure, ImportedRun, Scope
 from advisor.measure.imports.text import NUMBER, Format, Line, has, numbers, value_after
-from advisor.measure.measurement import Unit
+from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Unit
 
 _NUMBER: Final = re.compile(NUMBER)
 _OSU: Final = re.compile(

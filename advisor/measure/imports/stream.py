@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from advisor.measure.imported_runs import ImportedFigure, ImportedRun, Scope, Statistic
 from advisor.measure.imports.text import NUMBER, Format, Line, has, value_after
+from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Statistic
 
 _WHAT: Final = {
     "copy": "copy",

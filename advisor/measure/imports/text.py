@@ -10,7 +10,7 @@ from html import unescape
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from advisor.measure.imported_runs import ImportedRun
+from advisor.measure.measurement import ImportedRun
 
 LARGEST: Final = 32 << 20
 """Bytes of a file: a verbose HPL of a large job has a few million."""

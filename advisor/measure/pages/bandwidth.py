@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from advisor.measure.measurement import Distance, Measurements, Part, Purpose, Result
-from advisor.measure.pages.figures import (
+from advisor.measure.pages.series import (
     DISTANCES,
     PARTS,
     Bar,
@@ -14,13 +14,15 @@ from advisor.measure.pages.figures import (
     cores,
     distance,
     heading,
+    headline,
     how,
     number,
     part_name,
     percent,
+    scaling,
+    sound,
     table,
 )
-from advisor.measure.pages.series import headline, scaling, sound
 from advisor.show.lines import Line
 
 _OF_PARTS: tuple[Purpose, ...] = ("part", "half", "sparse")

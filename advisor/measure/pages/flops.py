@@ -9,8 +9,21 @@ from statistics import median
 from advisor.machine.units import count, plain
 from advisor.measure import measurement
 from advisor.measure.measurement import Measurements, Part, Result
-from advisor.measure.pages.figures import Bar, Cell, amount, figure, heading, how, isa, number, part_name, percent, table
-from advisor.measure.pages.series import sound, title
+from advisor.measure.pages.series import (
+    Bar,
+    Cell,
+    amount,
+    figure,
+    heading,
+    how,
+    isa,
+    number,
+    part_name,
+    percent,
+    sound,
+    table,
+    title,
+)
 from advisor.show.lines import Line, wrapped
 
 _WIDTHS = ("avx512", "sve", "avx2", "avx", "neon", "sse2", "scalar")

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from advisor.machine.units import binary, count, plain
-from advisor.measure.imported_runs import ImportedFigure, ImportedRun
-from advisor.measure.measurement import Unit
-from advisor.measure.pages.figures import amount, heading, table
+from advisor.measure.measurement import ImportedFigure, ImportedRun, Unit
+from advisor.measure.pages.series import amount, heading, table
 from advisor.show.lines import Line, Page, wrapped
 
 _ROW: Final = 6

@@ -10,8 +10,27 @@ from advisor.machine.machine import Machine
 from advisor.machine.units import binary, count
 from advisor.measure.measurement import Measurements, Unit
 from advisor.measure.pages.bandwidth import part_groups
-from advisor.measure.pages.figures import Bar, Cell, distance, heading, heat, how, number, table, unit_name
-from advisor.measure.pages.series import Curve, Matrix, Pair, ends, ladder, loaded, matrices, nodes, round_trips, sound
+from advisor.measure.pages.series import (
+    Bar,
+    Cell,
+    Curve,
+    Matrix,
+    Pair,
+    distance,
+    ends,
+    heading,
+    heat,
+    how,
+    ladder,
+    loaded,
+    matrices,
+    nodes,
+    number,
+    round_trips,
+    sound,
+    table,
+    unit_name,
+)
 from advisor.show.cpulists import listed
 from advisor.show.lines import Line, Span, cut, width_of, wrapped
 

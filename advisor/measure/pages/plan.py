@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from advisor.machine.units import count, plain
 from advisor.measure.measurement import NETWORK, KernelSheet, Purpose, Task
-from advisor.measure.pages.figures import MeasuredPage, distance, heading, part_name, table
+from advisor.measure.pages.series import MeasuredPage, distance, heading, part_name, table
 from advisor.show.cpulists import numbered
 from advisor.show.lines import Line, cut
 

@@ -7,8 +7,7 @@ from advisor.machine.units import duration, flop_rate, throughput
 from advisor.measure.charts.rooflines import Roofline, roofline
 from advisor.measure.measurement import Measurements
 from advisor.measure.pages.bandwidth import part_groups
-from advisor.measure.pages.figures import Bar, Cell, amount, figure, heading, number, table
-from advisor.measure.pages.series import sound
+from advisor.measure.pages.series import Bar, Cell, amount, figure, heading, number, sound, table
 from advisor.show.lines import Line, wrapped
 
 _EQUAL: Final = 1.05

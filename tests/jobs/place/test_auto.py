@@ -4,7 +4,7 @@ import pytest
 
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape, Strategy
-from advisor.measure.measurement_statistics import MeasuredForPlacement
+from advisor.measure.measurement import MeasuredForPlacement
 from tests.jobs.place.samples import machine, placed
 from tests.model import shapes
 

@@ -2,10 +2,18 @@
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
-from advisor.machine.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Link
+from advisor.errors import BadInput
+from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Link, Locality, PciDevice
+from advisor.machine.hosts.base import Host, Why, expand
+from advisor.machine.machine import Machine
+from advisor.machine.operating_system import Iommu
+from advisor.machine.sources.reader import FactSource, Reader
+from advisor.machine.value import is_name, number
 
 # Class codes: PCI Code and ID Assignment Specification 1.15, section 1.
 _NETWORK, _ETHERNET, _INFINIBAND_NETWORK, _FABRIC, _INFINIBAND_BUS = 0x02, 0x0200, 0x0207, 0x0208, 0x0C06
@@ -320,3 +328,413 @@ def _word(config: bytes, offset: int) -> int | None:
     if offset + 2 > len(config):
         return None
     return int(struct.unpack_from("<H", config, offset)[0])
+
+
+class Nodes(NamedTuple):
+    """The NUMA nodes and their CPUs; empty where the host does not show them."""
+
+    cpus: Mapping[int, CpuSet]
+    online: CpuSet | None = None
+
+    def within(self, cpus: CpuSet) -> tuple[int, ...]:
+        """Return the nodes whose CPUs lie inside the given ones, else the node that holds them all, else ()."""
+        own = {node: mine for node, mine in self.cpus.items() if mine}
+        inside = tuple(sorted(node for node, mine in own.items() if mine <= cpus))
+        return inside or tuple(sorted(node for node, mine in own.items() if cpus and cpus <= mine))
+
+
+class Clues(NamedTuple):
+    """What is known of a device and of its neighbourhood."""
+
+    node: int | None
+    """Its numa_node."""
+    cpus: CpuSet | None = None
+    """Its local_cpulist."""
+    above: tuple[tuple[str, int | None], ...] = ()
+    """The bridges above it and their numa_node, the nearest first."""
+    beside: Callable[[], Mapping[str, int]] = dict
+    """The numa_node of other devices under the same root bus; asked for last, because it takes many reads."""
+
+
+def locality(clues: Clues, nodes: Nodes) -> Locality:
+    """Return where a device is; no nodes, and the reason, where nothing says so.
+
+    numa_node is -1 where the firmware gives the root bridge no _PXM: that is not node 0.
+    """
+    if _exists(clues.node, nodes):
+        return _told(clues, nodes)
+    for step in (_above, _by_cpus, _beside, _only):
+        found, because = step(clues, nodes)
+        if found:
+            return Locality(numa_nodes=found, inferred=f"{_lacks(clues.node)}; {because}")
+    return Locality(numa_nodes=(), inferred=f"{_lacks(clues.node)}, and nothing around it says where it is")
+
+
+def _exists(node: int | None, nodes: Nodes) -> bool:
+    return node is not None and node >= 0 and (not nodes.cpus or node in nodes.cpus)
+
+
+def _lacks(node: int | None) -> str:
+    if node is None:
+        return "numa_node is absent"
+    return "numa_node is -1" if node < 0 else f"numa_node {node} does not exist"
+
+
+def _told(clues: Clues, nodes: Nodes) -> Locality:
+    node = clues.node or 0
+    wide = nodes.within(clues.cpus) if _limits(clues.cpus, nodes) and clues.cpus else ()
+    if node in wide and len(wide) > 1:
+        return Locality(numa_nodes=wide, inferred=f"numa_node is {node}; local_cpulist {clues.cpus} covers several nodes")
+    return Locality(numa_nodes=(node,))
+
+
+def _limits(cpus: CpuSet | None, nodes: Nodes) -> bool:
+    """Return whether the CPUs are fewer than all: without a node the kernel lists every CPU online, which says nothing."""
+    everyone = nodes.online if nodes.online is not None else union(nodes.cpus.values())
+    return bool(cpus) and cpus is not None and (cpus & everyone) < everyone
+
+
+def _above(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
+    for address, node in clues.above:
+        if node is not None and _exists(node, nodes):
+            return (node,), f"{address} above it is on node {node}"
+    return (), ""
+
+
+def _by_cpus(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
+    if clues.cpus is None or not _limits(clues.cpus, nodes):
+        return (), ""
+    return nodes.within(clues.cpus), f"local_cpulist is {clues.cpus}"
+
+
+def _beside(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
+    told = {address: node for address, node in clues.beside().items() if _exists(node, nodes)}
+    if len(set(told.values())) != 1:
+        return (), ""
+    address, node = min(told.items())
+    return (node,), f"{address} under the same root bus is on node {node}"
+
+
+def _only(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
+    del clues
+    own = tuple(node for node, mine in nodes.cpus.items() if mine)
+    return (own, f"node {own[0]} is the only node") if len(own) == 1 else ((), "")
+
+
+DEVICES = "/sys/bus/pci/devices"
+_NODES = "/sys/devices/system/node"
+_ONLINE = "/sys/devices/system/cpu/online"
+
+_NODE = re.compile(r"node(\d{1,7})", re.ASCII)
+
+LOCALITY_PATHS = (
+    f"{DEVICES}/*@",
+    f"{DEVICES}/*/numa_node",
+    f"{DEVICES}/*/local_cpulist",
+    f"{DEVICES}/*/local_cpus",
+    f"{_NODES}/node*/cpulist",
+    f"{_NODES}/node*/cpumap",
+    _ONLINE,
+)
+"""What the place of a device is known from."""
+
+
+def unseen(reader: Reader, fact: str, folder: str) -> None:
+    """Note that a folder of sysfs is not there: on the machine itself it has none, elsewhere nobody kept it."""
+    reader.missed(fact, folder, Why.ABSENT if reader.host.kind == "live" else Why.NOT_KEPT)
+
+
+class Bus:
+    """The PCI functions of a host; a file is read when its fact is asked for."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._paths: dict[str, str] = {}
+
+    @cached_property
+    def addresses(self) -> tuple[str, ...] | None:
+        """Every function, or None where the host shows no PCI bus."""
+        host = self._reader.host
+        if host.real(DEVICES) is None:
+            return None
+        return tuple(name for name in host.list(DEVICES) if ADDRESS.fullmatch(name))
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """The NUMA nodes of the host."""
+        found = {
+            int(match[1]): self._cpus(f"{_NODES}/{name}", "cpulist", "cpumap") or CpuSet()
+            for name in self._reader.host.list(_NODES)
+            if (match := _NODE.fullmatch(name))
+        }
+        return Nodes(dict(sorted(found.items())), self._online)
+
+    @property
+    def _online(self) -> CpuSet | None:
+        return _parsed(self._reader.text(_ONLINE), CpuSet.parse)
+
+    def text(self, address: str, name: str) -> str | None:
+        """Return the text of one attribute of a function."""
+        return self._reader.text(f"{DEVICES}/{address}/{name}")
+
+    def number(self, address: str, name: str) -> int | None:
+        """Return the number that an attribute of a function holds."""
+        return number(self.text(address, name))
+
+    def path(self, address: str) -> str:
+        """Return where the function hangs: its place below /sys/devices, or its own folder where links are lost."""
+        if address not in self._paths:
+            place = f"{DEVICES}/{address}"
+            real = self._reader.host.real(place) or place
+            self._paths[address] = real if real.endswith(f"/{address}") else place
+        return self._paths[address]
+
+    def upstream(self, address: str) -> tuple[str, ...] | None:
+        """Return the host bridges and bridges above a function, the root's side first; None where links are lost."""
+        above, _, own = self.path(address).rpartition("/")
+        found = tuple(part.lower() for part in above.split("/") if ADDRESS.fullmatch(part) or HOST_BRIDGE.fullmatch(part))
+        return found if found and own else None
+
+    def link(self, address: str, which: str) -> Link | None:
+        """Return the ``current`` or the ``max`` link of a function."""
+        return link(
+            speed(self.text(address, f"{which}_link_speed")),
+            width(self.number(address, f"{which}_link_width")),
+        )
+
+    def narrowest(self, address: str) -> tuple[Link | None, str | None]:
+        """Return the narrowest link between the root and a function, and the port above it if it limits the card."""
+        pairs = edges(hierarchy(self.path(address)))
+        return narrowest([Edge(upper, self.link(upper, "max"), self.link(lower, "max")) for upper, lower in pairs])
+
+    def locality(self, address: str) -> Locality:
+        """Return the NUMA nodes that a function is local to."""
+        above = tuple((bridge, self.number(bridge, "numa_node")) for bridge in reversed(addresses(self.path(address))[:-1]))
+        clues = Clues(
+            node=self.number(address, "numa_node"),
+            cpus=self._cpus(f"{DEVICES}/{address}", "local_cpulist", "local_cpus"),
+            above=above,
+            beside=lambda: self._told.get(root_bus(self.path(address)) or "", {}),
+        )
+        return locality(clues, self.nodes)
+
+    @cached_property
+    def _told(self) -> dict[str, dict[str, int]]:
+        """The numa_node of every function that has one, by root bus."""
+        told: dict[str, dict[str, int]] = {}
+        for address in self.addresses or ():
+            node = self.number(address, "numa_node")
+            if node is not None and node >= 0:
+                told.setdefault(root_bus(self.path(address)) or "", {})[address] = node
+        return told
+
+    def _cpus(self, folder: str, listed: str, masked: str) -> CpuSet | None:
+        # Kernels before 2.6.28 have only the mask.
+        found = _parsed(self._reader.text(f"{folder}/{listed}"), CpuSet.parse)
+        return found if found is not None else _parsed(self._reader.text(f"{folder}/{masked}"), CpuSet.from_mask)
+
+
+def _parsed(text: str | None, parse: Callable[[str], CpuSet]) -> CpuSet | None:
+    try:
+        return None if text is None else parse(text)
+    except BadInput:
+        return None
+
+
+_INFINIBAND = "/sys/class/infiniband"
+
+PCI_PATHS = (
+    *LOCALITY_PATHS,
+    f"{DEVICES}/*/class",
+    f"{DEVICES}/*/vendor",
+    f"{DEVICES}/*/device",
+    f"{DEVICES}/*/current_link_speed",
+    f"{DEVICES}/*/current_link_width",
+    f"{DEVICES}/*/max_link_speed",
+    f"{DEVICES}/*/max_link_width",
+    f"{DEVICES}/*/sriov_numvfs",
+    f"{DEVICES}/*/sriov_totalvfs",
+    f"{DEVICES}/*/driver@",
+    f"{DEVICES}/*/uevent",
+    f"{DEVICES}/*/physfn@",
+    f"{DEVICES}/*/config",
+    f"{_INFINIBAND}/*@",
+    f"{_INFINIBAND}/*/device@",
+)
+
+
+def collect_pci(host: Host) -> Machine:
+    """Return the PCI devices; None where the host shows no PCI bus."""
+    reader = Reader(host)
+    bus = Bus(reader)
+    if bus.addresses is None:
+        unseen(reader, "pci", DEVICES)
+        return Machine(sources=reader.sources, gaps=reader.gaps)
+    reader.found("pci", DEVICES)
+    fabric = fabric_devices(host)
+    devices = tuple(device for address in bus.addresses if (device := _device(reader, bus, address, fabric)))
+    _note_unplaced(reader, devices)
+    _note_unlinked(reader, devices)
+    return Machine(pci=devices, sources=reader.sources, gaps=reader.gaps)
+
+
+def fabric_devices(host: Host) -> frozenset[str]:
+    """Return the PCI addresses that an RDMA driver serves."""
+    places = (host.real(f"{_INFINIBAND}/{name}/device") or host.real(f"{_INFINIBAND}/{name}") for name in host.list(_INFINIBAND))
+    return frozenset(address for place in places if place and (address := address_of(place)))
+
+
+def _device(reader: Reader, bus: Bus, address: str, fabric: frozenset[str]) -> PciDevice | None:
+    """Return a device, or None of one that nobody tunes."""
+    class_code, vendor, device = (bus.number(address, name) for name in ("class", "vendor", "device"))
+    if class_code is None or vendor is None or device is None:
+        return None
+    kind = kind_of(class_code, vendor, device, fabric=address.lower() in fabric)
+    if kind in ("bridge", "other"):
+        return None
+    path, bottleneck = bus.narrowest(address)
+    virtual = reader.host.real(f"{DEVICES}/{address}/physfn") is not None
+    control = None if virtual else _control(reader, address)
+    return PciDevice(
+        address=address,
+        kind=kind,
+        class_code=class_code,
+        vendor=vendor,
+        device=device,
+        driver=_driver(reader, bus, address),
+        locality=bus.locality(address),
+        upstream=bus.upstream(address),
+        link=bus.link(address, "current"),
+        card=bus.link(address, "max"),
+        path=path,
+        bottleneck=bottleneck,
+        max_read_request=control.max_read_request if control else None,
+        relaxed_ordering=control.relaxed_ordering if control else None,
+        aspm=control.aspm if control else None,
+        ten_bit_tags=control.ten_bit_tags if control else None,
+        virtual_functions=bus.number(address, "sriov_numvfs"),
+        max_virtual_functions=bus.number(address, "sriov_totalvfs"),
+        is_virtual_function=virtual,
+    )
+
+
+def _driver(reader: Reader, bus: Bus, address: str) -> str | None:
+    """Return the driver that holds a function: what its link points to, or what its uevent file names."""
+    place = reader.host.real(f"{DEVICES}/{address}/driver")
+    lines = (bus.text(address, "uevent") or "").splitlines() if not place else [f"DRIVER={place.rpartition('/')[2]}"]
+    told = next((line.removeprefix("DRIVER=") for line in lines if line.startswith("DRIVER=")), "")
+    return told if is_name(told) else None
+
+
+def _control(reader: Reader, address: str) -> DeviceControl | None:
+    """Return a card's own device control register; a virtual function's is empty, for it obeys the physical one's.
+
+    (PCI Express Base 6.0, section 7.5.3.4: RsvdP in virtual functions.)
+    """
+    path = f"{DEVICES}/{address}/config"
+    reading = reader.host.read(path)
+    if reading.why or hidden(reading.data):
+        # Every function has one: where it is absent, nobody kept it.
+        why = Why.NOT_KEPT if reading.why is Why.ABSENT else reading.why or Why.REFUSED
+        reader.missed("pci.max_read_request", path, why)
+        reader.missed("pci.relaxed_ordering", path, why)
+        return None
+    return device_control(reading.data)
+
+
+def _note_unplaced(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
+    lost = [device for device in devices if device.locality and not device.locality.numa_nodes]
+    if lost:
+        others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        reader.lacks(
+            "pci.locality",
+            f"{lost[0].address}{others}: {lost[0].locality.inferred if lost[0].locality else ''}",
+            "update the BIOS: its ACPI tables give the root bridge no NUMA node (_PXM)",
+        )
+
+
+def _note_unlinked(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
+    if devices and not any(device.link or device.card for device in devices):
+        path = f"{DEVICES}/{devices[0].address}/max_link_speed"
+        reader.missed("pci.link", path, reader.host.read(path).why or Why.FAILED)
+
+
+def gpus_on(bus: Bus) -> tuple[tuple[str, int], ...]:
+    """Return the address and the vendor of every GPU."""
+    found = []
+    for address in bus.addresses or ():
+        code, vendor, device = (bus.number(address, name) or 0 for name in ("class", "vendor", "device"))
+        if kind_of(code, vendor, device, fabric=False) == "gpu":
+            found.append((address, vendor))
+    return tuple(found)
+
+
+_UNITS = "/sys/class/iommu"
+_TYPES = "/sys/kernel/iommu_groups/*/type"
+IOMMU_PATHS = (f"{_UNITS}@", f"{_UNITS}/*@", _TYPES, f"{DEVICES}/*@", f"{DEVICES}/*/class", f"{DEVICES}/*/config")
+
+_PCI_BRIDGE = 0x0604
+"""Class of a PCI-to-PCI bridge (PCI Code and ID Assignment Specification 1.15)."""
+
+
+def collect_iommu(host: Host) -> Machine:
+    """Return what the kernel shows of IOMMU and ACS."""
+    reader = Reader(host)
+    iommu = Iommu(units=_units(reader), types=_types(reader), redirecting=_redirecting(reader))
+    return Machine(iommu=None if iommu == Iommu() else iommu, sources=reader.sources, gaps=reader.gaps)
+
+
+def _units(reader: Reader) -> tuple[str, ...] | None:
+    """Return the IOMMUs; the class is there on every kernel that knows one, with or without any in it."""
+    if reader.host.real(_UNITS) is None:
+        reader.missed("iommu.units", _UNITS, reader.host.read(f"{_UNITS}/dmar0").why or Why.FAILED)
+        return None
+    reader.found("iommu.units", _UNITS)
+    return reader.host.list(_UNITS)
+
+
+def _types(reader: Reader) -> tuple[str, ...] | None:
+    told = {text for path in expand(reader.host, _TYPES) if (text := reader.text(path))}
+    if told:
+        reader.found("iommu.types", _TYPES)
+    return tuple(sorted(told)) or None
+
+
+def _redirecting(reader: Reader) -> tuple[str, ...] | None:
+    """Return the switches' ports that redirect; None where one of them keeps its registers from this user."""
+    bus = Bus(reader)
+    bridges = [address for address in bus.addresses or () if (bus.number(address, "class") or 0) >> 8 == _PCI_BRIDGE]
+    if bus.addresses is None or not bridges:
+        return None
+    ports = []
+    for address in bridges:
+        path = f"{DEVICES}/{address}/config"
+        reading = reader.host.read(path)
+        if reading.why or hidden(reading.data):
+            why = Why.NOT_KEPT if reading.why is Why.ABSENT else reading.why or Why.REFUSED
+            reader.missed("iommu.redirecting", path, why)
+            return None
+        if downstream(reading.data) and redirects(reading.data):
+            ports.append(address)
+    reader.found("iommu.redirecting", f"{DEVICES}/*/config")
+    return tuple(ports)
+
+
+SOURCES = (
+    FactSource(
+        "pci",
+        20,
+        "PCI devices worth a sysadmin's look: network cards, GPUs, NVMe disks, accelerators.",
+        PCI_PATHS,
+        (),
+        collect_pci,
+    ),
+    FactSource(
+        "iommu",
+        20,
+        "Whether the IOMMU translates, and whether PCIe switches let devices talk to each other, as it is now.",
+        IOMMU_PATHS,
+        (),
+        collect_iommu,
+    ),
+)
