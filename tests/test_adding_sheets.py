@@ -153,7 +153,8 @@ VARIANTS = """
 import json, sys
 from pathlib import Path
 from advisor.errors import AdvisorError
-from advisor.advice.know import platforms, vendors
+from advisor.advice.know import vendors
+from advisor.measure import platforms
 from advisor.advice.know.sheet_checks import mistakes
 def told(text):
     Path("rules/platforms/venice.yaml").write_text(text)
@@ -324,7 +325,7 @@ LACKING = [
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nscheme: WHOLE\ncuts: [{name: none, nodes: 1, called: none, source: unverified}]\nbest: []",
-        "line 5: scheme WHOLE, but family 26, model 80 is known as NPS; correct it, or take that line out of advisor/model",
+        "line 5: scheme WHOLE, but family 26, model 80 is known as NPS; correct it, or take that line out of advisor/machine/schemes.py",
     ),
     (
         "architecture: Zen 6",
@@ -646,9 +647,7 @@ def test_what_a_setting_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     assert [old for old, _, _ in SETTING_LACKING if old not in SETTING] == []
     before = (copy.folder / "rules" / "settings.yaml").read_text()
-    code = VARIANTS.replace("platforms/venice", "settings").replace(
-        "import platforms, vendors", "import platforms, settings, vendors"
-    )
+    code = VARIANTS.replace("platforms/venice", "settings").replace("know import vendors", "know import settings, vendors")
     code = code.replace("(platforms.", "(settings.settings, platforms.")
     found = copy.tells(code, json.dumps([before + SETTING.replace(old, new) for old, new, _ in SETTING_LACKING]))
     assert isinstance(found, list)
