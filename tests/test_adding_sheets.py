@@ -325,7 +325,7 @@ LACKING = [
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nscheme: WHOLE\ncuts: [{name: none, nodes: 1, called: none, source: unverified}]\nbest: []",
-        "line 5: scheme WHOLE, but family 26, model 80 is known as NPS; correct it, or take that line out of advisor/machine/schemes.py",
+        "line 5: scheme WHOLE, but family 26, model 80 is known as NPS; correct it, or take that line out of advisor/machine",
     ),
     (
         "architecture: Zen 6",
