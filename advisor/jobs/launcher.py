@@ -68,16 +68,6 @@ class RankVariables:
     """Whether what is started inside by another launcher inherits them: then they count last."""
 
 
-@dataclass(frozen=True)
-class OtherLauncher:
-    """A launcher whose lines are neither written nor read here, and what is known of it all the same."""
-
-    programs: tuple[str, ...]
-    """What its lines start with: they are refused by name."""
-    ranks: RankVariables | None = None
-    """Ranks that it starts can be verified, and the wrapper binds them, where this is known."""
-
-
 JOB_SCRIPTS: Final = ("slurm", "pbs", "flux", "lsf", "sge")
 """The schedulers whose job scripts are written."""
 

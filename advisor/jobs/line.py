@@ -8,7 +8,7 @@ from dataclasses import replace
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.launcher import Dialect
 from advisor.jobs.mpirun import of_prrte
-from advisor.jobs.registry import find, launchers, of_lines, other_launchers
+from advisor.jobs.registry import OTHERS, find, launchers, of_lines
 from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, release_of
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.operating_system import Tool
@@ -114,7 +114,7 @@ def _no_launcher(shown: str) -> BadInput:
 
 def _is_other(word: str) -> bool:
     """Whether a word starts a launcher whose lines are not read here."""
-    return any(word.rpartition("/")[2] in each.programs for each in other_launchers())
+    return word.rpartition("/")[2] in OTHERS
 
 
 def started_by(program: str) -> tuple[str, ...]:

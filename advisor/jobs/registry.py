@@ -10,15 +10,13 @@ from typing import Final, Literal
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.jobs import launchers as folder
-from advisor.jobs.launcher import Dialect, Launcher, OtherLauncher
+from advisor.jobs.launcher import Dialect, Launcher
 from advisor.jobs.ranks_per_host import version_of
 from advisor.machine.operating_system import Tool
 from advisor.machine.sources.system.software import VERSIONS
 
-OTHERS: Final = (OtherLauncher(("ibrun", "ccc_mprun", "yod", "poe")),)
-"""Launchers whose lines are neither written nor read here, and what is known of them all the same."""
-
-
+OTHERS: Final = ("ibrun", "ccc_mprun", "yod", "poe")
+"""Programs of launchers whose lines are neither written nor read here: they are refused by name."""
 _SUPPOSED: Final = "openmpi"
 """What most clusters have."""
 
@@ -63,18 +61,9 @@ def is_foreign(variable: str, launcher: Launcher | None = None) -> bool:
     return not variable.startswith(own) and any(variable.startswith(each.variables) for each in launchers().values())
 
 
-def other_launchers() -> tuple[OtherLauncher, ...]:
-    """Return the launchers whose lines are not read: of a program that has got a module since, that one counts."""
-    programs = {program for each in of_lines().values() for program in each.programs}
-    return tuple(each for each in OTHERS if not programs.intersection(each.programs))
-
-
 def rank_variables(kind: Literal["rank", "size", "local"]) -> tuple[str, ...]:
     """Return the variables by which ranks are told; those that are inherited come last."""
-    told = [
-        each for each in (*(each.ranks for each in launchers().values()), *(each.ranks for each in other_launchers())) if each
-    ]
-    told.sort(key=lambda each: each.inherited)
+    told = sorted((each.ranks for each in launchers().values() if each.ranks), key=lambda each: each.inherited)
     return tuple(dict.fromkeys(name for each in told for name in getattr(each, kind)))
 
 
