@@ -12,8 +12,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).parents[1]
-WIDE, HIGH, GAP = 92, 34, 58
-"""A room's box, and the room between two layers, in pixels."""
+WIDE, HIGH, GAP = 92, 34, 14
+LEFT, ALL = 16, 440
+"""A room's box, what is between two, where boxes begin, and the drawing's width, in pixels."""
 
 
 def modules(root: Path) -> dict[str, ast.Module]:
@@ -37,7 +38,7 @@ def imports(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """Return the room that a module stands in: ``advisor.show.lines`` is in ``render``."""
+    """Return the room that a module stands in: ``advisor.show.lines`` is in ``show``."""
     return module.split(".")[1] if "." in module else module
 
 
@@ -90,41 +91,39 @@ def _basenames(files: list[Path]) -> dict[str, int]:
     return counted
 
 
-def layers(root: Path = ROOT) -> list[list[str]]:
-    """Return the rooms of each layer, the uppermost first, as the import contract has them."""
+def layers(root: Path = ROOT) -> list[str]:
+    """Return the rooms, the uppermost first, as the import contract has them."""
     contract = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
-    return [[room.strip() for room in layer.split("|")] for layer in contract["layers"] if layer != "__main__"]
+    return [room for room in contract["layers"] if room != "__main__"]
 
 
 def drawing(root: Path = ROOT) -> str:
-    """Return the rooms as SVG: a row a layer, a line for each pair of rooms of which one imports the other."""
-    rows = layers(root)
-    wide = max(len(row) for row in rows) * (WIDE + 12.0) + 24
-    high = len(rows) * (HIGH + GAP) - GAP + 32.0
-    places = {
-        room: ((wide - len(row) * (WIDE + 12) + 12) / 2 + at * (WIDE + 12), 16.0 + level * (HIGH + GAP))
-        for level, row in enumerate(rows)
-        for at, room in enumerate(row)
-    }
-    parts = [*_lines(edges(modules(root)), places), *_boxes(places)]
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" height="{high:.0f}"'
+    """Return the rooms as SVG, one below the other, an arc for each pair of rooms of which one imports the other."""
+    rooms = layers(root)
+    high = len(rooms) * (HIGH + GAP) - GAP + 32
+    places = {room: 16 + level * (HIGH + GAP) for level, room in enumerate(rooms)}
+    parts = [*_arcs(edges(modules(root)), places), *_boxes(places)]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {ALL} {high}" width="{ALL}" height="{high}"'
     style = "font-family='sans-serif' font-size='13'"
     return f"{head} {style}>\n<title>The rooms and who imports whom</title>\n" + "\n".join(parts) + "\n</svg>\n"
 
 
-def _lines(counted: dict[tuple[str, str], int], places: dict[str, tuple[float, float]]) -> Iterator[str]:
+def _arcs(counted: dict[tuple[str, str], int], places: dict[str, int]) -> Iterator[str]:
+    """Yield an arc from the lower half of the room that imports to the upper half of the one that it imports."""
+    right = LEFT + WIDE
     for (upper, lower), count in sorted(counted.items()):
         if upper in places and lower in places:
-            (x1, y1), (x2, y2) = places[upper], places[lower]
+            y1, y2 = places[upper] + HIGH * 2 // 3, places[lower] + HIGH // 3
+            far = right + (y2 - y1) * 5 // 8
             width = 0.8 if count < 10 else 1.8 if count < 60 else 3.2  # coarse, so that one import more is no new drawing
-            line = f'x1="{x1 + WIDE / 2:.0f}" y1="{y1 + HIGH:.0f}" x2="{x2 + WIDE / 2:.0f}" y2="{y2:.0f}"'
-            yield f'<line {line} stroke="#7a8ba0" stroke-opacity="0.55" stroke-width="{width}"/>'
+            curve = f"M {right} {y1} C {far} {y1} {far} {y2} {right} {y2}"
+            yield f'<path d="{curve}" fill="none" stroke="#7a8ba0" stroke-opacity="0.55" stroke-width="{width}"/>'
 
 
-def _boxes(places: dict[str, tuple[float, float]]) -> Iterator[str]:
-    for room, (x, y) in places.items():
-        yield f'<rect x="{x:.0f}" y="{y:.0f}" width="{WIDE}" height="{HIGH}" rx="5" fill="#eef3f8" stroke="#33475b"/>'
-        yield f'<text x="{x + WIDE / 2:.0f}" y="{y + 22:.0f}" text-anchor="middle" fill="#1b2733">{escape(room)}</text>'
+def _boxes(places: dict[str, int]) -> Iterator[str]:
+    for room, y in places.items():
+        yield f'<rect x="{LEFT}" y="{y}" width="{WIDE}" height="{HIGH}" rx="5" fill="#eef3f8" stroke="#33475b"/>'
+        yield f'<text x="{LEFT + WIDE // 2}" y="{y + 22}" text-anchor="middle" fill="#1b2733">{escape(room)}</text>'
 
 
 if __name__ == "__main__":
