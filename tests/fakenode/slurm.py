@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.sources.hwloc.lstopo import machine_from_xml
 from tests.fakenode.lab import host_environment
 from tests.fakenode.run import LaunchFailedError, Observed
+from tests.ports import free_port
 
 _SEEN = re.compile(r"AFF rank=(\d+) host=(\S+) cpus=([0-9,-]*)")
 
@@ -95,13 +95,30 @@ class Cluster:
 def cluster(machines: Mapping[str, Path], settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
     """Start a Slurm whose nodes are the given machines, and end it; ``settings`` are lines of slurm.conf that differ."""
     with tempfile.TemporaryDirectory(prefix="advisor-slurm-") as name:
-        folder = Path(name)
-        made = Cluster(folder, machines)
+        made = _started(Path(name), machines, settings or {})
         try:
-            _start(made, settings or {})
             yield made
         finally:
-            _stop(folder)
+            _stop(made.folder)
+
+
+def _started(folder: Path, machines: Mapping[str, Path], settings: Mapping[str, str]) -> Cluster:
+    """Start all of it; once more where somebody else took a port after we had looked."""
+    for attempt in range(3):
+        made = Cluster(folder / str(attempt), machines)
+        made.folder.mkdir()
+        try:
+            _start(made, settings)
+        except LaunchFailedError as error:
+            _stop(made.folder)
+            if "already in use" not in str(error):
+                raise
+        except BaseException:
+            _stop(made.folder)
+            raise
+        else:
+            return made
+    raise LaunchFailedError("Slurm found its ports in use three times")
 
 
 def _start(made: Cluster, settings: Mapping[str, str]) -> None:
@@ -111,9 +128,9 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
     me, user = os.uname().nodename, os.environ.get("USER", "root")
     lines = [row for row in _CONFIGURATION.splitlines() if row.partition("=")[0] not in settings]
     lines += [f"{name}={value}" for name, value in settings.items()]
-    text = "".join(f"{row}\n" for row in lines).format(me=me, user=user, folder=folder, port=_port())
+    text = "".join(f"{row}\n" for row in lines).format(me=me, user=user, folder=folder, port=free_port())
     for node, xml in made.machines.items():
-        text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={_port()} {shape_of(xml)} "
+        text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={free_port()} {shape_of(xml)} "
         text += f"RealMemory=1000 Gres=gpu:{GPUS}\n"
     text += f"PartitionName=main Nodes={','.join(made.machines)} Default=YES MaxTime=INFINITE State=UP\n"
     (folder / "slurm.conf").write_text(text)
@@ -189,23 +206,18 @@ def settings_of(text: str) -> dict[str, str]:
     return dict(row.split("=", 1) for row in text.splitlines() if not row.startswith(("NodeName", "SlurmdParameters")))
 
 
-def _port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])
-
-
 def _wait(made: Cluster) -> None:
-    """Wait until every node is idle."""
-    for _ in range(240):
+    """Wait until every node is idle; a daemon that has given up is not waited for."""
+    ends, answer, logs = time.monotonic() + 180, "", ""
+    while time.monotonic() < ends and "fatal: " not in logs:
         asked = ["sinfo", "--Node", "--noheader", "-o", "%N %T"]
-        done = subprocess.run(asked, env=made.environment, capture_output=True, text=True, check=False, timeout=30)
-        states = done.stdout.split()[1::2]
+        done = subprocess.run(asked, env=made.environment, capture_output=True, text=True, check=False, timeout=60)
+        answer, states = done.stdout, done.stdout.split()[1::2]
         if len(states) == len(made.machines) and set(states) == {"idle"}:
             return
+        logs = "".join(file.read_text()[-600:] for file in made.folder.glob("*.log"))
         time.sleep(0.5)
-    logs = "".join(file.read_text()[-600:] for file in made.folder.glob("*.log"))
-    raise LaunchFailedError(f"Slurm did not come up: {done.stdout} {logs}")
+    raise LaunchFailedError(f"Slurm did not come up: {answer} {logs}")
 
 
 def _stop(folder: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from tests.ports import free_port
 
 _SHAPE = re.compile(
     r"CPUs[=:](\d+) Boards[=:](\d+) Sockets(?:PerBoard)?[=:](\d+) CoresPerSocket[=:](\d+) ThreadsPerCore[=:](\d+)"
@@ -142,7 +143,7 @@ def configured(node: str, definition: str, settings: Mapping[str, str]) -> Itera
     with tempfile.TemporaryDirectory(prefix="advisor-slurmd-") as name:
         folder, me, user = Path(name), os.uname().nodename, os.environ.get("USER", "root")
         (folder / "state").mkdir()
-        port, other = _port(), _port()
+        port, other = free_port(), free_port()
         rows = [row for row in _CONFIGURATION.splitlines() if row.partition("=")[0] not in settings]
         text = "".join(f"{row}\n" for row in rows).format(me=me, user=user, folder=folder, other=other)
         text += "".join(f"{key}={value}\n" for key, value in settings.items())
@@ -150,9 +151,3 @@ def configured(node: str, definition: str, settings: Mapping[str, str]) -> Itera
         text += "PartitionName=p Nodes=ALL Default=YES\n"
         (folder / "slurm.conf").write_text(text)
         yield folder
-
-
-def _port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])

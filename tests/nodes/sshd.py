@@ -20,6 +20,8 @@ from tarfile import open as open_tar
 
 import pytest
 
+from tests.ports import free_port
+
 SSHD = shutil.which("sshd", path="/usr/sbin:/sbin:/usr/bin")
 needs_sshd = pytest.mark.skipif(SSHD is None or shutil.which("ssh") is None, reason="no sshd here (openssh-server)")
 
@@ -150,7 +152,7 @@ def sshd(folder: Path, nodes: Mapping[str, str], seen: Mapping[str, str] | None 
         (folder / "captures" / name).write_bytes(capture_named((seen or {}).get(name, name)))
         whole = _RUN.format(body=folder / "body" / does) if does in BODIES else COMMANDS.get(does, "exec /bin/sh -s\n")
         (folder / "behaviour" / name).write_text(_BANNER + whole if does == "good" else whole)
-    port = _port()
+    port = free_port()
     with socket.socket() as mute:  # takes connections and says nothing
         mute.bind(("127.0.0.1", 0))
         mute.listen(64)
@@ -188,7 +190,7 @@ def _configure(folder: Path, nodes: Mapping[str, str], port: int, mute: int) -> 
     key, strange = (Path(folder / f"{name}.pub").read_text().split()[1] for name in ("host", "stranger"))
     known = [f"{name} ssh-ed25519 {strange if does == 'other-key' else key}" for name, does in nodes.items()]
     (folder / "known_hosts").write_text("\n".join(known) + "\n")
-    closed = _port()
+    closed = free_port()
     lines = ["IdentitiesOnly yes", f"UserKnownHostsFile {folder}/known_hosts", "GlobalKnownHostsFile none"]
     for name, does in nodes.items():
         at = {"no-banner": mute, "refuses": closed}.get(does, port)
@@ -200,12 +202,6 @@ def _configure(folder: Path, nodes: Mapping[str, str], port: int, mute: int) -> 
     (folder / "ssh_config").write_text("\n".join([*lines[3:], "Host *", *lines[:3]]) + "\n")
     # A machine that halts for some seconds while sixty shake hands does not make nodes unreachable.
     (folder / "clush.conf").write_text(f"[Main]\nssh_options: -F {folder / 'ssh_config'}\nconnect_timeout: 30\n")
-
-
-def _port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])
 
 
 def _wait(port: int) -> None:

@@ -1,7 +1,6 @@
 """Prometheus text: promtool takes it, and what promtool lets pass and node_exporter does not is held here."""
 
 import re
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from tests import exports
 from tests.conftest import Golden
 from tests.examples import examples
 from tests.exports import OPTIONS, text_of
+from tests.ports import free_port
 
 SUBJECTS = {"machine": exports.machine, "fleet": exports.fleet, "hostile": exports.hostile}
 
@@ -49,9 +49,7 @@ def test_promtool_is_awake(old: str, new: str, status: int) -> None:
 @contextmanager
 def scraped(folder: Path) -> Iterator[Callable[[], tuple[str, str]]]:
     """Start node_exporter on a folder of texts; give what asks it: the page, and what it complained of till then."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     only = ("--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}")
     words = [exports.program("prometheus-node-exporter"), *only, f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]
     log = folder / "log"
