@@ -154,7 +154,7 @@ def commands() -> str:
 
 def launcher_page() -> str:
     """Return the page of the launchers: names, what their lines start with, how versions are read, what lint tells of them."""
-    parts = [f"{NOTE}# Launchers\n\nWhat `advisor bind --launcher` writes and `advisor bind lint` reads.\n"]
+    parts = [f"{NOTE}# Launchers\n\nWhat `advisor bind --launcher` writes and `advisor check` reads.\n"]
     for each in launchers().values():
         lines, only = each.dialect, each.job.schedulers
         rows = {

@@ -60,13 +60,13 @@ OF_OPTION: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """What FILE is behind an option or a word."""
 STAND_IN: Final = frozenset(
-    ("audit", "explain", "topology", "report", "checklist", "whatif", "bind", "bind lint", "export", "measure", "bios plan")
+    ("audit", "explain", "topology", "report", "checklist", "whatif", "bind", "check", "export", "measure", "bios plan")
 )
 """Commands that look at this machine: they are tried as if it were the one of the page."""
 
 ODD: Final = "a b.tar.gz"
 RUN: Final = frozenset(
-    ("audit", "explain", "topology", "report", "diff", "checklist", "whatif", "bind", "bind lint", "export", "rules", "measure",
+    ("audit", "explain", "topology", "report", "diff", "checklist", "whatif", "bind", "check", "export", "rules", "measure",
      "measure compare", "measure import", "bios plan", "fleet audit", "fleet show", "fleet checklist", "fleet diff", "fleet plan",
      "fleet report")
 )  # fmt: skip
@@ -313,14 +313,14 @@ PAGES: Mapping[str, str] = {
     "bind, unknown version": f"bind {NODE} --ranks 8 --launcher openmpi -- ./app",
     "bind, a folder": f"bind {NODE} --ranks 8 -o job2 -- ./app",
     "bind, hybrid": f"bind {NODE} --ranks 16 --threads 4 --launcher mpich -- ./app",
-    "bind lint": f"bind lint {NODE} -- mpirun -np 8 --bind-to none ./app",
-    "bind lint, srun": f"bind lint {NODE} -- srun -n 8 ./app",
-    "bind lint, several": f"bind lint {NODE} -- mpirun -np 8 --map-by node:PE=2 ./app",
-    "bind lint, words of 4.x": f"bind lint {NODE} --launcher-version 5.0.3 -- mpirun -np 8 -rf ranks --bind-to-core ./app",
-    "bind lint, a parameter that is gone": (
-        f"bind lint {NODE} --launcher-version 5.0.3 -- mpirun -np 8 --mca rmaps_dist_device mlx5_0 ./app"
+    "check": f"check {NODE} -- mpirun -np 8 --bind-to none ./app",
+    "check, srun": f"check {NODE} -- srun -n 8 ./app",
+    "check, several": f"check {NODE} -- mpirun -np 8 --map-by node:PE=2 ./app",
+    "check, words of 4.x": f"check {NODE} --launcher-version 5.0.3 -- mpirun -np 8 -rf ranks --bind-to-core ./app",
+    "check, a parameter that is gone": (
+        f"check {NODE} --launcher-version 5.0.3 -- mpirun -np 8 --mca rmaps_dist_device mlx5_0 ./app"
     ),
-    "bind lint, far from the adapter": f"bind lint {NODE} -- mpirun -np 16 --map-by numa --cpu-set 0-15 ./app",
+    "check, far from the adapter": f"check {NODE} -- mpirun -np 16 --map-by numa --cpu-set 0-15 ./app",
     "measure, a plan": f"measure --dry-run {NODE}",
     "measure, list": "measure --list",
     "measure show": f"measure show quick.json {NODE}",
@@ -361,7 +361,7 @@ PAGES: Mapping[str, str] = {
 MISTAKES: Final = (
     "audit nothing.tar.gz", "audit --from", "audit -f node.tar.gz", "adit", "bios", "fleet",
     "explain 99 --from node.tar.gz", "bind", "bind --ranks 1000 --from node.tar.gz -- ./app",
-    "bind lint mpirun -np 2 ./app", "bind --ranks 4 --launcher prun", "report --from node.tar.gz -o x.pdf",
+    "check mpirun -np 2 ./app", "bind --ranks 4 --launcher prun", "report --from node.tar.gz -o x.pdf",
     "diff --from node.tar.gz", "checklist --as cobol", "checklist --cpu nothing", "export nothing",
     "export ansible --from fleet/n0001.tar.gz --include x", "verify nowhere", "verify job", "verify job2 extra", "compare",
     "measure nothing", "measure show", "measure show nothing.json", "measure import node.tar.gz", "measure network",
@@ -393,7 +393,7 @@ def of_pages(folder: Path, names: Iterable[str]) -> Iterator[Tried]:
             assert code in (0, 1), (name, text)
             yield from _tried(name, text, 80 if "--width 80" in PAGES[name] else None)
             for line in re.findall(r"^    better ((?:mpirun|mpiexec|srun) .*)$", text, re.MULTILINE):
-                code, again = printed(f"bind lint {NODE} -- {line}")
+                code, again = printed(f"check {NODE} -- {line}")
                 yield Tried(name, line, "ran", "" if code == 0 else again)
 
 

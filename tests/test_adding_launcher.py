@@ -36,7 +36,7 @@ def bound(*words):
     return said("bind", "--from", sys.argv[1], "--ranks", "2", "--launcher", "hpcrun", *words, "--", "./app")
 
 def lint(*words):
-    return json.loads(said("bind", "lint", "--from", sys.argv[1], "--json", "--", *words, "./app"))
+    return json.loads(said("check", "--from", sys.argv[1], "--json", "--", *words, "./app"))
 
 option = LauncherName.__metadata__[0]
 told = {
@@ -202,7 +202,7 @@ def test_a_verb_stands_between_the_program_and_its_options(copy: Path) -> None:
     whole = (copy / MODULE).read_text(encoding="utf-8")
     (copy / MODULE).write_text(whole.replace('programs=("hpcrun",)', 'programs=("hpcrun",), verbs=("run", "submit")'))
     try:
-        lint = ("-m", "advisor", "bind", "lint", "--from", "node.tar.gz", "--", "hpcrun")
+        lint = ("-m", "advisor", "check", "--from", "node.tar.gz", "--", "hpcrun")
         read, other = run(copy, *lint, "run", "-n", "2", "./app"), run(copy, *lint, "alloc", "-n", "2", "./app")
     finally:
         (copy / MODULE).write_text(whole, encoding="utf-8")

@@ -166,8 +166,8 @@ def instead_of(option: str, names: Collection[str], path: str) -> str | None:
         return "an option stands behind its command: advisor audit --from FILE"
     if option == "--from" and path == "diff":
         return "name both machines: advisor diff BEFORE AFTER"
-    if path == "bind lint":
-        return "write -- before the line: advisor bind lint -- mpirun ..."
+    if path == "check":
+        return "write -- before the line: advisor check -- mpirun ..."
     ours = _FOREIGN.get(option)
     return f"write {ours}" if ours in {*names, "--help"} else None
 

@@ -146,7 +146,7 @@ def _split(arguments: Sequence[str]) -> list[str]:
         except ValueError as error:
             raise BadInput(f"the line cannot be read: {error}", cure="close its quotes") from error
     if not words:
-        raise BadInput("there is no line", cure="write it after --: advisor bind lint -- mpirun -np 4 ./a.out")
+        raise BadInput("there is no line", cure="write it after --: advisor check -- mpirun -np 4 ./a.out")
     if len(words) > MOST_WORDS:
         raise BadInput(f"the line has more than {MOST_WORDS} words", cure="refused as unsafe")
     return words

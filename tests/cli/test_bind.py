@@ -560,7 +560,7 @@ def test_measurements_of_another_machine_are_refused(nodes: Path, tmp_path: Path
 def test_lint_ends_with_1_where_something_goes_wrong(nodes: Path, capsys: Capture) -> None:
     """A clean line is 0, a warning is 1; JSON is one document of its own."""
     clean = ["mpirun", "-np", "64", "--map-by", "core", "--bind-to", "core", "./a"]
-    line = ["bind", *of(nodes, NAPLES), "--launcher-version", "4.1.4", "--json", "lint", "--"]
+    line = ["check", *of(nodes, NAPLES), "--launcher-version", "4.1.4", "--json", "--"]
     assert (status([*line, *clean]), status([*line, "mpirun", "-np", "8", "./a"])) == (0, 1)
     first, _ = capsys.readouterr().out.split("}\n{", 1)
     assert json.loads(first + "}")["schema"] == "advisor-lint/1"
@@ -568,7 +568,7 @@ def test_lint_ends_with_1_where_something_goes_wrong(nodes: Path, capsys: Captur
 
 def test_lint_says_what_it_withheld(nodes: Path, capsys: Capture) -> None:
     """A credential on the line is neither on the page nor passed over: a note on standard error says so."""
-    status(["bind", "lint", *of(nodes, NAPLES), "--", "mpirun", "-x", "OMPI_MCA_oob_secret=abc7", "-np", "8", "./a"])
+    status(["check", *of(nodes, NAPLES), "--", "mpirun", "-x", "OMPI_MCA_oob_secret=abc7", "-np", "8", "./a"])
     page = capsys.readouterr()
     assert "abc7" not in page.out + page.err
     assert "advisor: a credential on the line is withheld here and in files" in page.err
@@ -632,8 +632,8 @@ def test_threads_left_out_are_named(nodes: Path, capsys: Capture) -> None:
 
 
 def test_lint_has_its_own_help(capsys: Capture) -> None:
-    """`bind lint --help` is about lint, before and after the word."""
-    assert status(["bind", "lint", "--help"]) == 0
+    """`check --help` is about lines that exist."""
+    assert status(["check", "--help"]) == 0
     assert (
         capsys.readouterr().out.splitlines()[2].strip()
         == "Say what an existing mpirun or srun command does, and what goes wrong."
@@ -642,4 +642,4 @@ def test_lint_has_its_own_help(capsys: Capture) -> None:
 
 def test_lint_without_a_line_says_where_it_goes(capsys: Capture) -> None:
     """No command to explain is one line with an example."""
-    assert "no command to explain; put it last, after --: advisor bind lint -- mpirun" in said.refused(capsys, "bind", "lint")
+    assert "no command to explain; put it last, after --: advisor check -- mpirun" in said.refused(capsys, "check")

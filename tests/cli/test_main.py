@@ -56,7 +56,7 @@ def test_help_imports_no_command() -> None:
     ("arguments", "message"),
     [
         (["topolgy"], "advisor: there is no command topolgy; did you mean topology?"),
-        (["frobnicate"], "advisor: there is no command frobnicate; there are audit, bind, bind lint, bios plan, "),
+        (["frobnicate"], "advisor: there is no command frobnicate; there are audit, bind, bios plan, "),
         (["bios", "stge"], "advisor: there is no command bios stge; did you mean bios stage?"),
         (["audit", "--width", "1"], "advisor audit: --width must be 40 to 1000; see advisor audit --help"),
         (["topology", "--jsn"], "advisor topology: no option --jsn; did you mean --json?"),

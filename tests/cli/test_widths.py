@@ -19,7 +19,7 @@ PAGES = {
     "audit, every fact": "audit -v --no-measure --from {}",
     "topology": "topology --from {}",
     "bind": "bind --ranks 16 --from {} -- ./a",
-    "bind lint": "bind lint --from {} -- mpirun -np 4 --bind-to core ./a",
+    "check": "check --from {} -- mpirun -np 4 --bind-to core ./a",
     "checklist": "checklist --from {}",
     "explain": "explain numa-nps-below-best --from {}",
     "whatif": "whatif --nps 4 --from {}",

@@ -128,9 +128,7 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
             ("bind", *node, *how, *job)
             for how in ((), ("--json",), ("--line", "--launcher", "srun"), ("--explain",), ("--hostfile", site["hosts"]))
         ],
-        "bind lint": [
-            ("bind", "lint", *node, *how, "--", *line) for how in ((), ("--json",), ("--slurm-conf", site["slurm.conf"]))
-        ],
+        "check": [("check", *node, *how, "--", *line) for how in ((), ("--json",), ("--slurm-conf", site["slurm.conf"]))],
         "verify": [
             ("verify", "--print-probe"),
             ("bind", *node, "--launcher", "openmpi", "-o", out / "job", *job),

@@ -111,7 +111,7 @@ SAME: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "whatif": (lambda node: advisor.whatif(node, "nps=4,smt=off"), ["whatif", "--nps", "4", "--smt", "off"]),
     "lint": (
         lambda node: advisor.lint_line(LINE, node, version="5.0.6"),
-        ["bind", "--launcher-version", "5.0.6", "lint", "--", *LINE],
+        ["check", "--launcher-version", "5.0.6", "--", *LINE],
     ),
     "bind": (
         lambda node: advisor.bind(

@@ -14,11 +14,9 @@ Example: advisor bind --learned tune-app -- ./app
 Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 from advisor.cli import job_options as job
-from advisor.cli.commands.bind_lint import lint
 from advisor.cli.job_options import CommandLine as CommandLine  # noqa: PLC0414 - how this command reads its arguments
 from advisor.cli.options import Json, MeasurementsOption, NoColor, Version, Width
 from advisor.cli.output import Form, Terminal, show_job, show_lines
@@ -75,15 +73,13 @@ def _bind(
     form: Form,
     shown: tuple[Path | None, job.JobPage],
 ) -> int:
-    """Place the job, print the lines of a benchmark, or say what an existing line does; a program of that name is ./lint."""
+    """Place the job, or print the lines of a benchmark."""
     from advisor.jobs.bind import bind
     from advisor.jobs.started.benchmark import benchmark_lines
     from advisor.jobs.started.folder import write_job
 
     (there, wanted, how), (name, per), (svg, page) = asked, benchmark, shown
     what = page.kind(json=form.json)
-    if words[:1] == ["lint"] and name is None:
-        return lint(there, words[1:], how.version, None, replace(form, output=None))
     if name is not None:
         return show_lines(benchmark_lines(there, wanted, how, (name, per), command=words, observer=Terminal()), form)
     if per is not None:

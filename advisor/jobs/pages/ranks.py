@@ -150,7 +150,7 @@ _MOST_LINES = 12
 
 
 def lint_document(told: Lint) -> dict[str, Any]:
-    """Return the document of ``advisor bind lint --json``."""
+    """Return the document of ``advisor check --json``."""
     return {"schema": LINT_SCHEMA, **told.model_dump(mode="json")}
 
 

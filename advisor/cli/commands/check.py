@@ -5,9 +5,9 @@ the option that is better, and writes the same command for other launchers. File
 rankfile, are read. Nothing is started. Exit status 1 where something goes wrong.
 
 Group: Run a job
-Example: advisor bind lint -- mpirun -np 8 --map-by numa ./app
-Example: advisor bind lint --from node.tar.gz --launcher-version 4.1.5 -- mpirun -np 16 --bind-to core ./app
-Example: advisor bind lint --slurm-conf slurm.conf -- srun -n 8 -c 4 ./app
+Example: advisor check -- mpirun -np 8 --map-by numa ./app
+Example: advisor check --from node.tar.gz --launcher-version 4.1.5 -- mpirun -np 16 --bind-to core ./app
+Example: advisor check --slurm-conf slurm.conf -- srun -n 8 -c 4 ./app
 """
 
 from pathlib import Path
@@ -48,7 +48,7 @@ def lint(there: "HostOptions", words: list[str], version: str | None, slurm_conf
     from advisor.jobs.started.hosts import one_machine
 
     if not words:
-        raise BadValue("no command to explain", cure="put it last, after --: advisor bind lint -- mpirun -np 8 ./app")
+        raise BadValue("no command to explain", cure="put it last, after --: advisor check -- mpirun -np 8 ./app")
     terminal = Terminal()
     line, machine = words[1:] if words[:1] == ["--"] else words, one_machine(there, terminal)
     found = lint_line(line, machine, version=version, slurm_conf=slurm_conf, live=not there.sources, observer=terminal)
