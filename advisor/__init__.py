@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from advisor.jobs.bind import bind as bind
     from advisor.jobs.bind import lint_line as lint_line
     from advisor.jobs.hpl import measure_hpl as measure_hpl
-    from advisor.jobs.racing.budget import Limits as Limits
-    from advisor.jobs.racing.task import Asked as Asked
+    from advisor.jobs.racing.lines import Asked as Asked
+    from advisor.jobs.racing.race import Limits as Limits
     from advisor.jobs.racing.task import tune_line as tune_line
     from advisor.jobs.started.folder import write_job as write_job
     from advisor.jobs.started.hosts import HostOptions as HostOptions
@@ -90,8 +90,9 @@ _HOMES: Final = {
     "exports.reports.single": ("report",),
     "advice.explain": ("explain",),
     "advice.rules": ("rulebook",),
-    "jobs.racing.budget": ("Limits",),
-    "jobs.racing.task": ("Asked", "tune_line"),
+    "jobs.racing.race": ("Limits",),
+    "jobs.racing.lines": ("Asked",),
+    "jobs.racing.task": ("tune_line",),
     "jobs.verify": ("running", "verify"),
     "advice.whatif": ("before_after", "diff", "whatif"),
 }

@@ -20,8 +20,7 @@ from typing import IO, cast
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from advisor.jobs.tune.race import trimmed_mean
-from advisor.jobs.tune.sequential import student_above
+from advisor.jobs.racing.proof import student_above, trimmed_mean
 from tests.tune.simulation import BLOCKS, Bench, cells, chosen, landscape, published, raced
 
 WORTH = log(1.02)

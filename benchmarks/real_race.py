@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from advisor.jobs.tune.interval import median_interval
+from advisor.jobs.racing.proof import median_interval
 from benchmarks.quiet import by_turns, conditions
 
 ROOT = Path(__file__).parents[1]

@@ -114,7 +114,7 @@ REACHING = (
     "bios/connection.py", "bios/door.py", "bios/experiment.py", "bios/experiment_server.py", "bios/many.py", "bios/plan.py",
     "bios/prove.py", "bios/reading.py", "bios/session.py", "cli/", "exports/export.py", "exports/measuring_now.py",
     "fleet/audit.py", "fleet/baseline.py", "fleet/capture.py", "fleet/measure.py", "fleet/measure_launches.py", "fleet/read.py",
-    "fleet/table.py", "jobs/hpl.py", "jobs/observe.py", "jobs/racing/budget.py", "jobs/started/", "jobs/verify.py",
+    "fleet/table.py", "jobs/hpl.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/privacy/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts/canvas.py",
     "measure/mpi.py", "measure/on_node.py", "measure/run.py", "measure/task.py", "sheets.py", "start.py",
 )  # fmt: skip

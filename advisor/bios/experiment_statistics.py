@@ -7,7 +7,7 @@ from statistics import median
 from typing import Final, Literal, NamedTuple
 
 from advisor.bios.experiment_plan import Cell, Column, Says
-from advisor.jobs.tune.race import order
+from advisor.jobs.racing.proof import order
 
 Stratum = tuple[Sequence[float], Sequence[float]]
 """Logarithms of the first state's figures and of the other's, of restarts that may be exchanged."""

@@ -17,9 +17,9 @@ from typing import Final
 
 from advisor.errors import AdvisorError
 from advisor.jobs.placement import JobShape, NodePlan, Slot
-from advisor.jobs.racing.candidates import placements
-from advisor.jobs.tune import race as module
-from advisor.jobs.tune.race import Race, Verdict
+from advisor.jobs.racing import proof as module
+from advisor.jobs.racing.lines import placements
+from advisor.jobs.racing.proof import Race, Verdict
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape
-from advisor.jobs.tune.candidates import Candidate, distinct, seats, splits, what_ranks_get, why_different
+from advisor.jobs.racing.lines import Candidate, distinct, seats, splits, what_ranks_get, why_different
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 from tests.machines.catalogue import write_archive

@@ -2,8 +2,7 @@
 
 from random import Random
 
-from advisor.jobs.tune.interval import hodges_lehmann, interval, median_interval, two_speeds
-from advisor.jobs.tune.sequential import proves
+from advisor.jobs.racing.proof import hodges_lehmann, interval, median_interval, proves, two_speeds
 
 LEVEL = 0.025
 

@@ -6,9 +6,8 @@ from random import Random
 
 import pytest
 
-from advisor.jobs.tune import race as module
-from advisor.jobs.tune.race import Race
-from advisor.jobs.tune.sequential import SignWalk, spent
+from advisor.jobs.racing import proof as module
+from advisor.jobs.racing.proof import Race, SignWalk, spent
 from tests.tune.simulation import CORPUS, NOISES, PROGRAMS, Bench, chosen, landscape, published, raced
 
 WORTH = log(1.02)

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from advisor.jobs.tune.sequential import SignWalk, gaussian_limits, proves, spent, student_above
+from advisor.jobs.racing.proof import SignWalk, gaussian_limits, proves, spent, student_above
 
 
 def crossed(sizes: list[float], level: float) -> float:

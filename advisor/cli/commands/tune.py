@@ -72,8 +72,9 @@ def run(
 
 def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, _: object) -> int:
     from advisor.jobs.pages.tune import plan_page
-    from advisor.jobs.racing.budget import Limits
-    from advisor.jobs.racing.task import Asked, planned_race
+    from advisor.jobs.racing.lines import Asked
+    from advisor.jobs.racing.race import Limits
+    from advisor.jobs.racing.task import planned_race
 
     planned = planned_race(Asked(*asked), Limits(*limits), observer)
     show(form, planned.document, lambda: plan_page(planned, form.width))
@@ -83,8 +84,9 @@ def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer:
 def _race(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, files: tuple[Any, Any, Any]) -> int:
     from advisor.jobs.pages.races import race_chart
     from advisor.jobs.pages.tune import race_page
-    from advisor.jobs.racing.budget import Limits
-    from advisor.jobs.racing.task import Asked, tune_line
+    from advisor.jobs.racing.lines import Asked
+    from advisor.jobs.racing.race import Limits
+    from advisor.jobs.racing.task import tune_line
 
     resume, output, svg = files
     if svg:  # not after an hour of runs

@@ -97,7 +97,7 @@ def report(
     from advisor.advice.audit import audit
     from advisor.advice.judgement import rule_named
     from advisor.advice.rules import must_be_rules
-    from advisor.jobs.racing.journal import read_journal
+    from advisor.jobs.racing.runs import read_journal
 
     must_be_rules(site, only)
     for folder in tuned:
@@ -117,7 +117,7 @@ def report(
 
 def _races(folders: Sequence[Path], machine: "Machine") -> "Iterator[RacePage]":
     for folder in folders:
-        from advisor.jobs.racing.kept import kept_race
+        from advisor.jobs.racing.task import kept_race
 
         yield kept_race(folder, machine)
 

@@ -1,22 +1,28 @@
-"""Runs a race: warm-up, blocks, the journal, the budget; and says what it showed."""
+"""Runs a race: warm-up, blocks, what is left of its time and runs; goes on with one from its journal, or over one again."""
 
+import re
 import secrets
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from math import log
 from pathlib import Path
+from statistics import median
+from time import monotonic
 from typing import Any, Final
 
 import advisor
 from advisor.errors import BadInput, CannotWork
 from advisor.jobs.pages.tune import in_time
 from advisor.jobs.probe import probe_words
-from advisor.jobs.racing.budget import Budget, Limits
-from advisor.jobs.racing.journal import Journal, Run, begun, read_journal, resumed
-from advisor.jobs.racing.line import RaceField, write
-from advisor.jobs.racing.runs import Metric, Outcome, misplaced, run_line
-from advisor.jobs.tune.race import Race, Verdict, order
+from advisor.jobs.racing.lines import RaceField, RaceLine, write
+from advisor.jobs.racing.proof import Race, Verdict, order
+from advisor.jobs.racing.runs import Journal, Metric, Outcome, Run, begun, misplaced, read_journal, resumed, run_line
+from advisor.jobs.started.allocation import Allocated
+from advisor.jobs.started.hosts import JobHosts
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
@@ -26,10 +32,33 @@ from advisor.measure.measurement import identity_of
 from advisor.measure.resources import Resources
 from advisor.paths import template
 
+_OVER: Final = 0.02
+"""Part of the time that a block may go beyond it, where it could not be foreseen."""
+_LEAST: Final = 5.0
+"""Seconds that a run is given at least."""
+_SLOW: Final = 3.0
+"""A run that takes so many times as long as the fastest line is ended: it counts as that long."""
+BLOCKS: Final = 30
+"""Blocks of all lines that --runs allows by itself."""
 _AT_BEST: Final = 8
 """Blocks before anything can be proven."""
 _TRIES: Final = 2
 """Failures after which a line is left out."""
+_ENDLESS: Final = 1 << 40
+"""Runs that a race which is gone over may take: it ends where its journal does."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a race may take, and what a gain is worth."""
+
+    worth: float = 0.02
+    minutes: float | None = None
+    runs: int | None = None
+    timeout: float = 3600.0
+    """Seconds for a run of the warm-up, of which nothing is known yet."""
+    busy_ok: bool = False
+    seed: int | None = None
 
 
 @dataclass
@@ -59,7 +88,7 @@ class Raced:
 
 
 def race_lines(
-    found: RaceField,
+    entries: RaceField,
     metric: Metric,
     limits: Limits,
     folder: Path,
@@ -69,42 +98,33 @@ def race_lines(
     observer: Observer = SILENT,
 ) -> Raced:
     """Run a race, or go on with one; Ctrl-C ends it with what there is."""
-    if len(found.lines) < 2:
+    if len(entries.lines) < 2:
         raise CannotWork("there is nothing to race: no other placement of this job fits and gives its ranks something else")
-    machine = found.job_hosts.machines[0]
-    head = screened(_head(found, limits, machine, asked))
-    if resume:
-        _must_fit(read_journal(folder).head, head, folder)
-    journal = resumed(folder) if resume else begun(folder, head)
-    lines = tuple(write(line, folder) for line in found.lines)
-    raced = Raced(
-        RaceField(lines, found.job_hosts, found.notes),
-        Race(len(lines), journal.head["worth"]),
-        journal,
-        metric,
-        limits,
-        notes=list(found.notes),
-    )
-    try:
-        Runner(raced, machine, observer).run()
-    except KeyboardInterrupt:
-        raced.interrupted, raced.ended = True, "interrupted"
-    finally:
-        observer.end()
-        journal.close()
-    return raced
-
-
-def _head(found: RaceField, limits: Limits, machine: Machine, asked: dict[str, Any]) -> dict[str, Any]:
-    return {
+    machine = entries.job_hosts.machines[0]
+    head = screened({
         "advisor": advisor.__version__,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "asked": asked,
         "seed": limits.seed if limits.seed is not None else secrets.randbits(32),
         "worth": limits.worth,
         "machine": identity_of(machine).model_dump(mode="json"),
-        "candidates": [{"name": line.name, "line": line.text} for line in found.lines],
-    }
+        "candidates": [{"name": line.name, "line": line.text} for line in entries.lines],
+    })  # fmt: skip
+    if resume:
+        _must_fit(read_journal(folder).head, head, folder)
+    journal = resumed(folder) if resume else begun(folder, head)
+    entries = replace(entries, lines=tuple(write(line, folder) for line in entries.lines))
+    race = Race(len(entries.lines), journal.head["worth"])
+    raced = Raced(entries, race, journal, metric, limits, notes=list(entries.notes))
+    try:
+        Runner(raced, machine, observer).run()
+    except KeyboardInterrupt:
+        raced.interrupted, raced.ended = True, "interrupted"
+    finally:
+        observer.end()
+        if journal.file is not None:
+            journal.file.close()
+    return raced
 
 
 def _must_fit(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
@@ -118,22 +138,26 @@ def _must_fit(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None
     ):
         if before.get(key) != now[key]:
             raise BadInput(f"it is a race {what}", file=str(folder), cure="give the same options, or another folder with -o DIR")
-    mine, theirs = now["machine"], before.get("machine") or {}
-    if {**theirs, "name": None} != {**mine, "name": None}:
+    if {**(before.get("machine") or {}), "name": None} != {**now["machine"], "name": None}:
         raise BadInput("it was begun on another machine", file=str(folder), cure="times of two machines do not compare")
 
 
 class Runner:
-    """Runs block after block, from where the journal ends."""
+    """Runs block after block, from where the journal ends, in the time and the runs that there are: those before count."""
 
     def __init__(self, raced: Raced, machine: Machine, observer: Observer) -> None:
-        self._raced, self._race, self._journal = raced, raced.race, raced.journal
+        self._raced, self._race, self._journal, self._lines = raced, raced.race, raced.journal, raced.entries.lines
         self._topology, self._observer = machine.topology, observer
         self._places: object = None
-        self._failures = [0] * len(raced.entries.lines)
+        self._failures = [0] * len(self._lines)
         self._watch = measure.BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
-        self._lines = raced.entries.lines
-        self._budget = Budget(raced.limits, raced.journal, len(self._lines))
+        self._begun, self._before = monotonic(), raced.journal.seconds
+        self._time = raced.limits.minutes * 60 if raced.limits.minutes else None
+        self._most = raced.limits.runs or BLOCKS * len(self._lines)
+
+    @property
+    def _elapsed(self) -> float:
+        return self._before + monotonic() - self._begun
 
     def run(self) -> None:
         """Warm up, then run blocks until the race is over or the budget is spent."""
@@ -145,13 +169,16 @@ class Runner:
         block = 1
         while not self._race.over:
             now = order(self._race.active, self._journal.head["seed"], block)
-            if (ended := self._budget.spent(now, block)) is not None:
+            if (ended := self._spent(now, block)) is not None:
                 self._raced.ended = ended
                 break
             if not self._block(block, now):
                 break
             block += 1
-            if self._race.is_futile(self._budget.room(len(self._race.blocks))):
+            blocks, room = len(self._race.blocks), self._most // len(self._lines)
+            if self._time and blocks:
+                room = min(room, max(blocks, round(blocks * self._time / max(self._elapsed, 0.001))))
+            if self._race.is_futile(max(1, room)):
                 what = "tell the fastest lines from each other" if self._race.claimed else "tell"
                 self._raced.ended = f"ended early: at this noise the runs that are left would not {what}"
                 break
@@ -161,51 +188,66 @@ class Runner:
     def _must_run(self) -> None:
         """Come before a run that the journal has not."""
 
+    def _takes(self, lines: Sequence[int]) -> float:
+        """Return how long a block of some lines takes, as their runs so far show."""
+        return sum(median(times) for each in lines if (times := self._journal.times(each)))
+
+    def _within(self, seconds: float) -> float:
+        """Return how long a run may take of what is left."""
+        return seconds if self._time is None else max(0.1, min(seconds, self._time * (1 + _OVER) - self._elapsed))
+
+    def _spent(self, lines: Sequence[int], block: int) -> str | None:
+        """Return why the next block does not begin: it would not end within the budget."""
+        missing = [each for each in lines if self._journal.of(block, each) is None]
+        if sum(run.block > 0 for run in self._journal.runs) + len(missing) > self._most:
+            return f"all {self._most} runs are made"
+        if self._time is not None and self._elapsed + self._takes(missing) > self._time:
+            return "the time is spent: one more block would not end in it"
+        return None
+
     def _foretell(self) -> None:
         """Say what the race will take, as the warm-up shows."""
-        takes = self._budget.takes(self._race.active)
-        most = self._budget.at_most()
+        takes, most = self._takes(self._race.active), self._most // len(self._lines) * self._takes(range(len(self._lines)))
+        most = min(most, self._time) if self._time else most
         span = f"from {in_time(min(most, _AT_BEST * takes))} to {in_time(most)}"
         text = f"{len(self._race.active)} lines, {in_time(takes)} for a block: {span}"
         self._observer.say(f"{text}; Ctrl-C ends it and keeps what it has")
 
     def _warm(self, candidate: int) -> None:
         """Run a line once or twice without counting it, its ranks saying where they are; leave out what does not run."""
-        line, probe = self._lines[candidate], probe_words(template("probe.sh.j2"))
-        why: str | None = None
+        line, why = self._lines[candidate], ""
         for attempt in range(1, _TRIES + 1):
-            done = next((run for run in self._journal.of(0, candidate) if run.attempt == attempt), None)
+            done = self._journal.of(0, candidate, attempt)
             if done is None:
                 self._must_run()
                 self._observer.step("warm-up and check of the placement", line.name)
-                outcome = run_line(line, self._raced.metric, self._budget.first_timeout(), probe)
-                wrong = self._wrong(candidate, outcome)
-                done = self._keep(
-                    Run(0, candidate, outcome.figure, outcome.seconds, 0.0, wrong or outcome.why, outcome.timed_out, attempt)
-                )
-            why = done.why
-            if why is None:
+                probe = probe_words(template("probe.sh.j2"))
+                outcome = run_line(line, self._raced.metric, self._within(self._raced.limits.timeout), probe)
+                wrong = self._wrong(candidate, outcome) or outcome.why
+                done = self._keep(Run(0, candidate, outcome.figure, outcome.seconds, 0.0, wrong, outcome.timed_out, attempt))
+            if done.why is None:
                 return
+            why = done.why
         if candidate == 0:
             raise CannotWork(f"the line {line.name} does not run: {why}; see it run by itself first: {line.text}")
-        self._leave_out(candidate, why or "")
+        self._leave_out(candidate, why)
 
     def _wrong(self, candidate: int, outcome: Outcome) -> str | None:
         """Return why a line that ran is none of this race: its ranks are elsewhere, or where those of the first line are."""
         if outcome.why is not None or outcome.seen is None:
             return None
-        places = tuple((rank.rank, rank.host, rank.cpus) for rank in outcome.seen.ranks)
+        places, first = tuple((rank.rank, rank.host, rank.cpus) for rank in outcome.seen.ranks), self._lines[0].name
         if candidate == 0:
             self._places = places
             return None
         if self._lines[candidate].like_first:
-            return None if places == self._places else f"its ranks are not where those of {self._lines[0].name} are"
+            return None if places == self._places else f"its ranks are not where those of {first} are"
         if places and places == self._places:
-            return f"its ranks get the same CPUs as those of {self._lines[0].name}"
+            return f"its ranks get the same CPUs as those of {first}"
         return misplaced(self._lines[candidate], outcome.seen, self._topology)
 
     def _keep(self, run: Run) -> Run:
-        kept = Run(**{**run.__dict__, "at": round(self._budget.elapsed, 3)})
+        kept = replace(run, at=round(self._elapsed, 3))
         self._journal.add(kept)
         self._observer.detail(f"{self._lines[run.candidate].name}: {run.why or f'{run.figure:.6g}'}")
         return kept
@@ -218,35 +260,82 @@ class Runner:
         """Run each line once; return whether the budget held for all of them."""
         figures: dict[int, float] = {}
         for candidate in now:
-            done = next(iter(self._journal.of(block, candidate)), None)
+            done = self._journal.of(block, candidate)
             if done is None:
                 self._must_run()
                 self._observer.step(f"block {block}, {len(now)} lines", self._lines[candidate].name)
-                outcome = run_line(self._lines[candidate], self._raced.metric, self._budget.timeout())
-                if outcome.timed_out and self._budget.over:
+                medians = [median(times) for each in range(len(self._lines)) if (times := self._journal.times(each))]
+                timeout = max(_LEAST, _SLOW * min(medians)) if medians else self._raced.limits.timeout
+                outcome = run_line(self._lines[candidate], self._raced.metric, self._within(timeout))
+                if outcome.timed_out and self._time is not None and self._elapsed >= self._time:
                     self._raced.ended = "the time is spent"
                     return False
-                done = self._keep(self._of(outcome, block, candidate))
+                done = self._keep(self._counted(outcome, block, candidate))
             if done.figure is not None:
                 figures[candidate] = -log(done.figure) if self._raced.metric.high else log(done.figure)
             if done.why is not None:
-                self._failed(candidate, done)
+                self._failed(candidate, done.why)
         self._race.add({each: value for each, value in figures.items() if each not in self._race.failed})
         return True
 
-    def _of(self, outcome: Outcome, block: int, candidate: int) -> Run:
+    def _counted(self, outcome: Outcome, block: int, candidate: int) -> Run:
         """Return a run; a time that was cut off counts as what it had reached, which is slower than all others."""
-        cut = outcome.timed_out and self._raced.metric.is_time
         if self._watch:
             self._watch.look()
         busy = self._watch.words() if self._watch else ()
-        figure = outcome.seconds if cut else outcome.figure
+        figure = outcome.seconds if outcome.timed_out and self._raced.metric.is_time else outcome.figure
         return Run(block, candidate, figure, outcome.seconds, 0.0, outcome.why, outcome.timed_out, 1, busy)
 
-    def _failed(self, candidate: int, run: Run) -> None:
+    def _failed(self, candidate: int, why: str) -> None:
         self._failures[candidate] += 1
         if self._failures[candidate] < _TRIES:
             return
         if candidate == 0:
-            raise CannotWork(f"the line {self._lines[0].name} failed {_TRIES} times: {run.why}; nothing can be held against it")
-        self._leave_out(candidate, run.why or "")
+            raise CannotWork(f"the line {self._lines[0].name} failed {_TRIES} times: {why}; nothing can be held against it")
+        self._leave_out(candidate, why)
+
+
+class _EndOfJournalError(Exception):
+    """There is no such run."""
+
+
+class _Replay(Runner):
+    """Goes over the runs that were made, and ends where they do."""
+
+    def _must_run(self) -> None:
+        raise _EndOfJournalError
+
+
+def damaged(folder: Path) -> BadInput:
+    """Return that the first line of a race's journal cannot be used."""
+    return BadInput("the head of the race is damaged", file=str(folder), cure="give the folder of a race")
+
+
+def replayed(folder: Path) -> Raced:
+    """Return the race that a folder keeps, as far as it went; nothing is run."""
+    journal = read_journal(folder)
+    try:
+        head = journal.head
+        lines = tuple(_kept_line(str(each["name"]), str(each["line"])) for each in head["candidates"])
+        is_figure = head["asked"].get("metric") or head["asked"].get("metric_file")
+        raced = Raced(
+            RaceField(lines, JobHosts(Allocated(), (Machine(),))),
+            Race(len(lines), float(head["worth"])),
+            journal,
+            Metric(re.compile("") if is_figure else None, None, head["asked"].get("better") == "high"),
+            Limits(runs=_ENDLESS, seed=int(head["seed"])),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise damaged(folder) from error
+    with suppress(_EndOfJournalError):
+        _Replay(raced, Machine(), SILENT).run()
+    busy = journal.runs[-1].busy if journal.runs else ()
+    raced.notes += [f"others worked on the machine: {words}" for words in busy]
+    return raced
+
+
+def _kept_line(name: str, text: str) -> RaceLine:
+    """Return a line as the journal has it: in one text."""
+    words = shlex.split(text)
+    variables = dict(each.split("=", 1) for each in takewhile(re.compile(r"[A-Za-z_]\w*=").match, words))
+    return RaceLine(name, (), tuple(words[len(variables) :]), variables)

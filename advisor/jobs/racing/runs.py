@@ -1,20 +1,25 @@
-"""One run of one line: started, timed, its figure read, and in the first run its ranks asked where they are."""
+"""One run of one line: started, timed, its figure read, its ranks asked where they are; and the journal that keeps the runs."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final
 
-from advisor.errors import BadValue, CannotWork
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.failures import why_failed
+from advisor.jobs.observe import Listener
 from advisor.jobs.observed_binding import GatheredReports, PlannedRank
-from advisor.jobs.racing.line import RaceLine
+from advisor.jobs.racing.lines import RaceLine
 from advisor.jobs.verdict import compare_ranks
-from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.base import Why
 from advisor.machine.hosts.files import open_here
+from advisor.machine.hosts.journal import FILE, JournalFile, Kind
 from advisor.machine.hosts.live import LiveHost
+from advisor.machine.hosts.trust import Use
 from advisor.machine.topology import Topology
 
 _LARGEST: Final = 64 << 20
@@ -71,8 +76,6 @@ class Outcome:
 
 def run_line(line: RaceLine, metric: Metric, timeout: float, probe: Sequence[str] = ()) -> Outcome:
     """Run a line, with the probe in front of its program where it is given; KeyboardInterrupt ends its ranks first."""
-    from advisor.jobs.observe import Listener
-
     listener, output = Listener(), bytearray()
 
     def hear(chunk: bytes) -> None:
@@ -88,20 +91,17 @@ def run_line(line: RaceLine, metric: Metric, timeout: float, probe: Sequence[str
     if ran.why is Why.TIMEOUT:
         return Outcome(None, timeout, f"took longer than {timeout:.3g} s", timed_out=True, seen=seen)
     if ran.why in (Why.ABSENT, Why.REFUSED):
-        raise CannotWork(
-            f"{line.argv[0]} {'is not here' if ran.why is Why.ABSENT else 'may not be run'}; load the module of its MPI"
-        )
+        fault = "is not here" if ran.why is Why.ABSENT else "may not be run"
+        raise CannotWork(f"{line.argv[0]} {fault}; load the module of its MPI")
     if ran.why or ran.status:
-        return Outcome(None, ran.seconds, _failure(ran, line), seen=seen)
-    figure, why = _figure(metric, ran.seconds, bytes(output), before)
+        errors = ran.err.decode("utf-8", "replace")
+        last = next((each.strip() for each in reversed(errors.splitlines()) if any(map(str.isalnum, each))), "")
+        ended = f"ended with status {ran.status}" + (f": {last[:200]}" if last else "")
+        return Outcome(None, ran.seconds, why_failed(errors, " ".join(line.argv)) or ended, seen=seen)
+    if metric.is_time:
+        return Outcome(ran.seconds, ran.seconds, seen=seen)
+    figure, why = _figure(metric, bytes(output), before)
     return Outcome(figure, ran.seconds, why, seen=seen)
-
-
-def _failure(ran: Ran, line: RaceLine) -> str:
-    said = ran.err.decode("utf-8", "replace")
-    known = why_failed(said, " ".join(line.argv))
-    last = next((each.strip() for each in reversed(said.splitlines()) if any(letter.isalnum() for letter in each)), "")
-    return known or f"ended with status {ran.status}" + (f": {last[:200]}" if last else "")
 
 
 def _stamp(file: Path | None) -> tuple[int, int] | None:
@@ -113,9 +113,7 @@ def _stamp(file: Path | None) -> tuple[int, int] | None:
     return (found.st_mtime_ns, found.st_size) if found else None
 
 
-def _figure(metric: Metric, seconds: float, output: bytes, before: tuple[int, int] | None) -> tuple[float | None, str | None]:
-    if metric.is_time:
-        return seconds, None
+def _figure(metric: Metric, output: bytes, before: tuple[int, int] | None) -> tuple[float | None, str | None]:
     if metric.file is not None:
         if _stamp(metric.file) in (None, before):
             return None, f"it did not write {metric.file}"
@@ -161,3 +159,99 @@ def misplaced(line: RaceLine, seen: GatheredReports | None, topology: Topology |
     first = wrong[0] if wrong else None
     where = f": rank {first.rank} is on CPUs {first.seen.cpus}, planned {first.planned.cpus}" if first and first.seen else ""
     return f"{len(wrong) + len(found.extra)} of {found.planned} ranks are not where they were to be{where}"
+
+
+_KIND: Final = Kind(
+    "a race", "advisor-tune-journal/1", cure="begin a race of its own with another -o DIR", other="another folder with -o"
+)
+_Whole = Annotated[int, Field(ge=0, strict=True)]
+_Seconds = Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one line."""
+
+    __pydantic_config__ = ConfigDict(allow_inf_nan=False, extra="forbid")
+
+    block: _Whole
+    """0 is the warm-up."""
+    candidate: _Whole
+    figure: Annotated[float, Field(gt=0)] | None
+    """Seconds, or what --metric read; None of a run that does not count."""
+    seconds: _Seconds
+    """How long it took."""
+    at: _Seconds
+    """Seconds that the race had taken when it ended, those before an interruption too."""
+    why: str | None = None
+    """Why it does not count."""
+    timed_out: bool = False
+    attempt: _Whole = 1
+    busy: tuple[str, ...] = ()
+    """Who else worked on the machine."""
+
+
+_RUN: Final = TypeAdapter(Run)
+
+
+@dataclass
+class Journal:
+    """What was run so far, and the file of JSON lines that keeps it, each on disk before the next run starts."""
+
+    path: Path
+    head: dict[str, Any]
+    runs: list[Run] = field(default_factory=list)
+    file: JournalFile | None = None
+    """None of one that is only looked at."""
+
+    def of(self, block: int, candidate: int, attempt: int = 1) -> Run | None:
+        """Return the run of a line in a block; None where it has not run yet."""
+        wanted = (block, candidate, attempt)
+        return next((run for run in self.runs if (run.block, run.candidate, run.attempt) == wanted), None)
+
+    def times(self, candidate: int) -> list[float]:
+        """Return how long each run of a line took that ran as it should, that of the warm-up too."""
+        return [run.seconds for run in self.runs if run.candidate == candidate and run.why is None]
+
+    @property
+    def seconds(self) -> float:
+        """How long the race took so far."""
+        return max((run.at for run in self.runs), default=0.0)
+
+    def add(self, run: Run) -> None:
+        """Keep a run; it is on disk when this returns."""
+        self.runs.append(run)
+        if self.file is not None:
+            self.file.write(asdict(run))
+
+
+def begun(folder: Path, head: dict[str, Any]) -> Journal:
+    """Return the journal of a new race; refuse a folder that holds one already."""
+    file, first = _KIND.begin(folder, head)
+    return Journal(file.path, first, file=file)
+
+
+def resumed(folder: Path) -> Journal:
+    """Return the journal of a race that was begun, ready to be gone on with; a line that was cut off is dropped."""
+    journal, size = _read(folder, Use.RUNS)
+    journal.file = _KIND.go_on(folder, size, cure="; copy the folder to where it can")
+    return journal
+
+
+def read_journal(folder: Path, use: Use = Use.NAMED) -> Journal:
+    """Return the journal of a race, to be looked at; ``use`` says where more is done with it."""
+    return _read(folder, use)[0]
+
+
+def _read(folder: Path, use: Use) -> tuple[Journal, int]:
+    (head, *lines), size = _KIND.read(folder, use)
+    journal = Journal(folder / FILE, head)
+    for number, line in enumerate(lines, 2):
+        try:
+            journal.runs.append(_RUN.validate_python(line))
+        except ValidationError as error:
+            at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))[:60]
+            raise BadInput(
+                "is not a run of a race", file=str(journal.path), place=f"line {number}, {at}", cure=_KIND.cure
+            ) from error
+    return journal, size

@@ -10,17 +10,13 @@ import pytest
 from advisor.errors import AdvisorError, BadValue
 from advisor.jobs import bind as bind_module
 from advisor.jobs.placement import JobShape
-from advisor.jobs.racing.candidates import placements
-from advisor.jobs.racing.line import DEFAULT, YOURS, Options, RaceField, lines_of, settings_of, write
+from advisor.jobs.racing.lines import DEFAULT, YOURS, Asked, RaceField, lines_of, placements, settings_of, write
 from advisor.jobs.started import hosts as hosts_module
-from advisor.jobs.started.hosts import JobOptions, LauncherOptions
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Kernel
 from advisor.machine.read import read_machine
 from tests.fakenode.plans import machine_of
 from tests.machines.catalogue import write_archive
-
-OPENMPI = LauncherOptions("openmpi", "5.0.6")
 
 
 @pytest.fixture
@@ -34,7 +30,7 @@ def rome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def lines(*words: str, **options: object) -> RaceField:
     """Return the lines that race."""
-    return lines_of(words, Options(launcher=LauncherOptions(None, "5.0.6"), **options))  # type: ignore[arg-type]
+    return lines_of(Asked(words, version="5.0.6", **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("rome")
@@ -71,24 +67,21 @@ def test_other_numbers_of_ranks_race_only_where_they_are_allowed() -> None:
         return {len(each.expected) for each in found.lines if each.expected}
 
     words = ("mpirun", "-np", "32", "--bind-to", "none", "./app")
-    job = JobOptions(threads=4)
-    assert sizes(lines(*words, job=job)) == {32}
-    assert {16, 32, 64} <= sizes(lines(*words, job=job, split=True))
+    assert sizes(lines(*words, threads=4)) == {32}
+    assert {16, 32, 64} <= sizes(lines(*words, threads=4, split=True))
 
 
 @pytest.mark.usefixtures("rome")
 def test_a_program_without_a_line_is_held_against_the_launchers_default() -> None:
     """Where only a program is given the first line is what the launcher does by itself."""
-    found = lines_of(["./app"], Options(JobOptions(ranks=8, threads=2), launcher=OPENMPI))
+    found = lines_of(Asked(("./app",), ranks=8, threads=2, launcher="openmpi", version="5.0.6"))
     assert (found.lines[0].name, found.lines[0].text) == (DEFAULT, "OMP_NUM_THREADS=2 mpirun -n 8 ./app")
 
 
 @pytest.mark.usefixtures("rome")
 def test_the_files_of_a_line_are_in_its_folder(tmp_path: Path) -> None:
     """A line that needs a file names it where it was written."""
-    for each in lines_of(
-        ["./app"], Options(JobOptions(ranks=12, near="mlx5_0"), launcher=LauncherOptions("openmpi", "4.1.5"))
-    ).lines:
+    for each in lines_of(Asked(("./app",), ranks=12, near="mlx5_0", launcher="openmpi", version="4.1.5")).lines:
         placed = write(each, tmp_path / "files")
         named = [Path(word) for word in placed.argv if word.startswith(str(tmp_path))]
         assert [file for file in named if not file.is_file()] == []
@@ -125,7 +118,7 @@ def test_a_variable_is_tried_on_the_users_line_alone() -> None:
 @pytest.mark.usefixtures("rome")
 def test_variables_that_were_asked_for_come_before_placements_that_were_not() -> None:
     """Of a race of four lines, two are those of the variables."""
-    found = lines("mpirun", "-np", "16", "--bind-to", "none", "./app", settings=("A=1", "A=2"), most=4)
+    found = lines("mpirun", "-np", "16", "--bind-to", "none", "./app", settings=("A=1", "A=2"), lines=4)
     assert [each.name for each in found.lines][:3] == [YOURS, f"{YOURS} A=1", f"{YOURS} A=2"]
     assert (len(found.lines), "lines are the most" in found.notes[0]) == (4, True)
 
@@ -135,7 +128,7 @@ def test_variables_that_were_asked_for_come_before_placements_that_were_not() ->
     [
         ({"settings": ("UCX_TLS",)}, "--with 'UCX_TLS' sets no variable; write NAME=VALUE"),
         ({"settings": ("A=1", "A=1")}, "--with sets one variable twice to the same"),
-        ({"settings": ("A=1", "A=2"), "most": 2}, "2 variables are too many; 2 lines race at most"),
+        ({"settings": ("A=1", "A=2"), "lines": 2}, "2 variables are too many; 2 lines race at most"),
     ],
 )
 @pytest.mark.usefixtures("rome")
@@ -152,14 +145,14 @@ def with_thp(machine: Machine, thp: str) -> Machine:
 
 def test_hugepages_are_tried_where_programs_must_ask_for_them(rome: Machine) -> None:
     """With --hugepages the user's line is tried with malloc asking for them."""
-    assert settings_of(Options(hugepages=True), with_thp(rome, "madvise")) == (("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),)
+    assert settings_of(Asked((), hugepages=True), with_thp(rome, "madvise")) == (("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),)
 
 
 @pytest.mark.parametrize(("thp", "why"), [("always", "programs have them already"), ("never", "the system gives none")])
 def test_hugepages_are_not_tried_where_that_changes_nothing(thp: str, why: str, rome: Machine) -> None:
     """Where every program has them, or none can, that is said instead of racing two lines that are the same."""
     with pytest.raises(BadValue, match=f"--hugepages has no effect here: {why}, THP is set to {thp}"):
-        settings_of(Options(hugepages=True), with_thp(rome, thp))
+        settings_of(Asked((), hugepages=True), with_thp(rome, thp))
 
 
 def test_each_adapter_and_each_gpu_is_tried_where_asked() -> None:
@@ -177,5 +170,5 @@ def test_each_adapter_and_each_gpu_is_tried_where_asked() -> None:
 @pytest.mark.usefixtures("rome")
 def test_the_ranks_of_a_line_are_known_where_their_places_are_not() -> None:
     """What srun does with four ranks depends on the job; that there are four the line says."""
-    found = lines_of(("srun", "-n", "4", "--cpu-bind=none", "./app"), Options(launcher=LauncherOptions(None, "22.05")))
+    found = lines_of(Asked(("srun", "-n", "4", "--cpu-bind=none", "./app"), version="22.05"))
     assert (found.lines[0].expected, {len(each.expected or ()) for each in found.lines[1:]}) == (None, {4})

@@ -9,17 +9,14 @@ import pytest
 
 from advisor.errors import BadInput, CannotWork
 from advisor.jobs.placement import JobShape
-from advisor.jobs.racing import budget, race
-from advisor.jobs.racing.budget import Limits
-from advisor.jobs.racing.journal import read_journal
-from advisor.jobs.racing.line import RaceField, RaceLine
-from advisor.jobs.racing.race import Raced, race_lines
-from advisor.jobs.racing.result import learned, tuned
-from advisor.jobs.racing.runs import Metric, Outcome
+from advisor.jobs.racing import race
+from advisor.jobs.racing.lines import RaceField, RaceLine
+from advisor.jobs.racing.proof import order
+from advisor.jobs.racing.race import Limits, Raced, race_lines
+from advisor.jobs.racing.runs import Metric, Outcome, read_journal
+from advisor.jobs.racing.task import learned, tuned
 from advisor.jobs.started.allocation import Allocated
 from advisor.jobs.started.hosts import JobHosts
-from advisor.jobs.tune.candidates import Candidate
-from advisor.jobs.tune.race import order
 from advisor.machine.hosts.journal import FILE
 from advisor.machine.machine import Machine
 
@@ -30,7 +27,7 @@ TIMES = {"yours": 1.0, "spread": 0.8, "packed": 1.5, "near": 0.81}
 def field(names: Sequence[str] = tuple(TIMES)) -> RaceField:
     """Return lines that need no launcher."""
     job = JobShape(ranks=4)
-    lines = [RaceLine(name, ("run", name), ("./app",), {}, Candidate(name, job, None)) for name in names]
+    lines = [RaceLine(name, ("run", name), ("./app",), {}, job) for name in names]
     return RaceField(tuple(lines), JobHosts(Allocated(), (Machine(),)))
 
 
@@ -63,7 +60,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Raced]:
 
     def started(program: Program, limits: Limits | None = None, folder: Path = tmp_path / "race", **more: Any) -> Raced:
         monkeypatch.setattr(race, "run_line", program.run)
-        monkeypatch.setattr(budget, "monotonic", program.clock)
+        monkeypatch.setattr(race, "monotonic", program.clock)
         entries = more.pop("entries", field())
         given = {"asked": ASKED, "resume": False, **more}
         return race_lines(entries, Metric(), limits or Limits(seed=3), folder, **given)

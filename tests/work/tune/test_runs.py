@@ -8,16 +8,15 @@ import pytest
 
 from advisor.errors import BadValue, CannotWork
 from advisor.jobs.observed_binding import GatheredReports, Observation
-from advisor.jobs.racing.line import RaceLine
+from advisor.jobs.racing.lines import RaceLine
 from advisor.jobs.racing.runs import Metric, metric_of, misplaced, read_figure, run_line
-from advisor.jobs.tune.candidates import Candidate
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.live import LiveHost
 
 
 def line(*words: str, **variables: str) -> RaceLine:
     """Return a line that starts no launcher."""
-    return RaceLine("it", ("env",), words, variables, Candidate("it", None, None))
+    return RaceLine("it", ("env",), words, variables)
 
 
 def test_the_figure_is_the_wall_time_unless_another_is_named() -> None:
@@ -75,7 +74,7 @@ def _processes_of(mark: str) -> list[bytes]:
 def test_a_launcher_that_is_not_there_is_said_at_once() -> None:
     """A line whose launcher is on no path is no candidate's fault."""
     with pytest.raises(CannotWork, match="no-such-mpirun is not here"):
-        run_line(RaceLine("it", ("no-such-mpirun",), ("a",), {}, Candidate("it", None, None)), Metric(), 30)
+        run_line(RaceLine("it", ("no-such-mpirun",), ("a",), {}), Metric(), 30)
 
 
 @pytest.mark.parametrize(
