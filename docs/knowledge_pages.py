@@ -6,7 +6,7 @@ from advisor.advice.judge.rulebook import rule_schema
 from advisor.advice.judge.scope import facts_of_rules
 from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import publications, vendors
-from advisor.advice.language.functions import UNITS, VERBS
+from advisor.advice.language.tree import UNITS, VERBS
 from advisor.advice.model.setting import Setting
 from advisor.advice.rule_page import rule_page
 from advisor.advice.rules import own_rules
@@ -35,7 +35,7 @@ def rule_facts() -> str:
     head += "| fact | kind | unit | meaning |\n| --- | --- | --- | --- |\n"
     rows = "".join(f"| `{name}` | {kind} | {unit} | {text} |\n" for name, kind, unit, text in facts_of_rules(settings()))
     verbs = "".join(
-        f"| `{name}({', '.join(map(str, verb.takes))})` | {verb.gives} | {_first_line(verb.function.__doc__)} |\n"
+        f"| `{name}({', '.join(map(str, verb.takes))})` | {verb.gives} | {_first_line(verb.about)} |\n"
         for name, verb in VERBS.items()
     )
     units = ", ".join(f"`{unit}` {factor:g}" for unit, factor in UNITS.items())

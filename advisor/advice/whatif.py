@@ -9,7 +9,7 @@ from advisor.advice.change.transform import transform
 from advisor.advice.compare.audits import difference
 from advisor.advice.difference_page import WhatIf
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import measured_facts
+from advisor.advice.judge.measured import measured_facts
 from advisor.advice.judgement import Judgement, judged, rule_named
 from advisor.advice.know.vendors import match_vendor
 from advisor.advice.model.findings import Difference

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import measured_facts
-from advisor.advice.judge.measured.published import linpack, published_hpl
+from advisor.advice.judge.measured import measured_facts
+from advisor.advice.judge.published import linpack, published_hpl
 from advisor.advice.model.case import Case
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Environment

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import measured_facts, with_measurements
+from advisor.advice.judge.measured import measured_facts, with_measurements
 from advisor.advice.model.case import Case
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import adapter_ways, adapters, measured_facts
+from advisor.advice.judge.measured import adapter_ways, adapters, measured_facts
 from advisor.advice.model.case import Case
 from advisor.machine.devices import Hca, Locality, Port
 from advisor.machine.machine import Machine

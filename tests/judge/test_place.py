@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import measured_facts
+from advisor.advice.judge.measured import measured_facts
 from advisor.advice.judgement import judged
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import measured_facts
+from advisor.advice.judge.measured import measured_facts
 from advisor.machine.cpu import IdleState
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Port

@@ -1,7 +1,7 @@
 """Round trips between cores, and which caches they show."""
 
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import shared_caches
+from advisor.advice.judge.measured import shared_caches
 from advisor.advice.model.case import Case
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Environment

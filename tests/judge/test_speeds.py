@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.advice.judge.case import case_of
-from advisor.advice.judge.measured.facts import interleaving, remote_memory, speeds
+from advisor.advice.judge.measured import interleaving, remote_memory, speeds
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import Way

@@ -7,10 +7,9 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from advisor.advice.judge.scope import SETTING
-from advisor.advice.language.functions import Loop
 from advisor.advice.language.kinds import Trouble, Unknown
 from advisor.advice.language.sentences import written_value
-from advisor.advice.language.tree import STEPS, Env, Fact, Node
+from advisor.advice.language.tree import STEPS, Env, Fact, Loop, Node
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Evidence, Lack
 from advisor.advice.model.setting import Setting
@@ -208,8 +207,7 @@ def looked_at(node: Node, env: Env) -> Iterator[tuple[str, str, str]]:
         if not isinstance(value, Unknown) and not _hidden(value):
             yield node.text, node.fact, written_value(value)
         return
-    parts = node.parts()
-    for part in parts:
+    for part in node.operands:
         if isinstance(part, Fact) and _hidden(part.value(env)):
             value = evaluated(node, env)
             if not isinstance(node, Loop) and not isinstance(value, Unknown) and not _hidden(value):
@@ -232,7 +230,7 @@ def evaluated(node: Node, env: Env) -> Any:
 
 
 def _things(loop: Loop, env: Env) -> tuple[Any, ...]:
-    things = evaluated(loop.over, env)
+    things = evaluated(loop.operands[0], env)
     return () if isinstance(things, Unknown) else things
 
 

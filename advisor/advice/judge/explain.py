@@ -8,10 +8,9 @@ from pydantic import BaseModel
 from advisor.advice.judge.engine import Asked, lacks
 from advisor.advice.judge.evidence import Origins, evaluated
 from advisor.advice.judge.rule import Rule
-from advisor.advice.language.functions import Gather, Loop
 from advisor.advice.language.kinds import Trouble, Unknown
 from advisor.advice.language.sentences import written_value
-from advisor.advice.language.tree import STEPS, Choose, Constant, Env, Fact, Logic, Node, Not
+from advisor.advice.language.tree import STEPS, Choose, Constant, Env, Fact, Gather, Logic, Loop, Node
 from advisor.advice.model.findings import Answer, Explanation, Part, Step
 from advisor.measure.platform import Scope
 
@@ -79,13 +78,13 @@ def _walk(node: Node, env: Env, origins: Origins, depth: int, *, decides: bool) 
         return
     where = origins.where(node.fact) if isinstance(node, Fact) else None
     yield Step(depth=depth, text=_cut(node.text), value=said(value), where=where, decides=decides)
-    if isinstance(node, Gather) and isinstance(node.operand, Loop):
-        yield from _items(node.operand, value, env, origins, depth + 1, decides=decides)
+    if isinstance(node, Gather) and isinstance(node.operands[0], Loop):
+        yield from _items(node.operands[0], value, env, origins, depth + 1, decides=decides)
     elif isinstance(node, Loop):
         yield from _items(node, None, env, origins, depth + 1, decides=decides)
     else:
         deciding = _deciding(node, value, env)
-        for part in node.parts():
+        for part in node.operands:
             if not isinstance(part, Constant):
                 yield from _walk(part, env, origins, depth + 1, decides=decides and part in deciding)
 
@@ -100,11 +99,12 @@ def _deciding(node: Node, value: Any, env: Env) -> tuple[Node, ...]:
     if isinstance(node, Logic):
         return tuple(operand for operand in node.operands if _alike(evaluated(operand, env), value))
     if isinstance(node, Choose):
-        chosen = evaluated(node.condition, env)
-        return (node.condition,) if isinstance(chosen, Unknown) else (node.condition, node.then if chosen else node.otherwise)
-    if isinstance(value, Unknown) and not isinstance(node, Not):
-        return tuple(part for part in node.parts() if isinstance(evaluated(part, env), Unknown))
-    return node.parts()
+        condition, then, otherwise = node.operands
+        chosen = evaluated(condition, env)
+        return (condition,) if isinstance(chosen, Unknown) else (condition, then if chosen else otherwise)
+    if isinstance(value, Unknown):
+        return tuple(part for part in node.operands if isinstance(evaluated(part, env), Unknown))
+    return node.operands
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -116,9 +116,9 @@ def _alike(one: Any, other: Any) -> bool:
 
 def _items(loop: Loop, value: Any, env: Env, origins: Origins, depth: int, *, decides: bool) -> Iterator[Step]:
     """Yield what a comprehension's expressions came to for each item, those that decide first."""
-    things = evaluated(loop.over, env)
+    things = evaluated(loop.operands[0], env)
     if isinstance(things, Unknown):
-        yield from _walk(loop.over, env, origins, depth, decides=decides)
+        yield from _walk(loop.operands[0], env, origins, depth, decides=decides)
         return
     inners = [{**env, loop.name: thing} for thing in things]
     named = [(_called(loop.name, at, inner[loop.name]), inner) for at, inner in enumerate(inners)]

@@ -8,12 +8,10 @@ from typing import TypeVar
 
 from advisor.advice.judge.scope import BadExampleFact, example_facts
 from advisor.advice.judge.settings import wanted_node
-from advisor.advice.language.expression import Name, Scope, parse, require
-from advisor.advice.language.functions import fact_of, items_of
+from advisor.advice.language.expression import Name, Scope, parse, require, unfit
 from advisor.advice.language.kinds import NOTHING, NUMBER, TEXT, TRUTH, Kind, Text
 from advisor.advice.language.sentences import Sentence, read_sentence
-from advisor.advice.language.syntax import unfit
-from advisor.advice.language.tree import Constant, Fact, Node
+from advisor.advice.language.tree import Constant, Fact, Node, fact_of, items_of
 from advisor.advice.model.rule import RuleText
 from advisor.advice.model.setting import Setting, Where
 from advisor.errors import BadValue, did_you_mean

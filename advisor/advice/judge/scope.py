@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from advisor.advice.language.expression import Name, Scope
-from advisor.advice.language.functions import UNITS
 from advisor.advice.language.kinds import (
     CPUS,
     MIXED,
@@ -24,7 +23,7 @@ from advisor.advice.language.kinds import (
     Text,
     kind_of,
 )
-from advisor.advice.language.tree import STEPS, Env
+from advisor.advice.language.tree import STEPS, UNITS, Env
 from advisor.advice.model.case import Case
 from advisor.advice.model.setting import Setting
 from advisor.errors import BadValue, did_you_mean

@@ -25,7 +25,7 @@ def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Sett
         raise BadValue(f"there is no setting {name}", cure=cure)
     setting = settings[name]
     if value in setting.values:
-        return Constant(value, setting_kind(setting), setting.neutral(value))
+        return Constant(value, setting_kind(setting), (), setting.neutral(value))
     try:
         node = parse(value, scope)
     except BadValue as error:
@@ -44,8 +44,8 @@ def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Sett
 def _words(node: Node) -> Iterator[str]:
     """Yield the values that an expression names outright."""
     if isinstance(node, Choose):
-        yield from _words(node.then)
-        yield from _words(node.otherwise)
+        for part in node.operands[1:]:
+            yield from _words(part)
     elif isinstance(node, Constant) and not isinstance(node.constant, Unknown):
         yield neutral_text(node.constant)
     elif isinstance(node.kind, Text):

@@ -7,94 +7,68 @@ executed: Python's own parser makes the tree, and only the parts named here are 
 
 import ast
 import operator
+import re
 import warnings
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, NoReturn
 
-from advisor.advice.language import syntax
-from advisor.advice.language.functions import UNITS, Items, items_of
-from advisor.advice.language.kinds import CPUS, NOTHING, NUMBER, TRUTH, Kind, Text, alike, both, either, joined
-from advisor.advice.language.syntax import Name, Reader, Readers, Scope
-from advisor.advice.language.tree import Apply, Choose, Compare, Constant, Fact, Logic, Member, Node, Not
+from advisor.advice.language.kinds import (
+    CPUS,
+    NOTHING,
+    NUMBER,
+    TRUTH,
+    Kind,
+    Record,
+    Text,
+    Unknown,
+    alike,
+    both,
+    either,
+    joined,
+    lacking,
+    listed,
+    opposite,
+    tried,
+)
+from advisor.advice.language.tree import (
+    UNITS,
+    VERBS,
+    WORDS,
+    Apply,
+    Choose,
+    Constant,
+    Fact,
+    Gather,
+    Items,
+    Logic,
+    Loop,
+    Node,
+    Open,
+    fact_of,
+    items_of,
+)
 from advisor.errors import BadValue, did_you_mean
+
+LONGEST: Final = 600
+_DEEPEST: Final = 24
+_LARGEST: Final = 1e30
+_LONGEST_TEXT: Final = 200
+_LOOPS: Final = 3
+_ITEMS: Final = 64
+_KNOWN: Final = "known"
 
 Function = Callable[[Any, Any], Any]
 
 _ARITHMETIC: dict[type[ast.operator], Function] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}  # fmt: skip
 _SETS: dict[type[ast.operator], Function] = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Sub: operator.sub}
-_ORDER: dict[type[ast.cmpop], Function] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 _SAME: dict[type[ast.cmpop], Function] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
-
-
-def logic(reader: Reader, tree: ast.BoolOp) -> Node:
-    """Return ``and`` or ``or``."""
-    operands = tuple(reader.truth(value) for value in tree.values)
-    return Logic(reader.words(tree), TRUTH, both if isinstance(tree.op, ast.And) else either, operands)
-
-
-def unary(reader: Reader, tree: ast.UnaryOp) -> Node:
-    """Return ``not`` or a signed number."""
-    if isinstance(tree.op, ast.Not):
-        return Not(reader.words(tree), TRUTH, reader.truth(tree.operand))
-    if isinstance(tree.op, ast.USub):
-        return Apply(reader.words(tree), NUMBER, operator.neg, (reader.number(tree.operand),))
-    return reader.refuse(tree, f"{reader.words(tree)} is not part of the rule language")
-
-
-def arithmetic(reader: Reader, tree: ast.BinOp) -> Node:
-    """Return arithmetic on numbers, or algebra on sets of CPUs."""
-    left, right = reader.read(tree.left), reader.read(tree.right)
-    if CPUS in (left.kind, right.kind) and alike(left.kind, right.kind) and type(tree.op) in _SETS:
-        return Apply(reader.words(tree), CPUS, _SETS[type(tree.op)], (left, right))
-    function = _ARITHMETIC.get(type(tree.op))
-    if function is None:
-        reader.refuse(tree, f"{reader.words(tree)}: numbers take + - * / // %")
-    for node in (left, right):
-        if not alike(node.kind, NUMBER):
-            reader.refuse(tree, f"{node.text} is a {node.kind}, arithmetic needs numbers")
-    return Apply(reader.words(tree), NUMBER, function, (left, right))
-
-
-def compare(reader: Reader, tree: ast.Compare) -> Node:
-    """Return a comparison, or membership."""
-    operands = tuple(reader.read(each) for each in (tree.left, *tree.comparators))
-    if isinstance(tree.ops[0], (ast.In, ast.NotIn)):
-        if len(tree.ops) > 1:
-            reader.refuse(tree, "in does not stand in a chain")
-        return _member(reader, tree, operands[0], operands[1])
-    tests = tuple(_test(reader, tree, op, a, b) for op, a, b in zip(tree.ops, operands, operands[1:], strict=False))
-    return Compare(reader.words(tree), TRUTH, operands, tests)
-
-
-def _test(reader: Reader, tree: ast.Compare, op: ast.cmpop, left: Node, right: Node) -> Function:
-    """Return the function of one comparison after looking at its kinds."""
-    if not alike(left.kind, right.kind):
-        cure = "for an empty set there is size(...) == 0" if CPUS in (left.kind, right.kind) else None
-        reader.refuse(tree, f"{left.text} is a {left.kind}, {right.text} a {right.kind}: they cannot be compared", cure)
-    for fact, other in ((left, right), (right, left)):
-        if isinstance(fact, Fact) and fact.unit in _MEASURED:
-            _measured(reader, tree, fact, other)
-    if type(op) in _SAME:
-        _spelt(reader, tree, left, right)
-        return _SAME[type(op)]
-    if type(op) not in _ORDER:
-        reader.refuse(tree, "only == != < <= > >= and in compare", "write == or !=, and known(...) for what could be read")
-    if any(not alike(node.kind, NUMBER) and node.kind != CPUS for node in (left, right)):
-        reader.refuse(tree, f"{left.text} and {right.text} have no order", "numbers and sets of CPUs have; see before, older")
-    return _ORDER[type(op)]
-
+_ORDER: dict[type[ast.cmpop], Function] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
 
 _MEASURED: Final = {
     "bytes": ("GiB", "KiB", "MiB", "TiB", "GB"),
@@ -109,77 +83,14 @@ _BARE: Final = 1000
 """Below it a number of bytes, of bits or bytes a second, of hertz or of transfers lacks its factor; 0 and 1 are meant."""
 
 
-def _measured(reader: Reader, tree: ast.AST, fact: Fact, other: Node) -> None:
-    """Refuse a number of another unit than the fact it is compared with, and one without a unit that cannot be meant."""
-    factors = _MEASURED[fact.unit or ""]
-    for part in (other, *(other.operands if isinstance(other, Apply) else ())):
-        if isinstance(part, Constant) and part.text in UNITS and part.text not in factors:
-            reader.refuse(tree, f"{fact.text} counts {fact.unit}, and {part.text} does not", f"write {', '.join(factors)}")
-    number = other.constant if isinstance(other, Constant) and other.text not in UNITS else None
-    if isinstance(number, int) and fact.unit != "seconds" and 1 < number < _BARE:
-        cure = f"write {number} * {factors[0]}"
-        reader.refuse(tree, f"{fact.text} counts {fact.unit}, and {number} has no unit", cure)
+class Name(NamedTuple):
+    """What a name stands for: its kind, and the fact it is (of a loop's variable, the list it runs over)."""
+
+    kind: Kind
+    fact: str
 
 
-def _spelt(reader: Reader, tree: ast.AST, left: Node, right: Node) -> None:
-    """Refuse words that a fact never is; two literals are nobody's mistake."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return
-    fact, word = (right, left) if isinstance(left, Constant) else (left, right)
-    _is_one(reader, tree, fact, _options(fact), _options(word))
-
-
-def _options(node: Node) -> tuple[str, ...]:
-    inner = items_of(node.kind) or node.kind
-    return inner.options if isinstance(inner, Text) else ()
-
-
-def _is_one(reader: Reader, tree: ast.AST, fact: Node, options: tuple[str, ...], said: tuple[str, ...]) -> None:
-    if options and said and not set(options) & set(said):
-        cure = did_you_mean(said[0], options, f"it is one of {', '.join(options)}"[:200], cutoff=0.4)
-        reader.refuse(tree, f"{fact.text} is never {said[0]!r}", cure)
-
-
-def _member(reader: Reader, tree: ast.Compare, item: Node, group: Node) -> Node:
-    """Return ``in`` or ``not in``."""
-    inside = NUMBER if group.kind == CPUS else items_of(group.kind)
-    if inside is None and group.kind != NOTHING:
-        reader.refuse(tree, f"{group.text} is a {group.kind}, in needs a list", "for texts there are contains() and starts()")
-    if inside is not None and not alike(item.kind, inside):
-        reader.refuse(tree, f"{item.text} is a {item.kind}, {group.text} a {group.kind}")
-    for each in group.operands if isinstance(group, Items) else ():
-        _spelt(reader, tree, item, each)
-    if isinstance(item, Constant) and not isinstance(group, Items):
-        _is_one(reader, tree, group, _options(group), _options(item))
-    return Member(reader.words(tree), TRUTH, item, group, isinstance(tree.ops[0], ast.In))
-
-
-def choose(reader: Reader, tree: ast.IfExp) -> Node:
-    """Return ``A if C else B``."""
-    then, otherwise = reader.read(tree.body), reader.read(tree.orelse)
-    if not alike(then.kind, otherwise.kind):
-        problem = f"{then.text} is a {then.kind}, {otherwise.text} a {otherwise.kind}"
-        reader.refuse(tree, problem, "both must be of one kind")
-    return Choose(reader.words(tree), joined(then.kind, otherwise.kind), reader.truth(tree.test), then, otherwise)
-
-
-__all__ = ["LONGEST", "Name", "Scope", "parse", "require"]
-
-LONGEST: Final = 600
-
-_READERS: Final[Readers] = {
-    ast.Constant: syntax.constant,
-    ast.Name: syntax.fact,
-    ast.Attribute: syntax.fact,
-    ast.BoolOp: logic,
-    ast.UnaryOp: unary,
-    ast.BinOp: arithmetic,
-    ast.Compare: compare,
-    ast.IfExp: choose,
-    ast.List: syntax.items,
-    ast.Call: syntax.call,
-    ast.GeneratorExp: syntax.loop,
-}
+Scope = Mapping[str, Name]
 
 
 def parse(text: str, scope: Scope) -> Node:
@@ -188,18 +99,15 @@ def parse(text: str, scope: Scope) -> Node:
         raise BadValue("an expression is expected", cure="write a fact, such as kernel.numa_balancing")
     if len(text) > LONGEST:
         raise BadValue(f"an expression of {len(text)} letters", cure=f"at most {LONGEST}; name a part of it with let")
-    return Reader(text.strip(), scope, _READERS).read(_tree(text.strip()))
-
-
-def _tree(text: str) -> ast.expr:
-    """Return Python's tree; what Python only warns of, such as a wrong escape in a text, is refused too."""
+    text = text.strip()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            return ast.parse(text, mode="eval").body
+            warnings.simplefilter("error")  # what Python only warns of, such as a wrong escape in a text, is refused too
+            tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, Warning, RecursionError, MemoryError) as error:
         where = f" at column {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
         raise BadValue(f"not an expression{where}: {text[:80]}", cure=_cure(text)) from error
+    return _Reader(text, scope).read(tree)
 
 
 def _cure(text: str) -> str:
@@ -215,3 +123,309 @@ def require(node: Node, kind: Kind, what: str) -> Node:
     if not alike(node.kind, kind):
         raise BadValue(f"{what} must be a {kind}, {node.text} is a {node.kind}")
     return node
+
+
+def unfit(name: str, scope: Scope) -> str | None:
+    """Return why a name cannot be given to a value; None where it can."""
+    if name in scope:
+        return f"{name} is the name of a fact already"
+    if name in ("unknown", _KNOWN, *UNITS):
+        return f"{name} is a word of the language"
+    fits = re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name, re.ASCII)
+    return None if fits else f"{name[:60]} is not a name: small letters, digits and _"
+
+
+class _Reader:
+    """Turns Python's tree into ours."""
+
+    def __init__(self, text: str, scope: Scope, depth: int = 0, loops: int = 0) -> None:
+        self.text, self.scope, self.depth, self.loops = text, scope, depth, loops
+        self._plain = text.isascii() and "\n" not in text and "\f" not in text
+
+    def read(self, tree: ast.expr) -> Node:
+        """Return the node of a tree."""
+        reader = _READERS.get(type(tree))
+        if reader is None:
+            self.refuse(tree, f"{self.words(tree)} is not part of the rule language")
+        if self.depth >= _DEEPEST:
+            self.refuse(tree, "nested too deeply", "name a part of it with let")
+        self.depth += 1
+        node = reader(self, tree)
+        self.depth -= 1
+        return node
+
+    def truth(self, tree: ast.expr) -> Node:
+        """Return an expression that yields a truth value."""
+        node = self.read(tree)
+        if not alike(node.kind, TRUTH):
+            self.refuse(tree, f"{node.text} is a {node.kind}, a truth value is expected", "compare it with something")
+        return node
+
+    def number(self, tree: ast.expr) -> Node:
+        """Return an expression that yields a number."""
+        node = self.read(tree)
+        if not alike(node.kind, NUMBER):
+            self.refuse(tree, f"{node.text} is a {node.kind}, a number is expected")
+        return node
+
+    def words(self, tree: ast.AST) -> str:
+        """Return the text that a tree was read from."""
+        if self._plain and isinstance(tree, ast.expr):
+            return self.text[tree.col_offset : tree.end_col_offset][:80]
+        return (ast.get_source_segment(self.text, tree) or self.text)[:80]
+
+    def refuse(self, tree: ast.AST, problem: str, cure: str | None = None) -> NoReturn:
+        """Refuse a part."""
+        before = self.text.splitlines()[getattr(tree, "lineno", 1) - 1 :][:1]  # Python counts bytes, people letters
+        column = len("".join(before).encode()[: getattr(tree, "col_offset", 0)].decode(errors="ignore")) + 1
+        raise BadValue(f"column {column}: {problem}", cure=cure or "see rules/README.md")
+
+    def constant(self, tree: ast.Constant) -> Node:
+        """Return a literal."""
+        value, text = tree.value, self.words(tree)
+        if isinstance(value, bool):
+            return Constant(text, TRUTH, (), value)
+        if isinstance(value, (int, float)) and abs(value) < _LARGEST:
+            return Constant(text, NUMBER, (), value)
+        if isinstance(value, str) and len(value) <= _LONGEST_TEXT:
+            return Constant(text, Text(options=(value,)), (), value)
+        return self.refuse(tree, f"{text} is not a literal of the rule language", "numbers, texts, True and False are")
+
+    def fact(self, tree: ast.Name | ast.Attribute) -> Node:
+        """Return a dotted fact, a unit, or ``unknown``."""
+        names: list[str] = []
+        inner: ast.expr = tree
+        while isinstance(inner, ast.Attribute):
+            names.insert(0, inner.attr)
+            inner = inner.value
+        if not isinstance(inner, ast.Name):
+            self.refuse(tree, f"{self.words(tree)}: facts are names joined by dots")
+        first = inner.id
+        if first not in self.scope:
+            if not names and first == "unknown":
+                return Constant(first, NOTHING, (), Unknown())
+            if not names and first in UNITS:
+                return Constant(first, NUMBER, (), UNITS[first])
+            cure = did_you_mean(first, [*self.scope, *UNITS, *VERBS, *WORDS], "see advisor rules facts")
+            self.refuse(tree, f"there is no fact {first[:60]}", cure)
+        kind, origin = self.scope[first]
+        unit = None
+        for at, name in enumerate(names):
+            if not isinstance(kind, Record):
+                path = ".".join([first, *names[:at]])
+                hint = f"run over it: any(x.{name} ... for x in {path})" if items_of(kind) else None
+                self.refuse(tree, f"{path} is a {kind} and has no facts in it", hint)
+            try:
+                unit = kind.unit(name)
+                kind = kind.fact(name)
+            except BadValue as error:
+                self.refuse(tree, error.problem, error.cure)
+        return Fact(".".join([first, *names]), kind, (), (first, *names), ".".join([origin, *names]), unit)
+
+    def logic(self, tree: ast.BoolOp) -> Node:
+        """Return ``and`` or ``or``."""
+        operands = tuple(self.truth(value) for value in tree.values)
+        return Logic(self.words(tree), TRUTH, operands, both if isinstance(tree.op, ast.And) else either)
+
+    def unary(self, tree: ast.UnaryOp) -> Node:
+        """Return ``not`` or a signed number."""
+        if isinstance(tree.op, ast.Not):
+            return Open(self.words(tree), TRUTH, (self.truth(tree.operand),), lambda values: opposite(next(values)))
+        if isinstance(tree.op, ast.USub):
+            return Apply(self.words(tree), NUMBER, (self.number(tree.operand),), operator.neg)
+        return self.refuse(tree, f"{self.words(tree)} is not part of the rule language")
+
+    def arithmetic(self, tree: ast.BinOp) -> Node:
+        """Return arithmetic on numbers, or algebra on sets of CPUs."""
+        operands = left, right = self.read(tree.left), self.read(tree.right)
+        if CPUS in (left.kind, right.kind) and alike(left.kind, right.kind) and type(tree.op) in _SETS:
+            return Apply(self.words(tree), CPUS, operands, _SETS[type(tree.op)])
+        function = _ARITHMETIC.get(type(tree.op))
+        if function is None:
+            self.refuse(tree, f"{self.words(tree)}: numbers take + - * / // %")
+        for node in operands:
+            if not alike(node.kind, NUMBER):
+                self.refuse(tree, f"{node.text} is a {node.kind}, arithmetic needs numbers")
+        return Apply(self.words(tree), NUMBER, operands, function)
+
+    def choose(self, tree: ast.IfExp) -> Node:
+        """Return ``A if C else B``."""
+        then, otherwise = self.read(tree.body), self.read(tree.orelse)
+        if not alike(then.kind, otherwise.kind):
+            problem = f"{then.text} is a {then.kind}, {otherwise.text} a {otherwise.kind}"
+            self.refuse(tree, problem, "both must be of one kind")
+        return Choose(self.words(tree), joined(then.kind, otherwise.kind), (self.truth(tree.test), then, otherwise))
+
+    def compare(self, tree: ast.Compare) -> Node:
+        """Return a comparison, or a chain of them, or membership."""
+        operands = tuple(map(self.read, (tree.left, *tree.comparators)))
+        if isinstance(tree.ops[0], (ast.In, ast.NotIn)):
+            if len(tree.ops) > 1:
+                self.refuse(tree, "in does not stand in a chain")
+            return self.member(tree, operands)
+        links = zip(tree.ops, operands, operands[1:], strict=False)
+        tests, text = [self.test(tree, op, left, right) for op, left, right in links], self.words(tree)
+
+        def holds(values: Iterator[Any]) -> Any:
+            return both(
+                tried(test, pair, text) if (want := lacking(*pair)) is None else want
+                for test, pair in zip(tests, pairwise([*values]), strict=True)
+            )
+
+        return Open(text, TRUTH, operands, holds)
+
+    def test(self, tree: ast.Compare, op: ast.cmpop, left: Node, right: Node) -> Function:
+        """Return the function of one comparison after looking at its kinds."""
+        if not alike(left.kind, right.kind):
+            cure = "for an empty set there is size(...) == 0" if CPUS in (left.kind, right.kind) else None
+            self.refuse(tree, f"{left.text} is a {left.kind}, {right.text} a {right.kind}: they cannot be compared", cure)
+        self.must_be_of_unit(tree, left, right)
+        self.must_be_of_unit(tree, right, left)
+        if type(op) in _SAME:
+            self.must_be_one(tree, left, right)
+            return _SAME[type(op)]
+        if type(op) not in _ORDER:
+            cure = "write == or !=, and known(...) for what could be read"
+            self.refuse(tree, "only == != < <= > >= and in compare", cure)
+        if any(not alike(node.kind, NUMBER) and node.kind != CPUS for node in (left, right)):
+            self.refuse(tree, f"{left.text} and {right.text} have no order", "numbers and sets of CPUs have; see before, older")
+        return _ORDER[type(op)]
+
+    def must_be_of_unit(self, tree: ast.AST, fact: Node, other: Node) -> None:
+        """Refuse a number of another unit than the fact it is compared with, and one without a unit that cannot be meant."""
+        if not isinstance(fact, Fact) or fact.unit not in _MEASURED:
+            return
+        factors = _MEASURED[fact.unit or ""]
+        for part in (other, *(other.operands if isinstance(other, Apply) else ())):
+            if isinstance(part, Constant) and part.text in UNITS and part.text not in factors:
+                self.refuse(tree, f"{fact.text} counts {fact.unit}, and {part.text} does not", f"write {', '.join(factors)}")
+        number = other.constant if isinstance(other, Constant) and other.text not in UNITS else None
+        if isinstance(number, int) and fact.unit != "seconds" and 1 < number < _BARE:
+            cure = f"write {number} * {factors[0]}"
+            self.refuse(tree, f"{fact.text} counts {fact.unit}, and {number} has no unit", cure)
+
+    def must_be_one(self, tree: ast.AST, left: Node, right: Node) -> None:
+        """Refuse words that a fact never is; two literals are nobody's mistake."""
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            return
+        fact, word = (right, left) if isinstance(left, Constant) else (left, right)
+        options, given = _options(fact), _options(word)
+        if options and given and not set(options) & set(given):
+            cure = did_you_mean(given[0], options, f"it is one of {', '.join(options)}"[:200], cutoff=0.4)
+            self.refuse(tree, f"{fact.text} is never {given[0]!r}", cure)
+
+    def member(self, tree: ast.Compare, operands: tuple[Node, ...]) -> Node:
+        """Return ``in`` or ``not in``."""
+        item, group = operands
+        inside = NUMBER if group.kind == CPUS else items_of(group.kind)
+        if inside is None and group.kind != NOTHING:
+            cure = "for texts there are contains() and starts()"
+            self.refuse(tree, f"{group.text} is a {group.kind}, in needs a list", cure)
+        if inside is not None and not alike(item.kind, inside):
+            self.refuse(tree, f"{item.text} is a {item.kind}, {group.text} a {group.kind}")
+        for each in group.operands if isinstance(group, Items) else (group,) if isinstance(item, Constant) else ():
+            self.must_be_one(tree, item, each)
+        wanted = isinstance(tree.ops[0], ast.In)
+        return Open(self.words(tree), TRUTH, operands, lambda values: _is_in(*values) if wanted else opposite(_is_in(*values)))
+
+    def items(self, tree: ast.List) -> Node:
+        """Return a list written out."""
+        if len(tree.elts) > _ITEMS:
+            self.refuse(tree, f"a list of {len(tree.elts)} items", f"at most {_ITEMS}")
+        nodes = tuple(map(self.read, tree.elts))
+        kind: Kind = NOTHING
+        for node in nodes:
+            if not alike(kind, node.kind):
+                self.refuse(tree, f"{node.text} is a {node.kind}, the items before it are not")
+            kind = joined(kind, node.kind)
+        return Items(self.words(tree), listed(kind), nodes, tuple)
+
+    def call(self, tree: ast.Call) -> Node:
+        """Return a verb or a gathering word applied."""
+        name = tree.func.id if isinstance(tree.func, ast.Name) else ""
+        if tree.keywords or any(isinstance(each, ast.Starred) for each in tree.args):
+            self.refuse(tree, f"{name or 'a verb'} takes plain arguments")
+        if name in WORDS:
+            return self.gather(tree, name)
+        if name == _KNOWN:
+            if len(tree.args) != 1:
+                self.refuse(tree, f"known takes 1 argument, not {len(tree.args)}")
+            return Open(self.words(tree), TRUTH, (self.read(tree.args[0]),), lambda values: lacking(*values) is None)
+        if name not in VERBS:
+            every = sorted([*VERBS, *WORDS, _KNOWN])
+            cure = did_you_mean(name, every, f"there are {', '.join(every)}")
+            self.refuse(tree, f"there is no verb {self.words(tree.func)}", cure)
+        verb = VERBS[name]
+        if len(tree.args) != len(verb.takes):
+            wanted = ", ".join(map(str, verb.takes))
+            self.refuse(tree, f"{name} takes {len(verb.takes)} arguments, not {len(tree.args)}", f"{name}({wanted})")
+        nodes = tuple(map(self.read, tree.args))
+        for node, kind in zip(nodes, verb.takes, strict=True):
+            if not alike(node.kind, kind):
+                self.refuse(tree, f"{name} needs a {kind}, {node.text} is a {node.kind}")
+        return Apply(self.words(tree), verb.gives, nodes, verb.function)
+
+    def gather(self, tree: ast.Call, name: str) -> Node:
+        """Return ``any all count sum min max distinct list`` of a list, a comprehension, or several numbers."""
+        if len(tree.args) == 1:
+            node = self.read(tree.args[0])
+        else:
+            if name not in ("min", "max") or not tree.args:
+                self.refuse(tree, f"{name} takes one list")
+            if len(tree.args) > _ITEMS:
+                self.refuse(tree, f"{len(tree.args)} arguments", f"at most {_ITEMS}")
+            node = Items(self.words(tree), listed(NUMBER), tuple(map(self.number, tree.args)), tuple)
+        word, item = WORDS[name], items_of(node.kind)
+        if item is None:
+            self.refuse(tree, f"{name} needs a list, {node.text} is a {node.kind}")
+        if item != NOTHING and not word.suits(item):
+            self.refuse(tree, f"{name} cannot take a {node.kind}")
+        return Gather(self.words(tree), word.gives(item), (node,), word.function)
+
+    def loop(self, tree: ast.GeneratorExp) -> Node:
+        """Return a comprehension: one ``for``, at most one ``if``."""
+        part = tree.generators[0]
+        if len(tree.generators) != 1 or len(part.ifs) > 1 or part.is_async:
+            self.refuse(tree, "a comprehension has one for and at most one if", "put a second one inside another word")
+        if self.loops >= _LOOPS:
+            self.refuse(tree, f"more than {_LOOPS} comprehensions inside one another")
+        name = part.target.id if isinstance(part.target, ast.Name) else self.words(part.target)
+        if problem := unfit(name, self.scope):
+            self.refuse(part.target, problem, "the variable of a comprehension must be a new name")
+        over = self.read(part.iter)
+        item = items_of(over.kind)
+        if item is None:
+            self.refuse(tree, f"{over.text} is a {over.kind}, no list to run over")
+        inner = _Reader(self.text, {**self.scope, name: Name(item, fact_of(over))}, self.depth, self.loops + 1)
+        condition = inner.truth(part.ifs[0]) if part.ifs else None
+        element = inner.read(tree.elt)
+        return Loop(self.words(tree), listed(element.kind), (over,), name, condition, element)
+
+
+_READERS: Final[Mapping[type[ast.expr], Callable[[_Reader, Any], Node]]] = {
+    ast.Constant: _Reader.constant,
+    ast.Name: _Reader.fact,
+    ast.Attribute: _Reader.fact,
+    ast.BoolOp: _Reader.logic,
+    ast.UnaryOp: _Reader.unary,
+    ast.BinOp: _Reader.arithmetic,
+    ast.Compare: _Reader.compare,
+    ast.IfExp: _Reader.choose,
+    ast.List: _Reader.items,
+    ast.Call: _Reader.call,
+    ast.GeneratorExp: _Reader.loop,
+}
+
+
+def _options(node: Node) -> tuple[str, ...]:
+    inner = items_of(node.kind) or node.kind
+    return inner.options if isinstance(inner, Text) else ()
+
+
+def _is_in(item: Any, group: Any) -> Any:
+    """Return whether an item is in a group; an unknown item of the group may be the one."""
+    if (want := lacking(item, group) if isinstance(group, Unknown) else lacking(item)) is not None:
+        return want
+    if isinstance(group, tuple):
+        return either(each == item if (gap := lacking(each)) is None else gap for each in group)
+    return int(item) in group if item == item // 1 else False  # a set of CPUs

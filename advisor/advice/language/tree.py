@@ -1,12 +1,35 @@
-"""The parts of a checked expression; each knows its text, its kind, and how to evaluate itself."""
+"""The parts of a checked expression: each knows its text, its kind and how to evaluate itself; verbs, words and units.
+
+A verb that returns None could not tell. An unknown item of a list decides nothing unless another one already does.
+"""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from advisor.advice.language.kinds import Kind, ListOf, Record, Trouble, Unknown, both, either, filled, lacking, opposite, tried
+from advisor.advice.language.kinds import (
+    CPUS,
+    NUMBER,
+    PAIRS,
+    TABLE,
+    TEXT,
+    TRUTH,
+    Kind,
+    ListOf,
+    Record,
+    Text,
+    Trouble,
+    Unknown,
+    both,
+    either,
+    filled,
+    lacking,
+    listed,
+    tried,
+)
 
 Env = dict[str, Any]
 """Names and their values; under ``_steps`` how much work is left."""
@@ -17,22 +40,19 @@ _HUGE = 1e30
 
 @dataclass(frozen=True)
 class Node:
-    """An expression or a part of one."""
+    """An expression or a part of one; its operands are the expressions inside it that its own names can evaluate."""
 
     text: str
     kind: Kind
+    operands: tuple["Node", ...]
 
     def value(self, env: Env) -> Any:
         """Return what it yields: a plain value or Unknown."""
         raise NotImplementedError  # every kind of node has its own
 
-    def parts(self) -> tuple["Node", ...]:
-        """Return the expressions inside it that its own names can evaluate."""
-        return ()
-
     def inside(self) -> tuple["Node", ...]:
         """Return every expression inside it."""
-        return self.parts()
+        return self.operands
 
 
 @dataclass(frozen=True)
@@ -65,9 +85,7 @@ class Fact(Node):
             value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
         if value is None:
             return Unknown(frozenset({self.fact}))
-        if self._of_values:
-            return filled(value, self.fact)
-        return value  # or the Unknown of a let that is not known
+        return filled(value, self.fact) if self._of_values else value  # or the Unknown of a let that is not known
 
     @cached_property
     def _of_values(self) -> bool:
@@ -76,34 +94,22 @@ class Fact(Node):
 
 
 @dataclass(frozen=True)
-class Logic(Node):
-    """``and`` or ``or``."""
+class Open(Node):
+    """What may have a value though an operand is unknown: ``not``, ``known``, comparisons, ``in``, a list written out."""
 
-    join: Callable[[Iterator[Any]], Any]
-    operands: tuple[Node, ...]
-
-    def value(self, env: Env) -> Any:
-        """Return true, false or Unknown after Kleene."""
-        return self.join(operand.value(env) for operand in self.operands)
-
-    def parts(self) -> tuple[Node, ...]:
-        """Return the operands."""
-        return self.operands
-
-
-@dataclass(frozen=True)
-class Not(Node):
-    """``not``."""
-
-    operand: Node
+    function: Callable[[Iterator[Any]], Any]
 
     def value(self, env: Env) -> Any:
-        """Return the contrary."""
-        return opposite(self.operand.value(env))
+        """Return what the function makes of the operands' values, each of which may be Unknown."""
+        return self.function(operand.value(env) for operand in self.operands)
 
-    def parts(self) -> tuple[Node, ...]:
-        """Return the operand."""
-        return (self.operand,)
+
+class Logic(Open):
+    """``and`` or ``or``, after Kleene."""
+
+
+class Items(Open):
+    """A list written out; items may be Unknown."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,6 @@ class Apply(Node):
     """Arithmetic, or a verb: all operands must be known."""
 
     function: Callable[..., Any]
-    operands: tuple[Node, ...]
 
     def value(self, env: Env) -> Any:
         """Return the function's value, Unknown if an operand is."""
@@ -120,111 +125,231 @@ class Apply(Node):
         if want is not None:
             return want
         result = tried(self.function, values, self.text)
-        if result is None:
-            return Unknown(frozenset(fact for operand in self.operands for fact in facts_of(operand)))
         if isinstance(result, (int, float)) and not (math.isfinite(result) and abs(result) < _HUGE):
             raise Trouble(f"overflow in {self.text}"[:200])
-        return result
-
-    def parts(self) -> tuple[Node, ...]:
-        """Return the operands."""
-        return self.operands
+        return _of(self.operands) if result is None else result
 
 
 @dataclass(frozen=True)
-class Known(Node):
-    """``known(fact)``: the one verb that turns unknown into false."""
+class Gather(Node):
+    """``any all count sum min max distinct list`` of a list."""
 
-    operand: Node
-
-    def value(self, env: Env) -> Any:
-        """Return whether the operand is known, and of a list every item."""
-        return lacking(self.operand.value(env)) is None
-
-    def parts(self) -> tuple[Node, ...]:
-        """Return the operand."""
-        return (self.operand,)
-
-
-@dataclass(frozen=True)
-class Compare(Node):
-    """One comparison, or a chain of them."""
-
-    operands: tuple[Node, ...]
-    tests: tuple[Callable[[Any, Any], Any], ...]
+    function: Callable[[tuple[Any, ...]], Any]
 
     def value(self, env: Env) -> Any:
-        """Return whether every link of the chain holds."""
-        values = [operand.value(env) for operand in self.operands]
-        if len(values) == 2:
-            return self._link(values[0], values[1], self.tests[0])
-        return both(self._link(*link) for link in zip(values, values[1:], self.tests, strict=False))
-
-    def _link(self, left: Any, right: Any, test: Callable[[Any, Any], Any]) -> Any:
-        want = lacking(left, right)
-        return tried(test, (left, right), self.text) if want is None else want
-
-    def parts(self) -> tuple[Node, ...]:
-        """Return what is compared."""
-        return self.operands
-
-
-@dataclass(frozen=True)
-class Member(Node):
-    """``in`` and ``not in``."""
-
-    item: Node
-    group: Node
-    wanted: bool
-
-    def value(self, env: Env) -> Any:
-        """Return whether the item is in the group; an unknown item of the group may be the one."""
-        item, group = self.item.value(env), self.group.value(env)
-        if isinstance(group, Unknown):
-            return lacking(item, group)
-        want = lacking(item)
-        if want is not None:
-            return want
-        if isinstance(group, tuple):
-            found = either(each == item if (gap := lacking(each)) is None else gap for each in group)
-        else:
-            found = int(item) in group if item == item // 1 else False  # a set of CPUs
-        return found if self.wanted else opposite(found)
-
-    def parts(self) -> tuple[Node, ...]:
-        """Return item and group."""
-        return (self.item, self.group)
+        """Return what the list comes to."""
+        items = self.operands[0].value(env)
+        if isinstance(items, Unknown):
+            return items
+        result = tried(self.function, (tuple(items),), self.text)
+        return _of(self.operands) if result is None else result
 
 
 @dataclass(frozen=True)
 class Choose(Node):
-    """``A if CONDITION else B``."""
-
-    condition: Node
-    then: Node
-    otherwise: Node
+    """``A if CONDITION else B``: the condition and the two."""
 
     def value(self, env: Env) -> Any:
         """Return one of the two; Unknown where the condition is."""
-        chosen = self.condition.value(env)
+        condition, then, otherwise = self.operands
+        chosen = condition.value(env)
         if isinstance(chosen, Unknown):
             return chosen
-        result = (self.then if chosen else self.otherwise).value(env)
+        result = (then if chosen else otherwise).value(env)
         # "unknown" written out: the condition would tell more.
-        return Unknown(frozenset(facts_of(self.condition))) if isinstance(result, Unknown) and not result.facts else result
-
-    def parts(self) -> tuple[Node, ...]:
-        """Return the condition and the two."""
-        return (self.condition, self.then, self.otherwise)
+        return _of((condition,)) if isinstance(result, Unknown) and not result.facts else result
 
 
-def facts_of(node: Node) -> tuple[str, ...]:
-    """Return every fact that an expression may look at, in order."""
-    found: dict[str, None] = {}
-    todo = [node]
+@dataclass(frozen=True)
+class Loop(Node):
+    """``ELEMENT for NAME in LIST if CONDITION``: a list of what each item yields; its operand is the list."""
+
+    name: str
+    condition: Node | None
+    element: Node
+
+    def value(self, env: Env) -> Any:
+        """Return the elements; one whose condition is not known is Unknown itself."""
+        things = self.operands[0].value(env)
+        if isinstance(things, Unknown):
+            return things
+        inner = dict(env)
+        result: list[Any] = []
+        for thing in things:
+            env["_steps"][0] -= 1
+            if env["_steps"][0] < 0:
+                raise Trouble(f"too much work in {self.text}"[:200])
+            if isinstance(thing, Unknown):  # perhaps it is not there at all
+                result.append(thing)
+                continue
+            inner[self.name] = thing
+            kept = self.condition.value(inner) if self.condition else True
+            if isinstance(kept, Unknown):
+                result.append(kept)
+            elif kept:
+                result.append(self.element.value(inner))
+        return tuple(result)
+
+    def inside(self) -> tuple[Node, ...]:
+        """Return element, condition and list."""
+        return (self.element, *((self.condition,) if self.condition else ()), *self.operands)
+
+
+def facts_of(*nodes: Node) -> tuple[str, ...]:
+    """Return every fact that expressions may look at, in order."""
+    facts: dict[str, None] = {}
+    todo = [*nodes]
     while todo:
         current = todo.pop(0)
         if isinstance(current, Fact):
-            found[current.fact] = None
+            facts[current.fact] = None
         todo += current.inside()
-    return tuple(found)
+    return tuple(facts)
+
+
+def _of(nodes: tuple[Node, ...]) -> Unknown:
+    return Unknown(frozenset(facts_of(*nodes)))
+
+
+def items_of(kind: Kind) -> Kind | None:
+    """Return the kind of a list's items, None of what is no list."""
+    return kind.item if isinstance(kind, ListOf) else None
+
+
+def fact_of(node: Node) -> str:
+    """Return the fact that the items of a list are: of a part of a list the whole, of anything else its text."""
+    while isinstance(node, (Loop, Gather)):
+        if isinstance(node, Loop) and not (isinstance(node.element, Fact) and node.element.names == (node.name,)):
+            return node.element.fact if isinstance(node.element, Fact) else node.text
+        node = node.operands[0]
+    return node.fact if isinstance(node, Fact) else node.text
+
+
+_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?", re.ASCII)
+
+
+def _older(version: str, than: str) -> bool | None:
+    """Return whether a version such as 4.1.4 is older than another; unknown where one is no version."""
+    numbers = []
+    for text in (version, than):
+        match = re.search(r"\d{1,6}(?:\.\d{1,6}){0,5}", text, re.ASCII)
+        if match is None:
+            return None
+        parts = [int(part) for part in match[0].split(".")]
+        numbers.append(parts + [0] * (6 - len(parts)))  # 4.1 is 4.1.0
+    return numbers[0] < numbers[1]
+
+
+def _bus(address: str) -> int | None:
+    match = re.fullmatch(r"(?:[0-9a-f]{4,8}:)?([0-9a-f]{2}):[0-9a-f]{2}\.[0-7]", address, re.ASCII | re.IGNORECASE)
+    return int(match[1], 16) if match else None
+
+
+def _before(day: str, other: str) -> bool | None:
+    if not (_DATE.fullmatch(day) and _DATE.fullmatch(other)):
+        return None
+    return None if len(day) < len(other) and other.startswith(day) else day < other
+
+
+class Verb(NamedTuple):
+    """A function with the kinds it takes and gives, and what it does."""
+
+    function: Callable[..., Any]
+    takes: tuple[Kind, ...]
+    gives: Kind
+    about: str
+
+
+VERBS: dict[str, Verb] = {
+    "option": Verb(
+        lambda options, name: tuple(value or "" for key, value in options if key == name),
+        (PAIRS, TEXT),
+        listed(TEXT),
+        "Return every value given to a boot option; an empty list where it is not on the command line.",
+    ),
+    "starts": Verb(
+        lambda text, word: text.lower().startswith(word.lower()),
+        (TEXT, TEXT),
+        TRUTH,
+        "Return whether a text begins with a word, whatever the case.",
+    ),
+    "contains": Verb(
+        lambda text, word: word.lower() in text.lower(),
+        (TEXT, TEXT),
+        TRUTH,
+        "Return whether a text holds a word, whatever the case.",
+    ),
+    "values": Verb(lambda table: tuple(table.values()), (TABLE,), listed(TEXT), "Return the texts of a table."),
+    "entry": Verb(
+        lambda table, name: table.get(name),
+        (TABLE, TEXT),
+        TEXT,
+        "Return the text that a table has under a name; unknown where it has none.",
+    ),
+    "older": Verb(
+        _older,
+        (TEXT, TEXT),
+        TRUTH,
+        "Return whether a version such as 4.1.4 is older than another; unknown where one is no version.",
+    ),
+    "before": Verb(
+        _before,
+        (TEXT, TEXT),
+        TRUTH,
+        "Return whether one ISO date is before another; of a month or a year, before it begins. Unknown where one is no date.",
+    ),
+    "bus": Verb(_bus, (TEXT,), NUMBER, "Return the bus number of a PCI address: 193 of 0000:c1:00.0."),
+    "hex": Verb(lambda number: hex(int(number)), (NUMBER,), TEXT, "Return a whole number in hexadecimal: 0xc1."),
+    "size": Verb(len, (CPUS,), NUMBER, "Return how many CPUs a set has."),
+    "first": Verb(lambda cpus: cpus.first, (CPUS,), NUMBER, "Return the smallest CPU number of a set."),
+    "round": Verb(round, (NUMBER,), NUMBER, "Return the nearest whole number."),
+    "floor": Verb(lambda number: int(number // 1), (NUMBER,), NUMBER, "Return the whole number at or below."),
+    "abs": Verb(abs, (NUMBER,), NUMBER, "Return the absolute value of the argument."),
+    "ratio": Verb(lambda a, b: a / b if b else None, (NUMBER, NUMBER), NUMBER, "Return a over b; unknown where b is zero."),
+}
+"""Every verb; the page of facts and the messages of the checker list them from here."""
+
+UNITS: dict[str, float] = {
+    "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MHz": 10**6, "GHz": 10**9, "MT": 10**6, "GT": 10**9,
+    "Gb": 10**9, "GB": 10**9, "us": 1e-6, "ns": 1e-9,
+}  # fmt: skip
+"""Units as factors: ``32 * GiB``."""
+
+
+class Word(NamedTuple):
+    """A word with its function, whether items of a kind suit it, and the kind it gives."""
+
+    function: Callable[[tuple[Any, ...]], Any]
+    suits: Callable[[Kind], bool]
+    gives: Callable[[Kind], Kind]
+
+
+def _known(function: Callable[[Any], Any]) -> Callable[[tuple[Any, ...]], Any]:
+    """Return the function made to answer Unknown where an item is."""
+
+    def answer(items: tuple[Any, ...]) -> Any:
+        want = lacking(*items)
+        return function(items) if want is None else want
+
+    return answer
+
+
+def _is(kind: Kind) -> Callable[[Kind], bool]:
+    return lambda other: other == kind
+
+
+def _simple(kind: Kind) -> bool:
+    return isinstance(kind, Text) or kind == NUMBER
+
+
+WORDS: dict[str, Word] = {
+    "any": Word(either, _is(TRUTH), lambda _: TRUTH),
+    "all": Word(both, _is(TRUTH), lambda _: TRUTH),
+    "count": Word(_known(len), lambda _: True, lambda _: NUMBER),
+    "sum": Word(_known(sum), _is(NUMBER), lambda _: NUMBER),
+    "min": Word(_known(lambda items: min(items, default=None)), _is(NUMBER), lambda _: NUMBER),
+    "max": Word(_known(lambda items: max(items, default=None)), _is(NUMBER), lambda _: NUMBER),
+    "distinct": Word(_known(lambda items: tuple(dict.fromkeys(items))), _simple, listed),
+    "list": Word(_known(tuple), _simple, listed),
+}
+"""``min`` and ``max`` of an empty list are unknown; ``any`` is false, ``all`` true, ``count`` and ``sum`` are 0."""

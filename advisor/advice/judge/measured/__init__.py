@@ -1,1 +1,0 @@
-"""Turns measurements into the facts that rules may ask for."""
