@@ -237,7 +237,10 @@ def _lets(text: RuleText, scope: dict[str, Name], changed: Mapping[str, str]) ->
             raise Misplaced(("let", name), error) from error
         if name in changed:
             node = _changed(name, changed[name], scope, node.kind)
-        scope[name] = Name(_widened(node), node.fact if isinstance(node, Fact) else name)
+        scope[name] = Name(
+            (TEXT if isinstance(node, Constant) and isinstance(node.kind, Text) else node.kind),
+            node.fact if isinstance(node, Fact) else name,
+        )
         result.append((name, node))
     return tuple(result)
 
@@ -247,11 +250,6 @@ def _changed(name: str, value: str, scope: Scope, kind: Kind) -> Node:
         return _typed(value, scope, kind)
     except BadValue as error:
         raise WrongOverride((name,), error) from error
-
-
-def _widened(node: Node) -> Kind:
-    """Return the kind of a named value: of a word any text, for a site may put another there."""
-    return TEXT if isinstance(node, Constant) and isinstance(node.kind, Text) else node.kind
 
 
 def _where(text: RuleText, settings: Mapping[str, Setting]) -> Where:

@@ -184,7 +184,10 @@ def _plain(value: Any, kind: Kind, name: str) -> Any:
     if truth == (kind == TRUTH) and kind in (TRUTH, NUMBER) and isinstance(value, (int, float)):
         return value
     if kind == NUMBER and isinstance(value, str):
-        return _quantity(value, name)
+        match = re.fullmatch("(\\d{1,15}(?:\\.\\d{1,15})?) ?([A-Za-z]{1,4})", value, re.ASCII)
+        if match is None or match[2] not in UNITS:
+            raise BadValue(f"{name} must be a number, not {value[:60]!r}", cure=f"units are {', '.join(UNITS)}")
+        return float(match[1]) * UNITS[match[2]]
     if kind == CPUS and isinstance(value, (str, int)) and not truth:
         return CpuSet.parse(str(value))
     if kind == PAIRS and isinstance(value, str):
@@ -198,11 +201,3 @@ _WRITTEN: dict[Kind, str] = {
     TABLE: "write {name: text}",
     TRUTH: "write true or false",
 }
-
-
-def _quantity(text: str, name: str) -> float:
-    """Return a number with a unit: ``32 GiB``."""
-    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,15})?) ?([A-Za-z]{1,4})", text, re.ASCII)
-    if match is None or match[2] not in UNITS:
-        raise BadValue(f"{name} must be a number, not {text[:60]!r}", cure=f"units are {', '.join(UNITS)}")
-    return float(match[1]) * UNITS[match[2]]

@@ -185,17 +185,12 @@ def settings_table(
             asked.setdefault(want.setting, {})[finding.id] = None
             if want.value is not None:
                 wanted.setdefault(want.setting, {})[want.value] = None
-    content = _content(verdicts)
+    content = {name for name, said in verdicts.items() if "pass" in said and said <= {"pass", "unknown", "not-applicable"}}
     names = [name for name in settings if name in known or name in asked]
     return tuple(
         _row(settings[name], known.get(name), tuple(wanted.get(name, ())), tuple(asked.get(name, ())), content=name in content)
         for name in names
     )
-
-
-def _content(verdicts: Mapping[str, set[str]]) -> set[str]:
-    """Return the settings that every rule which could tell is content with, though it would write another value itself."""
-    return {name for name, said in verdicts.items() if "pass" in said and said <= {"pass", "unknown", "not-applicable"}}
 
 
 def _in_own_unit(setting: Setting, value: str | None) -> str | None:

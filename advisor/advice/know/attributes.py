@@ -81,7 +81,7 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
             Target(_named(need.attribute, bios), need.value, need.group or entry.group, need.label or "", "") for need in needs
         ]
         steps = (*before, Target(attribute or "", told, entry.group, entry.label, entry.menu))
-    edits = _edits(vendor, steps)
+    edits = () if vendor.tools.edit is None else tuple(edit_instruction(vendor.tools.edit, step) for step in steps)
     shown = filled_lines(vendor.tools.show, steps[-1:]) if steps else ()
     return Place(
         vendor=vendor.id,
@@ -99,22 +99,19 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         commands=(*vendor.tools.prepare, *filled_lines(vendor.tools.set, steps)) if steps and not locks else (),
         apply=vendor.tools.apply if steps else (),
         prerequisites=tuple((_named(need.attribute, bios), need.value, need.because) for need in needs),
-        notes=(*edits, *(_held(lock) for lock in locks), *_notes(vendor, entry, told=told is not None, certain=certain)),
+        notes=(
+            *edits,
+            *(
+                (f"{lock.attribute} holds it: advisor checklist writes the two as they go together, or says why not")
+                for lock in locks
+            ),
+            *_notes(vendor, entry, told=told is not None, certain=certain),
+        ),
         verified=told is not None
         and certain
         and vendor.shows(entry, platform, str(value))
         and all(vendor.shows_need(need, platform) for need in needs),
     )
-
-
-def _edits(vendor: Vendor, steps: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return what to change by hand in the file that the vendor's tool writes and reads."""
-    return () if vendor.tools.edit is None else tuple(edit_instruction(vendor.tools.edit, step) for step in steps)
-
-
-def _held(lock: Lock) -> str:
-    """Return why no command is given for one option alone: what a profile holds is written by a plan, or not at all."""
-    return f"{lock.attribute} holds it: advisor checklist writes the two as they go together, or says why not"
 
 
 def _notes(vendor: Vendor, entry: Entry, *, told: bool, certain: bool) -> tuple[str, ...]:
@@ -181,7 +178,7 @@ def _shown(vendor: Vendor, attributes: Attributes) -> dict[str, str]:
 
 def _value(setting: Setting, entries: Iterable[Entry], attributes: Attributes, words: Mapping[str, str]) -> Neutral | None:
     """Return the one value that all entries whose attributes are there agree on."""
-    counting = [entry for entry in entries if _counts(entry, attributes)]
+    counting = [entry for entry in entries if (all(_holds(need, attributes) for need in entry.requires if need.gates))]
     found = {value for entry in counting for value in _told(setting, entry, attributes, words)}
     return found.pop() if len(found) == 1 else None
 
@@ -209,11 +206,6 @@ def _neutral(setting: Setting, entry: Entry, value: Scalar | None) -> Neutral | 
             return setting.neutral(word)
     further = entry.reads.get(str(value))
     return None if further is None else setting.neutral(str(further))
-
-
-def _counts(entry: Entry, attributes: Attributes) -> bool:
-    """Return whether what the entry's attribute depends on has the value with which it means something."""
-    return all(_holds(need, attributes) for need in entry.requires if need.gates)
 
 
 def _holds(need: Require, attributes: Attributes) -> bool:

@@ -133,7 +133,13 @@ def expected(bench: Bench, platform: Platform | None, known: Known) -> tuple[Exp
     """Return what was published of a benchmark, of each thing the result whose conditions are the likest, the best of those."""
     best: dict[tuple[object, ...], Reference] = {}
     for one in platform.references if platform else ():
-        if (one.benchmark, one.kind) in bench.wanted and _may_be(one, known) and _is_a_cut(one, platform):
+        if (
+            (one.benchmark, one.kind) in bench.wanted
+            and _may_be(one, known)
+            and (
+                one.kind != "gain" or one.of == "pair" or one.against in {cut.name for cut in (platform.cuts if platform else ())}
+            )
+        ):
             key = _thing(one)
             if key not in best or _rank(one, known) < _rank(best[key], known):
                 best[key] = one
@@ -149,11 +155,6 @@ def _may_be(one: Reference, known: Known) -> bool:
     """Return whether a result is a publication's, and not of a machine with other sockets."""
     others = one.of == "node" and None not in (one.sockets, known.sockets) and one.sockets != known.sockets
     return one.source != "unverified" and one.value.low is not None and not others
-
-
-def _is_a_cut(one: Reference, platform: Platform | None) -> bool:
-    """Return whether a gain is one over another cut; gains over older processors prove no step."""
-    return one.kind != "gain" or one.of == "pair" or one.against in {cut.name for cut in (platform.cuts if platform else ())}
 
 
 def _thing(one: Reference) -> tuple[object, ...]:

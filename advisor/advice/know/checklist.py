@@ -123,15 +123,10 @@ def _groups(items: list[Item]) -> tuple[Group, ...]:
     needed = {words.partition(" = ")[0] for item in items for words in item.fix.before}
 
     def order(item: Item) -> tuple[bool, int, int, str]:
-        return (item.fix.attribute not in needed, *_order(item))
+        return (item.fix.attribute not in needed, *((_REBOOTS[item.fix.reboot], SEVERITIES.index(item.severity), item.id)))
 
     grouped = ((where, tuple(sorted((i for i in items if i.fix.where == where), key=order))) for where in HEADINGS)
     return tuple(Group(where=where, heading=HEADINGS[where], items=found) for where, found in grouped if found)
-
-
-def _order(item: Item) -> tuple[int, int, str]:
-    """Return the key that puts what needs a restart together, first what matters most."""
-    return _REBOOTS[item.fix.reboot], SEVERITIES.index(item.severity), item.id
 
 
 def _offered(

@@ -48,7 +48,10 @@ def vendor_at(path: Path) -> Vendor:
     """Return the vendor's sheet that a file holds, its generations as the platforms that have their traits."""
     sheet = read_sheet(path)
     if isinstance(sheet.data, dict) and "generations" in sheet.data:
-        named = {word: _having(queries) for word, queries in generations_of(sheet).items()}
+        named = {
+            word: ([each.id for each in traits() if any(query.fits(each) for query in queries)])
+            for word, queries in generations_of(sheet).items()
+        }
         sheet = sheet._replace(data={**sheet.data, "generations": named})
     vendor = model_of(sheet, Vendor)
     if vendor.id != path.stem:
@@ -60,10 +63,6 @@ def vendor_at(path: Path) -> Vendor:
 def generations_of(sheet: Sheet) -> dict[str, tuple[TraitQuery, ...]]:
     """Return a sheet's generations as it writes them."""
     return model_of(sheet._replace(data={"generations": sheet.data["generations"]}), Generations).generations
-
-
-def _having(queries: tuple[TraitQuery, ...]) -> list[str]:
-    return [each.id for each in traits() if any(query.fits(each) for query in queries)]
 
 
 def vendor_file(name: str) -> Path:

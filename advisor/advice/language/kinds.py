@@ -183,7 +183,9 @@ def kind_of(annotation: Any) -> Kind:
         kinds = {kind_of(part) for part in parts if part is not type(None)}
         return kinds.pop() if len(kinds) == 1 else MIXED
     if origin is Literal:
-        return _literal(parts)
+        if all(isinstance(word, str) for word in parts):
+            return Text(options=parts)
+        return NUMBER if all(type(word) is int for word in parts) else MIXED
     if origin is tuple:
         if parts[-1] is not ...:
             return MIXED
@@ -194,12 +196,6 @@ def kind_of(annotation: Any) -> Kind:
 
 
 _PAIR = tuple[str, str | None]
-
-
-def _literal(words: tuple[Any, ...]) -> Kind:
-    if all(isinstance(word, str) for word in words):
-        return Text(options=words)
-    return NUMBER if all(type(word) is int for word in words) else MIXED
 
 
 def _named(annotation: type) -> Kind:

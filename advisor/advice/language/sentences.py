@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -146,7 +146,12 @@ def written_value(value: Any, how: str = "", *, name: Callable[[str], str] = pla
         return "?"
     if isinstance(value, (tuple, list)):
         between, inner = (",", "") if how == LISTED else (", ", how)
-        if how == "" and len(value) > _RUN and all(type(each) is int for each in value) and _consecutive(value):
+        if (
+            how == ""
+            and len(value) > _RUN
+            and all(type(each) is int for each in value)
+            and (all((one + 1 == other for one, other in pairwise(value))))
+        ):
             return f"{value[0]}-{value[-1]}"
         return between.join(_option(each, name) or written_value(each, inner, name=name) for each in value) or "none"
     if how:
@@ -163,11 +168,6 @@ def written_value(value: Any, how: str = "", *, name: Callable[[str], str] = pla
 
 
 _RUN: Final = 3
-
-
-def _consecutive(numbers: Sequence[int]) -> bool:
-    """Return whether whole numbers follow one another, as those of NUMA nodes do."""
-    return all(one + 1 == other for one, other in pairwise(numbers))
 
 
 def _option(value: Any, name: Callable[[str], str]) -> str | None:

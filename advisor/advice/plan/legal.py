@@ -8,7 +8,7 @@ from advisor.advice.model.vendor import VendorValue
 from advisor.advice.plan.draft import FirmwareState
 from advisor.advice.plan.registry import Settled, holds, named, settle
 from advisor.errors import did_you_mean
-from advisor.machine.firmware import FLAGS, Attribute, Dependency, Registry, Scalar
+from advisor.machine.firmware import FLAGS, Attribute, Registry, Scalar
 
 Wanted = Mapping[str, VendorValue]
 
@@ -81,7 +81,14 @@ def _together(wanted: Wanted, ground: FirmwareState, registry: Registry) -> Iter
 
 def _held(name: str, flag: str, wanted: Wanted, after: Settled, *, ground: FirmwareState, registry: Registry) -> str:
     """Return by what an attribute is held, and what lets go of it."""
-    rule = next((each for each in registry.dependencies if _raises(each, name, flag) and holds(each, registry, after)), None)
+    rule = next(
+        (
+            each
+            for each in registry.dependencies
+            if (each.target == name and each.property == flag and (each.value is True)) and holds(each, registry, after)
+        ),
+        None,
+    )
     if rule is None:
         return f"it is {_WORDS[flag]}"
     holders = [term.attribute for term in rule.terms if term.property not in FLAGS]
@@ -92,10 +99,6 @@ def _held(name: str, flag: str, wanted: Wanted, after: Settled, *, ground: Firmw
         if (value := _free(name, holder, wanted, ground=ground, registry=registry)) is not None:
             return f"{said} makes it {_WORDS[flag]}: set {holder} to {value} first (the same plan may do both)"
     return f"{said} makes it {_WORDS[flag]}"
-
-
-def _raises(rule: Dependency, name: str, flag: str) -> bool:
-    return rule.target == name and rule.property == flag and rule.value is True
 
 
 def _free(name: str, holder: str, wanted: Wanted, *, ground: FirmwareState, registry: Registry) -> str | None:
