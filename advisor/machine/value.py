@@ -35,6 +35,11 @@ class Value(BaseModel):
         return schema
 
 
+def optional(description: str, default: Any = None) -> Any:
+    """Return a field that may be left out, with what it says."""
+    return Field(default=default, description=description)
+
+
 class Whole(Value):
     """A record that comes from one source whole: halves of two topologies would be a machine that does not exist."""
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from advisor.advice.model.vendor import VendorValue
 from advisor.machine.firmware import Scalar
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
 _OUT_OF_REACH: Final = {
     "Secure Boot and its keys": r"secure[ _]?boot|^ResetKeys|platform[ _]?key|factory[ _]?key|key[ _]?exchange|TLSCertificate",
@@ -44,7 +44,7 @@ class Owner(Value):
     model: str | None = None
     bios_version: str | None = None
     bmc_version: str | None = None
-    host_name: str | None = Field(default=None, description="what its operating system reported to the BMC")
+    host_name: str | None = optional("what its operating system reported to the BMC")
 
 
 class PlannedChange(Value):
@@ -52,7 +52,7 @@ class PlannedChange(Value):
 
     attribute: str = Field(min_length=1, max_length=200, description="the attribute's name, as the registry has it")
     value: VendorValue = Field(description="the value it shall have; a text stands in quotes")
-    now: Scalar | None = Field(default=None, description="what it was when the plan was made")
+    now: Scalar | None = optional("what it was when the plan was made")
 
 
 class BiosPlan(Value):
@@ -61,8 +61,8 @@ class BiosPlan(Value):
     format: Literal["advisor-bios-plan/1"]
     machine: str = "this machine"
     owner: Owner = Owner()
-    registry: str | None = Field(default=None, description="the attribute registry that it was checked against")
-    vendor: str | None = Field(default=None, description="whose words the attributes are: dell, hpe, ...")
+    registry: str | None = optional("the attribute registry that it was checked against")
+    vendor: str | None = optional("whose words the attributes are: dell, hpe, ...")
     platform: str | None = None
     changes: tuple[PlannedChange, ...] = Field(default=(), max_length=500)
 
@@ -83,9 +83,9 @@ class BiosRecord(Value):
     registry: str | None = None
     applied: dict[str, Scalar | None] = Field(description="every attribute as it was; those with secrets left out")
     asked: dict[str, Scalar] = Field(description="what was staged")
-    moves: dict[str, Scalar | None] = Field(default={}, description="what the registry says changes along with it")
+    moves: dict[str, Scalar | None] = optional("what the registry says changes along with it", {})
     vendor: str | None = None
     platform: str | None = None
-    outcome: Literal["begun", "staged"] = Field(default="begun", description="begun: whether it was staged is not known")
-    job: str | None = Field(default=None, description="the BMC's job that applies it")
-    by_hand: tuple[str, ...] = Field(default=(), description="how to go back without advisor: commands of others")
+    outcome: Literal["begun", "staged"] = optional("begun: whether it was staged is not known", "begun")
+    job: str | None = optional("the BMC's job that applies it")
+    by_hand: tuple[str, ...] = optional("how to go back without advisor: commands of others", ())

@@ -13,7 +13,7 @@ from advisor.machine.fact import BitsPerSecond, Bytes, BytesPerSecond, PacketByt
 from advisor.machine.fault_counters import Watch
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Facts
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.measure.bounds import MemoryBounds
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import Platform, Scope
@@ -148,26 +148,25 @@ class Standing(Value):
 
     name: str = Field(description="neutral name of the setting: numa.nps")
     title: str = Field(description="the setting in words")
-    value: str | None = Field(default=None, description="the value believed to be in effect, in neutral words")
-    sure: str | None = Field(default=None, description="high, medium, low")
-    how: str | None = Field(default=None, description="how it is known")
-    seen: str | None = Field(default=None, description="what the operating system shows")
-    applied: str | None = Field(default=None, description="what the BIOS says is applied")
-    pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
-    witnesses: tuple[Witness, ...] = Field(default=(), description="who says what of it, who is believed first")
-    second: str | None = Field(
-        default=None,
-        description="what another part of the running system shows, one that differs first; None where no other does",
+    value: str | None = optional("the value believed to be in effect, in neutral words")
+    sure: str | None = optional("high, medium, low")
+    how: str | None = optional("how it is known")
+    seen: str | None = optional("what the operating system shows")
+    applied: str | None = optional("what the BIOS says is applied")
+    pending: str | None = optional("what the BIOS will apply at the next boot")
+    witnesses: tuple[Witness, ...] = optional("who says what of it, who is believed first", ())
+    second: str | None = optional(
+        "what another part of the running system shows, one that differs first; None where no other does"
     )
-    second_how: str | None = Field(default=None, description="how that is known")
+    second_how: str | None = optional("how that is known")
 
 
 class Case(Facts):
     """Everything a rule may ask about: every fact of the Machine, and these beside them."""
 
-    scope: Scope = Field(default="mpi", description="what the machine is to be good at")
+    scope: Scope = optional("what the machine is to be good at", "mpi")
     layout: Layout | None = made_from("topology", "what the firmware did: cut, numbering, SMT, distances")
-    platform: Platform | None = Field(default=None, description="what is known of this processor generation")
+    platform: Platform | None = optional("what is known of this processor generation")
     vendor: str | None = made_from("firmware", "dell, hpe, lenovo, ...; None where no vendor sheet fits")
     shape: Shape | None = made_from("topology", "the machine in numbers")
     sockets: tuple[SocketFacts, ...] | None = made_from("topology", "real sockets")
@@ -186,6 +185,6 @@ class Case(Facts):
     bios_offers: tuple[str, ...] | None = made_from(
         "firmware", "settings that this vendor's sheet knows on this generation; None where vendor or generation is not known"
     )
-    standings: tuple[Standing, ...] | None = Field(default=None, description="every setting of which something is known")
-    watch: Watch | None = Field(default=None, description="fault counters, read twice; None where nobody looked")
+    standings: tuple[Standing, ...] | None = optional("every setting of which something is known")
+    watch: Watch | None = optional("fault counters, read twice; None where nobody looked")
     measured: MeasuredFacts | None = made_from("measured", "what was measured on this machine; None where nothing was")

@@ -8,7 +8,7 @@ from pydantic import Field
 from advisor.advice.model.findings import Fix
 from advisor.advice.model.rule import Guide, Severity, Verdict
 from advisor.advice.model.setting import Where
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.measure.platform import Scope
 
 HEADINGS: Final[dict[Where, str]] = {
@@ -52,7 +52,7 @@ class Expected(Value):
 
     what: str = Field(description="of what: STREAM triad of the machine")
     value: str = Field(description="270 to 300 GB/s, 13 % above NPS1")
-    conditions: str | None = Field(default=None, description="processors, sockets, cut, memory: what it holds under")
+    conditions: str | None = optional("processors, sockets, cut, memory: what it holds under")
     ref: str = Field(description="the publication")
 
 
@@ -63,8 +63,8 @@ class Proof(Value):
     command: str = Field(description="advisor measure membw")
     shows: str = Field(description="what it shows, in a few words")
     figures: bool = Field(description="whether it gives figures that publications give, too")
-    expected: tuple[Expected, ...] = Field(
-        default=(), description="what was published for this platform; () where nothing was, the likest conditions first"
+    expected: tuple[Expected, ...] = optional(
+        "what was published for this platform; () where nothing was, the likest conditions first", ()
     )
 
 
@@ -72,32 +72,32 @@ class Item(Value):
     """One line to tick."""
 
     id: str = Field(description="the rule that asks for it; of several, the one that says most")
-    rules: tuple[str, ...] = Field(default=(), description="every rule that asks for it")
-    numbers: tuple[int, ...] = Field(default=(), description="numbers of its findings in the audit; () where nothing is wrong")
+    rules: tuple[str, ...] = optional("every rule that asks for it", ())
+    numbers: tuple[int, ...] = optional("numbers of its findings in the audit; () where nothing is wrong", ())
     title: str = Field(description="the setting or the state, in a few words")
-    setting: str | None = Field(default=None, description="neutral name of the setting")
-    term: str | None = Field(default=None, description="the setting in the word that people search for; None of a state")
-    fault: str = Field(default="", description="what would be wrong, in a few words")
-    claim: str | None = Field(default=None, description="what is wrong, in the finding's words")
-    look: str | None = Field(default=None, description="what would make it known, where it is not")
-    left: str | None = Field(default=None, description="why no script writes it")
-    subjects: tuple[str, ...] = Field(default=(), description="which of several things; () for the machine")
-    done: bool | None = Field(default=None, description="whether it is so already; None where that is not known")
+    setting: str | None = optional("neutral name of the setting")
+    term: str | None = optional("the setting in the word that people search for; None of a state")
+    fault: str = optional("what would be wrong, in a few words", "")
+    claim: str | None = optional("what is wrong, in the finding's words")
+    look: str | None = optional("what would make it known, where it is not")
+    left: str | None = optional("why no script writes it")
+    subjects: tuple[str, ...] = optional("which of several things; () for the machine", ())
+    done: bool | None = optional("whether it is so already; None where that is not known")
     verdict: Verdict
     severity: Severity
-    now: str | None = Field(default=None, description="what it is set to")
-    pending: str | None = Field(default=None, description="what the BIOS will apply at the next restart already")
+    now: str | None = optional("what it is set to")
+    pending: str | None = optional("what the BIOS will apply at the next restart already")
     wanted: str = Field(description="what it should be set to")
-    meaning: str | None = Field(default=None, description="what that value does, in one line")
-    others: tuple[Other, ...] = Field(default=(), description="other values that rules want: a conflict to decide")
+    meaning: str | None = optional("what that value does, in one line")
+    others: tuple[Other, ...] = optional("other values that rules want: a conflict to decide", ())
     fix: Fix
     why: str
-    cost: str | None = Field(default=None, description="what it is worth, with its source")
+    cost: str | None = optional("what it is worth, with its source")
     check: str | None = None
-    proof: str | None = Field(default=None, description="the benchmark that proves it, one of proofs; None where none shows it")
+    proof: str | None = optional("the benchmark that proves it, one of proofs; None where none shows it")
     undo: str | None = None
     spare: str | None = None
-    breaks: str | None = Field(default=None, description="what it can break")
+    breaks: str | None = optional("what it can break")
     guides: tuple[Guide, ...] = ()
     refs: tuple[str, ...] = ()
 
@@ -131,20 +131,18 @@ class Group(Value):
 class Checklist(Value):
     """The whole list for one machine, or for a kind of machine that is not there yet."""
 
-    machine: str | None = Field(default=None, description="the machine in words; None for hardware on order")
+    machine: str | None = optional("the machine in words; None for hardware on order")
     platform: str | None = None
     platform_id: str | None = None
     vendor: str = Field(description="the vendor whose names are used: Dell")
     vendor_id: str
     scope: Scope
     groups: tuple[Group, ...]
-    notes: tuple[str, ...] = Field(
-        default=(), description="what holds for all of it: how to enter the setup, one restart for all"
-    )
-    apply: tuple[str, ...] = Field(default=(), description="lines that make all BIOS changes take effect, once")
-    absent: tuple[str, ...] = Field(default=(), description="what is recommended and this vendor does not offer here")
-    left_out: int = Field(default=0, description="rules that do not apply here")
-    proofs: tuple[Proof, ...] = Field(default=(), description="the benchmarks that items name")
+    notes: tuple[str, ...] = optional("what holds for all of it: how to enter the setup, one restart for all", ())
+    apply: tuple[str, ...] = optional("lines that make all BIOS changes take effect, once", ())
+    absent: tuple[str, ...] = optional("what is recommended and this vendor does not offer here", ())
+    left_out: int = optional("rules that do not apply here", 0)
+    proofs: tuple[Proof, ...] = optional("the benchmarks that items name", ())
     sources: tuple[Cited, ...] = ()
 
     @property

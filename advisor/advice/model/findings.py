@@ -7,7 +7,7 @@ from pydantic import Field, computed_field, model_validator
 from advisor.advice.model.rule import BASES, SEVERITIES, Basis, Guide, Severity, Verdict
 from advisor.advice.model.setting import Where, Witness
 from advisor.machine.machine import Gap
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.measure.measured_facts import Refused
 from advisor.measure.platform import Scope
 
@@ -17,7 +17,7 @@ class Evidence(Value):
 
     fact: str = Field(description="its dotted name")
     value: str = Field(description="its value in words")
-    where: str | None = Field(default=None, description="the file or command it was read from")
+    where: str | None = optional("the file or command it was read from")
 
 
 class Lack(Value):
@@ -31,37 +31,37 @@ class Lack(Value):
 class Cost(Value):
     """What it costs to leave things as they are."""
 
-    gain: float | None = Field(default=None, description="part that is surely won: 0.13")
+    gain: float | None = optional("part that is surely won: 0.13")
     of: str = Field(description="of what")
     basis: Literal["published", "computed", "measured"]
-    ref: str | None = Field(default=None, description="the publication")
+    ref: str | None = optional("the publication")
 
 
 class Want(Value):
     """A setting and the value it should have."""
 
     setting: str
-    value: str | None = Field(default=None, description="None where it depends on what is not known")
+    value: str | None = optional("None where it depends on what is not known")
 
 
 class Fix(Value):
     """One step in this machine's own words."""
 
     setting: str | None = None
-    value: str | None = Field(default=None, description="the neutral value wanted")
+    value: str | None = optional("the neutral value wanted")
     text: str = Field(description="the step, one line")
     where: Where
-    menu: str | None = Field(default=None, description="path through the BIOS menus")
-    attribute: str | None = Field(default=None, description="the BIOS's own name of it")
-    attribute_value: str | int | bool | None = Field(default=None, description="the BIOS's own value")
-    commands: tuple[str, ...] = Field(default=(), description="lines to paste; BIOS changes are staged by them, not applied")
-    apply: tuple[str, ...] = Field(default=(), description="lines that make all staged changes take effect, once, with a restart")
-    before: tuple[str, ...] = Field(default=(), description="what must be set first")
+    menu: str | None = optional("path through the BIOS menus")
+    attribute: str | None = optional("the BIOS's own name of it")
+    attribute_value: str | int | bool | None = optional("the BIOS's own value")
+    commands: tuple[str, ...] = optional("lines to paste; BIOS changes are staged by them, not applied", ())
+    apply: tuple[str, ...] = optional("lines that make all staged changes take effect, once, with a restart", ())
+    before: tuple[str, ...] = optional("what must be set first", ())
     notes: tuple[str, ...] = ()
     reboot: str = "no"
-    check: str | None = Field(default=None, description="the command that shows the present value")
-    undo: str | None = Field(default=None, description="how to undo it")
-    verified: bool | None = Field(default=None, description="whether the vendor's own registry has this name and value")
+    check: str | None = optional("the command that shows the present value")
+    undo: str | None = optional("how to undo it")
+    verified: bool | None = optional("whether the vendor's own registry has this name and value")
 
 
 class Finding(Value):
@@ -72,25 +72,25 @@ class Finding(Value):
     topic: str
     verdict: Verdict
     severity: Severity = Field(description="of a finding what is surely lost makes it; info is to consider, all else to fix")
-    basis: Basis = Field(default="guides", description="what the severity rests on")
+    basis: Basis = optional("what the severity rests on", "guides")
     scope: tuple[Scope, ...] = Field(description="the work it matters for")
     where: Where
-    subject: str | None = Field(default=None, description="which of several things: mlx5_0, socket 1")
-    claim: str | None = Field(default=None, description="what is so; of an unknown or an error, what stands in the way")
+    subject: str | None = optional("which of several things: mlx5_0, socket 1")
+    claim: str | None = optional("what is so; of an unknown or an error, what stands in the way")
     why: str = ""
     evidence: tuple[Evidence, ...] = ()
-    lacks: tuple[Lack, ...] = Field(default=(), description="what an unknown would need")
+    lacks: tuple[Lack, ...] = optional("what an unknown would need", ())
     cost: Cost | None = None
     wants: tuple[Want, ...] = ()
-    want: str | None = Field(default=None, description="the state wanted, as a line of a checklist")
-    advice: str | None = Field(default=None, description="what to do where no setting does it")
-    fix: tuple[Fix, ...] = Field(default=(), description="the steps in this machine's own words")
+    want: str | None = optional("the state wanted, as a line of a checklist")
+    advice: str | None = optional("what to do where no setting does it")
+    fix: tuple[Fix, ...] = optional("the steps in this machine's own words", ())
     check: str | None = None
     undo: str | None = None
     spare: str | None = None
     guides: tuple[Guide, ...] = ()
     refs: tuple[str, ...] = ()
-    waived: str | None = Field(default=None, description="reason and last day of a waiver")
+    waived: str | None = optional("reason and last day of a waiver")
 
     @model_validator(mode="before")
     @classmethod
@@ -111,7 +111,7 @@ class Step(Value):
     depth: int = Field(ge=0, description="how deep inside the whole expression it stands")
     text: str
     value: str = Field(description="in words; true, false or unknown of a truth value")
-    where: str | None = Field(default=None, description="the file or command a fact was read from")
+    where: str | None = optional("the file or command a fact was read from")
     decides: bool = Field(description="whether the whole came out as it did because of this part")
 
 
@@ -119,7 +119,7 @@ class Part(Value):
     """One expression of the rule."""
 
     key: Literal["each", "let", "only", "when", "set", "gain"]
-    name: str | None = Field(default=None, description="the name that let gives it, the setting that set is about")
+    name: str | None = optional("the name that let gives it, the setting that set is about")
     steps: tuple[Step, ...]
 
 
@@ -128,9 +128,9 @@ class Answer(Value):
 
     subject: str | None = None
     verdict: Verdict
-    said: str | None = Field(default=None, description="the claim, or why the rule does not apply")
+    said: str | None = optional("the claim, or why the rule does not apply")
     parts: tuple[Part, ...] = ()
-    lacks: tuple[Lack, ...] = Field(default=(), description="what would be needed where it is unknown")
+    lacks: tuple[Lack, ...] = optional("what would be needed where it is unknown", ())
 
 
 class Explanation(Value):
@@ -154,15 +154,15 @@ class Row(Value):
     term: str = Field(description="the word that people search for: NPS, vm.swappiness")
     title: str = Field(description="the term explained: NUMA nodes per socket")
     where: Where
-    current: str | None = Field(default=None, description="what it is set to, in neutral words; None where that is not known")
-    wanted: str | None = Field(default=None, description="what the rules want for the scope; None where none asks")
-    confidence: str | None = Field(default=None, description="high, medium, low: how sure the current value is")
-    how: str | None = Field(default=None, description="how the current value is known")
-    bios: str | None = Field(default=None, description="what the BIOS says, where it was asked")
-    pending: str | None = Field(default=None, description="what the BIOS will apply at the next boot")
-    witnesses: tuple[Witness, ...] = Field(default=(), description="who says what of it, who is believed first")
-    rules: tuple[str, ...] = Field(default=(), description="the rules that want it")
-    met: bool | None = Field(default=None, description="whether current is as wanted; None where either is not known")
+    current: str | None = optional("what it is set to, in neutral words; None where that is not known")
+    wanted: str | None = optional("what the rules want for the scope; None where none asks")
+    confidence: str | None = optional("high, medium, low: how sure the current value is")
+    how: str | None = optional("how the current value is known")
+    bios: str | None = optional("what the BIOS says, where it was asked")
+    pending: str | None = optional("what the BIOS will apply at the next boot")
+    witnesses: tuple[Witness, ...] = optional("who says what of it, who is believed first", ())
+    rules: tuple[str, ...] = optional("the rules that want it", ())
+    met: bool | None = optional("whether current is as wanted; None where either is not known")
 
     @property
     def heading(self) -> str:
@@ -174,17 +174,17 @@ class Audit(Value):
     """Everything an audit says; the Machine itself travels beside it."""
 
     scope: Scope = Field(description="the work it was judged for")
-    platform: str | None = Field(default=None, description="processor generation in words: EPYC 7002 (Rome)")
+    platform: str | None = optional("processor generation in words: EPYC 7002 (Rome)")
     platform_id: str | None = None
-    vendor: str | None = Field(default=None, description="vendor of the server whose names are used; None for neutral names")
+    vendor: str | None = optional("vendor of the server whose names are used; None for neutral names")
     findings: tuple[Finding, ...] = Field(description="every verdict of every rule")
     settings: tuple[Row, ...]
-    doubts: tuple[Finding, ...] = Field(
-        default=(), description="what would be findings if the measurements were of an idle machine, and steady: nobody knows"
+    doubts: tuple[Finding, ...] = optional(
+        "what would be findings if the measurements were of an idle machine, and steady: nobody knows", ()
     )
-    unseen: tuple[Gap, ...] = Field(default=(), description="what could not be read, and what would make it known")
-    results: int = Field(default=0, description="how many measured results were given")
-    rejected: tuple[Refused, ...] = Field(default=(), description="those of them that are not believed")
+    unseen: tuple[Gap, ...] = optional("what could not be read, and what would make it known", ())
+    results: int = optional("how many measured results were given", 0)
+    rejected: tuple[Refused, ...] = optional("those of them that are not believed", ())
 
     @property
     def found(self) -> tuple[Finding, ...]:
@@ -226,7 +226,7 @@ class Change(Value):
     title: str = Field(description="in words")
     before: str | None
     after: str | None
-    absent: bool = Field(default=False, description="of a side that is None: whether it is known to have no such thing")
+    absent: bool = optional("of a side that is None: whether it is known to have no such thing", default=False)
 
     def sides(self, unread: str = "not read") -> tuple[str, str]:
         """Return both sides in words: what is known not to be there stands apart from what was not read."""
@@ -252,7 +252,7 @@ class Difference(Value):
     identity: tuple[Change, ...] = ()
     settings: tuple[Change, ...] = ()
     topology: tuple[Change, ...] = ()
-    renumbered: int | None = Field(default=None, description="CPU numbers that mean another core; None where shapes differ")
+    renumbered: int | None = optional("CPU numbers that mean another core; None where shapes differ")
     devices: tuple[Change, ...] = ()
     facts: tuple[Change, ...] = ()
     gained: tuple[FindingChange, ...] = ()

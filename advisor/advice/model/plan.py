@@ -19,7 +19,7 @@ from advisor.advice.model.rule import Guide, Severity, Verdict
 from advisor.advice.model.setting import Where
 from advisor.advice.model.vendor import Place, VendorValue
 from advisor.machine.firmware import Scalar
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
 
 class Target(NamedTuple):
@@ -107,10 +107,10 @@ class Wanted(Value):
     id: str = Field(description="the rule")
     verdict: Verdict
     severity: Severity
-    gain: str | None = Field(default=None, description="what it is worth, with its source")
-    contested: bool = Field(default=False, description="whether guides differ, or it is a matter of taste")
-    value: str | None = Field(default=None, description="the neutral value that it wants")
-    claim: str | None = Field(default=None, description="what is wrong, in its words")
+    gain: str | None = optional("what it is worth, with its source")
+    contested: bool = optional("whether guides differ, or it is a matter of taste", default=False)
+    value: str | None = optional("the neutral value that it wants")
+    claim: str | None = optional("what is wrong, in its words")
 
 
 Keeper = Literal["sysctl", "sysfs", "cmdline", "service", "limits", "command"]
@@ -123,15 +123,15 @@ class Kept(Value):
     keeper: Keeper
     key: str = Field(description="kernel.numa_balancing, a file, a service, an item of limits.conf, a command line")
     value: str = Field(description="as it is written there")
-    option: str = Field(default="", description="boot options that set it; empty where none does")
-    gone: tuple[str, ...] = Field(default=(), description="boot options that must not be there")
-    section: str | None = Field(default=None, description="section of a tuned profile")
-    line: str | None = Field(default=None, description="option=value there")
+    option: str = optional("boot options that set it; empty where none does", "")
+    gone: tuple[str, ...] = optional("boot options that must not be there", ())
+    section: str | None = optional("section of a tuned profile")
+    line: str | None = optional("option=value there")
     done: bool | None = None
     marks: tuple[Mark, ...] = ()
     active: bool = True
     about: tuple[str, ...] = ()
-    back: str = Field(default="", description="how to undo it")
+    back: str = optional("how to undo it", "")
 
 
 class WantedSetting(Value):
@@ -140,18 +140,18 @@ class WantedSetting(Value):
     setting: str = Field(description="neutral name")
     title: str
     where: Where
-    value: str | None = Field(default=None, description="the neutral value wanted; None where the machine decides it")
+    value: str | None = optional("the neutral value wanted; None where the machine decides it")
     text: str = Field(description="the value in words, with its unit")
-    now: str | None = Field(default=None, description="the present neutral value")
-    stands: str | None = Field(default=None, description="the present value in words, with its unit")
-    done: bool | None = Field(default=None, description="whether it is so already")
+    now: str | None = optional("the present neutral value")
+    stands: str | None = optional("the present value in words, with its unit")
+    done: bool | None = optional("whether it is so already")
     wanted: tuple[Wanted, ...] = Field(min_length=1, description="the rules that ask, the weightiest first")
-    others: tuple[Other, ...] = Field(default=(), description="other values that findings want")
+    others: tuple[Other, ...] = optional("other values that findings want", ())
     guides: tuple[Guide, ...] = ()
     place: Place | None = None
-    kept: Kept | None = Field(default=None, description="what of the operating system keeps it; None for the BIOS")
+    kept: Kept | None = optional("what of the operating system keeps it; None for the BIOS")
     menu: str = Field(description="where it is done by hand")
-    only_with: str | None = Field(default=None, description="a setting without which this value does harm")
+    only_with: str | None = optional("a setting without which this value does harm")
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -195,22 +195,22 @@ class Change(Value):
     label: str = ""
     menu: str = ""
     title: str
-    settings: tuple[str, ...] = Field(default=(), description="neutral names of the settings that it serves")
-    now: Scalar | None = Field(default=None, description="the present value in the vendor's word; None where it is not known")
+    settings: tuple[str, ...] = optional("neutral names of the settings that it serves", ())
+    now: Scalar | None = optional("the present value in the vendor's word; None where it is not known")
     value: VendorValue
-    kind: Literal["wanted", "first", "again"] = Field(
-        default="wanted", description="asked for, needed before another, or put back where another change moves it"
+    kind: Literal["wanted", "first", "again"] = optional(
+        "asked for, needed before another, or put back where another change moves it", "wanted"
     )
     wanted: tuple[Wanted, ...] = ()
     guides: tuple[Guide, ...] = ()
-    why: tuple[str, ...] = Field(default=(), description="what it is, what it was, and who asks")
-    first: tuple[str, ...] = Field(default=(), description="attributes that must be written before it")
-    needs: str | None = Field(default=None, description="what it would need first, which the plan does not write")
-    moves: tuple[str, ...] = Field(default=(), description="what changes along with it: ATTRIBUTE=VALUE")
+    why: tuple[str, ...] = optional("what it is, what it was, and who asks", ())
+    first: tuple[str, ...] = optional("attributes that must be written before it", ())
+    needs: str | None = optional("what it would need first, which the plan does not write")
+    moves: tuple[str, ...] = optional("what changes along with it: ATTRIBUTE=VALUE", ())
     back: tuple[Back, ...] = Field(min_length=1, description="how to undo it")
     marks: tuple[Mark, ...] = ()
-    active: bool = Field(default=True, description="false where it stands as a comment, to be switched on by hand")
-    command: str | None = Field(default=None, description="the vendor's line that stages it alone; None where no tool has one")
+    active: bool = optional("false where it stands as a comment, to be switched on by hand", default=True)
+    command: str | None = optional("the vendor's line that stages it alone; None where no tool has one")
     verified: bool = False
 
 
@@ -225,19 +225,19 @@ class NotWritten(Value):
     attribute: str | None = None
     group: str | None = None
     menu: str | None = None
-    now: Scalar | None = Field(default=None, description="the present value, where that is known")
-    says: str | None = Field(default=None, description="what is wrong, in the finding's words; None where nothing was found")
-    keeper: Keeper | None = Field(default=None, description="what of the operating system would keep it")
+    now: Scalar | None = optional("the present value, where that is known")
+    says: str | None = optional("what is wrong, in the finding's words; None where nothing was found")
+    keeper: Keeper | None = optional("what of the operating system would keep it")
 
 
 class System(Value):
     """What the operating system shall hold, done or not, and what no file of settings can say."""
 
     kept: tuple[Kept, ...] = ()
-    profile: str | None = Field(default=None, description="the tuned profile wanted, where it is not in use")
-    in_use: str | None = Field(default=None, description="the tuned profile in use, where that is known")
-    by_hand: tuple[str, ...] = Field(default=(), description="what no file of settings can say, and is not done")
-    left: tuple[NotWritten, ...] = Field(default=(), description="what is wanted and not written, with the reason")
+    profile: str | None = optional("the tuned profile wanted, where it is not in use")
+    in_use: str | None = optional("the tuned profile in use, where that is known")
+    by_hand: tuple[str, ...] = optional("what no file of settings can say, and is not done", ())
+    left: tuple[NotWritten, ...] = optional("what is wanted and not written, with the reason", ())
 
     def by(self, keeper: Keeper) -> tuple[Kept, ...]:
         """Return what one keeper is to be given, without what stands as a comment."""
@@ -278,15 +278,15 @@ class Plan(Value):
     vendor: str
     vendor_id: str
     scope: str
-    order: bool = Field(default=False, description="hardware on order: no present value can be known, its script saves them")
-    changes: tuple[Change, ...] = Field(default=(), description="in the order of writing: those to write, and comments")
-    look_up: tuple[NotWritten, ...] = Field(default=(), description="wanted, and the present value is not known")
-    look_up_with: str | None = Field(default=None, description="one command that reads them all")
-    contested: tuple[NotWritten, ...] = Field(default=(), description="differs, and guides differ about it")
-    absent: tuple[NotWritten, ...] = Field(default=(), description="not on this machine")
-    by_hand: tuple[NotWritten, ...] = Field(default=(), description="what no file can say, with the reason")
-    refused: tuple[NotWritten, ...] = Field(default=(), description="what contradicts something else: both wishes are named")
-    notes: tuple[str, ...] = Field(default=(), description="what holds for all of it")
+    order: bool = optional("hardware on order: no present value can be known, its script saves them", default=False)
+    changes: tuple[Change, ...] = optional("in the order of writing: those to write, and comments", ())
+    look_up: tuple[NotWritten, ...] = optional("wanted, and the present value is not known", ())
+    look_up_with: str | None = optional("one command that reads them all")
+    contested: tuple[NotWritten, ...] = optional("differs, and guides differ about it", ())
+    absent: tuple[NotWritten, ...] = optional("not on this machine", ())
+    by_hand: tuple[NotWritten, ...] = optional("what no file can say, with the reason", ())
+    refused: tuple[NotWritten, ...] = optional("what contradicts something else: both wishes are named", ())
+    notes: tuple[str, ...] = optional("what holds for all of it", ())
     system: System = System()
 
     @property

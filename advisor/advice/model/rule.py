@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel, StringConstraints
 
 from advisor.advice.model.setting import Where
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.measure.platform import Scope
 
 
@@ -65,20 +65,17 @@ Expression = Annotated[str, BeforeValidator(_as_text), StringConstraints(min_len
 class CostText(Value):
     """What it costs to leave things as they are."""
 
-    gain: Expression | None = Field(
-        default=None,
-        description="part that is surely won, 0.13 for 13 %: a number or an expression, of a range its lower end; unknown where "
-        "the source is of another generation",
+    gain: Expression | None = optional(
+        "part that is surely won, 0.13 for 13 %: a number or an expression, of a range its lower end; unknown where "
+        "the source is of another generation"
     )
     of: Plain = Field(description="of what: triad, HPL, message rate")
     basis: Literal["published", "computed", "measured"] = Field(
         description="whether a source measured it, it follows from the facts, or it was measured on this machine"
     )
-    ref: Id | None = Field(default=None, description="the publication that measured it")
-    measured: Expression | None = Field(
-        default=None, description="the same part as measured on this machine; stands in place of gain where it is known"
-    )
-    measured_of: Plain | None = Field(default=None, description="of what, where that differs from `of`")
+    ref: Id | None = optional("the publication that measured it")
+    measured: Expression | None = optional("the same part as measured on this machine; stands in place of gain where it is known")
+    measured_of: Plain | None = optional("of what, where that differs from `of`")
 
 
 class Guide(Value):
@@ -86,16 +83,16 @@ class Guide(Value):
 
     says: Plain
     ref: Id
-    otherwise: bool = Field(default=False, description="whether it wants another state than the rule does")
+    otherwise: bool = optional("whether it wants another state than the rule does", default=False)
 
 
 class ExampleText(Value):
     """A test of the rule: facts, and the verdict they must give."""
 
     given: dict[str, Any] = Field(description="facts by dotted name; those not given are not known")
-    scope: Scope | None = Field(default=None, description="the asked scope; the rule's first where none is given")
+    scope: Scope | None = optional("the asked scope; the rule's first where none is given")
     expect: Verdict
-    say: str | None = Field(default=None, description="words that the claim must contain")
+    say: str | None = optional("words that the claim must contain")
 
 
 class RuleText(Value):
@@ -104,30 +101,29 @@ class RuleText(Value):
     id: Id = Field(description="reads after 'allow'; never reused")
     title: Plain = Field(description="the fault in a few words")
     severity: Severity = Field(description="the most that it may be; the engine lowers it to what is surely lost")
-    basis: Literal["fault", "guides"] = Field(
-        default="guides",
-        description="what it rests on where no number is known: a fault, at any price, or guides, which allow medium at most",
+    basis: Literal["fault", "guides"] = optional(
+        "what it rests on where no number is known: a fault, at any price, or guides, which allow medium at most", "guides"
     )
-    agree: Expression | None = Field(
-        default=None, description="where guides agree; elsewhere, without a number, there is something to consider and not to fix"
+    agree: Expression | None = optional(
+        "where guides agree; elsewhere, without a number, there is something to consider and not to fix"
     )
     scope: tuple[Scope, ...] = Field(default=SCOPES, min_length=1, description="the work it matters for; all if none")
-    where: Where | None = Field(default=None, description="where it is fixed; the setting's own place where set is given")
-    each: Plain | None = Field(default=None, description="NAME in LIST: one verdict for each item")
-    subject: Plain | None = Field(default=None, description="what the verdict is about: {adapter.name}")
-    let: dict[str, Expression] = Field(default={}, description="named values, which a site may override")
-    only: Expression | None = Field(default=None, description="where this is false the rule does not apply")
+    where: Where | None = optional("where it is fixed; the setting's own place where set is given")
+    each: Plain | None = optional("NAME in LIST: one verdict for each item")
+    subject: Plain | None = optional("what the verdict is about: {adapter.name}")
+    let: dict[str, Expression] = optional("named values, which a site may override", {})
+    only: Expression | None = optional("where this is false the rule does not apply")
     when: Expression = Field(description="where this is true there is a finding")
     say: Plain = Field(description="the claim")
     why: Plain = Field(description="the mechanism, two sentences")
     cost: CostText | None = None
-    set: dict[str, Expression] = Field(default={}, description="settings and the values they should have")
-    want: Plain | None = Field(default=None, description="the state wanted, as a line of a checklist; needed without set")
-    fix: Plain | None = Field(default=None, description="what to do where no setting does it")
+    set: dict[str, Expression] = optional("settings and the values they should have", {})
+    want: Plain | None = optional("the state wanted, as a line of a checklist; needed without set")
+    fix: Plain | None = optional("what to do where no setting does it")
     check: Plain = Field(description="how to see that it is fixed")
-    undo: Plain | None = Field(default=None, description="how to go back; a setting goes back to what it was")
-    spare: Plain | None = Field(default=None, description="when to leave it as it is")
-    guides: tuple[Guide, ...] = Field(default=(), description="what differing guides say")
+    undo: Plain | None = optional("how to go back; a setting goes back to what it was")
+    spare: Plain | None = optional("when to leave it as it is")
+    guides: tuple[Guide, ...] = optional("what differing guides say", ())
     refs: tuple[Id, ...] = Field(min_length=1, description="publications it rests on")
     tests: tuple[ExampleText, ...] = Field(
         default=(), min_length=1, description="examples that fire, pass and stay unknown; () where they were not read"
@@ -138,7 +134,7 @@ class Waiver(Value):
     """A finding that a site accepts, with the reason, until a day."""
 
     id: Id = Field(description="the rule")
-    hosts: tuple[Plain, ...] = Field(default=("*",), description="host names; * and ? stand for letters")
+    hosts: tuple[Plain, ...] = optional("host names; * and ? stand for letters", ("*",))
     reason: Plain
     until: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")] = Field(
         description="ISO date, the last day it holds"
@@ -149,5 +145,5 @@ class SiteFile(Value):
     """A file of a site: its own rules, other thresholds, and waivers. A plain list is a file of rules alone."""
 
     rules: tuple[RuleText, ...] = ()
-    let: dict[str, dict[str, Expression]] = Field(default={}, description="by rule, other values for what its let names")
+    let: dict[str, dict[str, Expression]] = optional("by rule, other values for what its let names", {})
     waivers: tuple[Waiver, ...] = ()

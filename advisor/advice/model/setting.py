@@ -8,7 +8,7 @@ from pydantic import Field, RootModel, model_validator
 from advisor.errors import did_you_mean
 from advisor.machine.layout import Confidence
 from advisor.machine.platform_traits import Maker
-from advisor.machine.value import Keys, Value, wrong_at
+from advisor.machine.value import Keys, Value, optional, wrong_at
 
 Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job"]
 """The groups of the checklist, in the order in which one reboot serves all."""
@@ -38,7 +38,7 @@ class Reading(Value):
 
     value: str = Field(description="an expression of the rule language over a machine's facts")
     sure: Confidence = Field(description="high, medium or low")
-    by: Source = Field(default="system", description="system, register or firmware (HSMP, ACPI)")
+    by: Source = optional("system, register or firmware (HSMP, ACPI)", "system")
     how: Said = Field(description="what was looked at, in one line")
 
 
@@ -65,34 +65,34 @@ class Means(Value):
         pattern=r"^\[\w+\] [^=]+=.*\{value\}",
         description="section and option of a tuned profile: [vm] transparent_hugepages={value}",
     )
-    command: str | None = Field(default=None, description="a command that sets it at once: cpupower frequency-set -g {value}")
+    command: str | None = optional("a command that sets it at once: cpupower frequency-set -g {value}")
     divide: int = Field(default=1, ge=1, description="what a number is divided by before it is written: bytes to kilobytes")
-    writes: dict[str, str] = Field(default={}, description="neutral value -> what is written where that differs")
+    writes: dict[str, str] = optional("neutral value -> what is written where that differs", {})
 
 
 class Setting(Value):
     """One thing that can be set, in neutral words."""
 
-    name: str = Field(default="", description="the key it stands under: numa.nps")
+    name: str = optional("the key it stands under: numa.nps", "")
     term: Said = Field(description="the word that people search for: NPS, vm.swappiness")
     title: Said = Field(description="the term explained: NUMA nodes per socket")
     where: Where = Field(description="in which group of the checklist: hardware, bios, boot, os, fabric, scheduler, mpi or job")
     type: Literal["choice", "number", "text"] = Field(description="choice, number or text")
-    values: dict[str, Said] = Field(default={}, description="neutral value -> its meaning in one line")
-    unit: str | None = Field(default=None, description="unit of a number")
-    makers: tuple[Maker, ...] = Field(default=(), description="vendors of processors that have it; () all")
-    only_with: dict[str, str] = Field(
-        default={}, description="value -> the setting that must be known and set together with it: without, it does harm"
+    values: dict[str, Said] = optional("neutral value -> its meaning in one line", {})
+    unit: str | None = optional("unit of a number")
+    makers: tuple[Maker, ...] = optional("vendors of processors that have it; () all", ())
+    only_with: dict[str, str] = optional(
+        "value -> the setting that must be known and set together with it: without, it does harm", {}
     )
-    only_read: tuple[str, ...] = Field(default=(), description="values that are found and never written: mixed")
+    only_read: tuple[str, ...] = optional("values that are found and never written: mixed", ())
     reboot: Literal["no", "yes", "power-cycle"] = Field(description="no, yes or power-cycle")
     breaks: Said = Field(description="what it can break, in one sentence")
-    menu: tuple[str, ...] = Field(default=(), description="its usual names in setup menus, the most usual first")
-    set: Means | None = Field(default=None, description="how the operating system takes it")
-    show: Said | None = Field(default=None, description="the command that shows the present value on Linux")
+    menu: tuple[str, ...] = optional("its usual names in setup menus, the most usual first", ())
+    set: Means | None = optional("how the operating system takes it")
+    show: Said | None = optional("the command that shows the present value on Linux")
     read: tuple[Reading, ...] = ()
-    hidden: Said | None = Field(default=None, description="of one that nothing in a running system shows: why")
-    sources: tuple[str, ...] = Field(default=(), description="ids of sources.yaml")
+    hidden: Said | None = optional("of one that nothing in a running system shows: why")
+    sources: tuple[str, ...] = optional("ids of sources.yaml", ())
     note: str | None = None
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr, m
 
 from advisor.errors import did_you_mean
 from advisor.machine.platform_traits import TraitQuery, queries_written
-from advisor.machine.value import Keys, Value, wrong_at
+from advisor.machine.value import Keys, Value, optional, wrong_at
 
 VendorValue = StrictBool | StrictInt | StrictStr
 """A value as the vendor's tools want it: the text "4" and the number 4 differ."""
@@ -28,9 +28,9 @@ def is_named(stem: str, name: str) -> bool:
 class Match(Value):
     """Names in SMBIOS by which a vendor is known; each given list must hold, in any case of letters."""
 
-    system_vendor: Words | None = Field(default=None, description="beginnings of the system's vendor: Dell")
-    board_vendor: Words | None = Field(default=None, description="beginnings of the board's vendor: GIGABYTE")
-    product: Words | None = Field(default=None, description="words that occur in the product's name: Cray EX")
+    system_vendor: Words | None = optional("beginnings of the system's vendor: Dell")
+    board_vendor: Words | None = optional("beginnings of the board's vendor: GIGABYTE")
+    product: Words | None = optional("words that occur in the product's name: Cray EX")
 
 
 class Redfish(Value):
@@ -39,14 +39,12 @@ class Redfish(Value):
     bios: str = Field(pattern="^/redfish/v1/", description="path of the present attributes: /redfish/v1/Systems/...")
     settings: str = Field(pattern="^/redfish/v1/", description="path that takes changes: /redfish/v1/Systems/...")
     registry: str | None = None
-    apply: dict[str, VendorValue | dict[str, VendorValue]] = Field(
-        default={}, description="what goes beside Attributes in a PATCH"
-    )
-    headers: dict[str, str] = Field(default={}, description="headers that a PATCH needs: If-Match")
+    apply: dict[str, VendorValue | dict[str, VendorValue]] = optional("what goes beside Attributes in a PATCH", {})
+    headers: dict[str, str] = optional("headers that a PATCH needs: If-Match", {})
     reset: str = Field(pattern="^/redfish/v1/", description="path of the action that restarts the machine")
     reset_type: str = Field(description="ResetType that makes a change take effect")
-    menu_words: bool = Field(
-        default=False, description="whether it shows and takes the words of the menu in place of the registry's names for values"
+    menu_words: bool = optional(
+        "whether it shows and takes the words of the menu in place of the registry's names for values", default=False
     )
     notes: tuple[str, ...] = ()
 
@@ -54,17 +52,15 @@ class Redfish(Value):
 class Tools(Value):
     """Command lines; {attribute} {value} {group} {label} {menu} {pairs} {body} are filled in, one line for each attribute."""
 
-    show: tuple[str, ...] = Field(default=(), description="print the present value")
-    look: str | None = Field(
-        default=None, description="one line that prints many: {keys} are {group}.{attribute}, {names} attributes"
-    )
-    save: tuple[str, ...] = Field(default=(), description="save every present value to a file, for undoing")
-    restore: str | None = Field(default=None, description="the line that gives such a file back")
-    clear: str | None = Field(default=None, description="what takes back what is staged and not yet committed")
-    prepare: tuple[str, ...] = Field(default=(), description="once, before")
-    set: tuple[str, ...] = Field(default=(), description="stage the change")
-    edit: str | None = Field(default=None, description="what to change in a file between prepare and apply")
-    apply: tuple[str, ...] = Field(default=(), description="once after all changes: make them take effect")
+    show: tuple[str, ...] = optional("print the present value", ())
+    look: str | None = optional("one line that prints many: {keys} are {group}.{attribute}, {names} attributes")
+    save: tuple[str, ...] = optional("save every present value to a file, for undoing", ())
+    restore: str | None = optional("the line that gives such a file back")
+    clear: str | None = optional("what takes back what is staged and not yet committed")
+    prepare: tuple[str, ...] = optional("once, before", ())
+    set: tuple[str, ...] = optional("stage the change", ())
+    edit: str | None = optional("what to change in a file between prepare and apply")
+    apply: tuple[str, ...] = optional("once after all changes: make them take effect", ())
     notes: tuple[str, ...] = ()
 
 
@@ -76,8 +72,8 @@ class Require(Value):
     because: str
     group: str | None = None
     label: str | None = None
-    gates: bool = Field(default=False, description="whether this attribute means nothing while the other has another value")
-    seen: tuple[str, ...] = Field(default=(), description="evidence of this sheet that shows it at this value")
+    gates: bool = optional("whether this attribute means nothing while the other has another value", default=False)
+    seen: tuple[str, ...] = optional("evidence of this sheet that shows it at this value", ())
 
 
 class Evidence(Value):
@@ -103,22 +99,20 @@ class Evidence(Value):
 class Entry(Value):
     """How one setting is called on some platforms of a vendor."""
 
-    platforms: tuple[str, ...] = Field(default=(), description="the vendor's generations; () all it lists")
-    attribute: str | None = Field(default=None, description="Redfish attribute; None where only the menu is known")
-    prefix: str | None = Field(default=None, description="the attribute's beginning where a suffix of four hex digits may follow")
-    numbered: str | None = Field(default=None, description="attributes that differ by a number: Nbio{n}LclkDpmLevel")
+    platforms: tuple[str, ...] = optional("the vendor's generations; () all it lists", ())
+    attribute: str | None = optional("Redfish attribute; None where only the menu is known")
+    prefix: str | None = optional("the attribute's beginning where a suffix of four hex digits may follow")
+    numbered: str | None = optional("attributes that differ by a number: Nbio{n}LclkDpmLevel")
     label: str = Field(description="as the setup menu shows it")
     menu: str = Field(description="the way through the setup menus: System Setup > System BIOS > Processor Settings")
-    group: str | None = Field(default=None, description="Dell: group of the racadm key; Lenovo: group of the OneCLI name")
-    values: dict[str, VendorValue] = Field(default={}, description="neutral value -> vendor's value")
-    passes: Literal["integer", "text"] | None = Field(
-        default=None, description="where any value is handed on, as a number or a text"
-    )
-    reads: dict[str, VendorValue] = Field(default={}, description="further vendor's values, as text -> neutral value")
+    group: str | None = optional("Dell: group of the racadm key; Lenovo: group of the OneCLI name")
+    values: dict[str, VendorValue] = optional("neutral value -> vendor's value", {})
+    passes: Literal["integer", "text"] | None = optional("where any value is handed on, as a number or a text")
+    reads: dict[str, VendorValue] = optional("further vendor's values, as text -> neutral value", {})
     requires: tuple[Require, ...] = ()
     side_effects: tuple[str, ...] = ()
-    seen: dict[str, Literal["all"] | tuple[str, ...]] = Field(
-        default={}, description="evidence of this sheet -> the neutral values it shows; all of them; [] the name alone"
+    seen: dict[str, Literal["all"] | tuple[str, ...]] = optional(
+        "evidence of this sheet -> the neutral values it shows; all of them; [] the name alone", {}
     )
     note: str | None = None
 
@@ -155,13 +149,13 @@ class Lock(Value):
     group: str | None = None
     label: str | None = None
     of: Words = Field(description="the attributes it locks")
-    best: VendorValue | None = Field(default=None, description="its value for performance: alone it answers all that it sets")
-    sets: dict[str, dict[str, VendorValue]] = Field(default={}, description="its value -> the attributes that it sets")
-    piecewise: bool = Field(default=False, description="whether a profile may be written as the single settings that it sets")
-    resets: tuple[str, ...] = Field(default=(), description="what going to `value` brings back to defaults")
-    policy: str | None = Field(default=None, description="which of two wishes goes first, the profile or a single attribute")
+    best: VendorValue | None = optional("its value for performance: alone it answers all that it sets")
+    sets: dict[str, dict[str, VendorValue]] = optional("its value -> the attributes that it sets", {})
+    piecewise: bool = optional("whether a profile may be written as the single settings that it sets", default=False)
+    resets: tuple[str, ...] = optional("what going to `value` brings back to defaults", ())
+    policy: str | None = optional("which of two wishes goes first, the profile or a single attribute")
     platforms: tuple[str, ...] = ()
-    side_effects: tuple[str, ...] = Field(default=(), description="what changing the profile changes besides")
+    side_effects: tuple[str, ...] = optional("what changing the profile changes besides", ())
     seen_in: str | None = None
     verified: bool = False
 
@@ -190,26 +184,24 @@ class Vendor(Value):
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", description="as its file is called, in small letters: hpe-cray-ex")
     name: str = Field(min_length=1, description="as it calls itself: Dell")
-    match: tuple[Match, ...] = Field(
-        default=(), description="any of them: [{system_vendor: [NAME IN SMBIOS]}]; () for an unknown vendor"
-    )
+    match: tuple[Match, ...] = optional("any of them: [{system_vendor: [NAME IN SMBIOS]}]; () for an unknown vendor", ())
     generations: dict[str, tuple[str, ...]] = Field(
         description="the vendor's word for a generation of servers -> platforms; a sheet names them by their traits"
     )
-    not_covered: tuple[TraitQuery, ...] = Field(
-        default=(), description="platforms with which this vendor builds no servers, or none that are known here"
+    not_covered: tuple[TraitQuery, ...] = optional(
+        "platforms with which this vendor builds no servers, or none that are known here", ()
     )
     redfish: Redfish | None = None
     tools: Tools = Tools()
-    setup: str = Field(default="", description="how the setup menus are reached, before an entry's menu")
-    evidence: dict[str, Evidence] = Field(default={}, description="what the entries name under seen -> of which servers it is")
+    setup: str = optional("how the setup menus are reached, before an entry's menu", "")
+    evidence: dict[str, Evidence] = optional("what the entries name under seen -> of which servers it is", {})
     locks: tuple[Lock, ...] = ()
     one_time: tuple[OneTime, ...] = ()
-    shown: dict[str, dict[str, str]] = Field(
-        default={}, description="attribute -> value -> the words of the menu, where those are other words: ValueDisplayName"
+    shown: dict[str, dict[str, str]] = optional(
+        "attribute -> value -> the words of the menu, where those are other words: ValueDisplayName", {}
     )
     settings: dict[str, tuple[Entry, ...]]
-    falls_back: str | None = Field(default=None, description="id of the sheet that has the usual words for what is unknown here")
+    falls_back: str | None = optional("id of the sheet that has the usual words for what is unknown here")
     absent: tuple[Absent, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -283,17 +275,15 @@ class Place(Value):
     menu: str
     label: str
     attribute: str | None = None
-    vendor_value: VendorValue | None = Field(default=None, description="None where the vendor's word for it is not known")
+    vendor_value: VendorValue | None = optional("None where the vendor's word for it is not known")
     group: str | None = None
-    path: str = Field(default="", description="the way through the menus without how they are reached")
-    exact: bool = Field(default=False, description="whether the attribute is one, and neither a beginning nor a guess")
-    requires: tuple[Require, ...] = Field(default=(), description="what else it needs, in this machine's names")
-    spoken: dict[str, VendorValue] = Field(default={}, description="neutral value -> this vendor's word, for undoing")
-    show: tuple[str, ...] = Field(default=(), description="shell lines that print the present value")
-    commands: tuple[str, ...] = Field(default=(), description="shell lines that stage the change, prerequisites first")
-    apply: tuple[str, ...] = Field(default=(), description="shell lines that make all staged changes take effect, once")
-    prerequisites: tuple[tuple[str, VendorValue, str], ...] = Field(default=(), description="attribute, value, why")
+    path: str = optional("the way through the menus without how they are reached", "")
+    exact: bool = optional("whether the attribute is one, and neither a beginning nor a guess", default=False)
+    requires: tuple[Require, ...] = optional("what else it needs, in this machine's names", ())
+    spoken: dict[str, VendorValue] = optional("neutral value -> this vendor's word, for undoing", {})
+    show: tuple[str, ...] = optional("shell lines that print the present value", ())
+    commands: tuple[str, ...] = optional("shell lines that stage the change, prerequisites first", ())
+    apply: tuple[str, ...] = optional("shell lines that make all staged changes take effect, once", ())
+    prerequisites: tuple[tuple[str, VendorValue, str], ...] = optional("attribute, value, why", ())
     notes: tuple[str, ...] = ()
-    verified: bool = Field(
-        default=False, description="whether firmware of this vendor and generation was seen with this name and value"
-    )
+    verified: bool = optional("whether firmware of this vendor and generation was seen with this name and value", default=False)
