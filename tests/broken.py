@@ -30,7 +30,7 @@ from advisor.fleet.read import asked
 from advisor.jobs.bind import lint_line
 from advisor.jobs.learned import read_learned
 from advisor.jobs.racing.task import kept_race
-from advisor.jobs.started.allocation import hostfile
+from advisor.jobs.started.hosts import hostfile
 from advisor.jobs.started.plan_file import plan_in
 from advisor.machine.hosts.errands import Outcome
 from advisor.machine.hosts.journal import FILE

@@ -14,7 +14,7 @@ from advisor.advice.bios_files import text_of
 from advisor.bios.connection import address_of
 from advisor.bios.door import Door, plain_name
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
-from advisor.jobs.started.node_names import fold_names, names_of
+from advisor.jobs.started.hosts import fold_names, names_of
 from advisor.machine.observer import SILENT, Observer
 
 AT_ONCE: Final = 32

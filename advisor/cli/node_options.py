@@ -48,6 +48,6 @@ FleetKernels = Annotated[
 def named(where: str | None, hosts: Path | None) -> tuple[str, ...] | None:
     """Return the nodes that are named; None where none is, and Slurm or the folder says which."""
     opt.at_most_one({"-w": where is not None, "--hosts": hosts is not None})
-    from advisor.jobs.started.node_names import names_in, names_of
+    from advisor.jobs.started.hosts import names_in, names_of
 
     return names_of(where) if where is not None else names_in(hosts) if hosts is not None else None

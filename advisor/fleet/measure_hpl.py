@@ -17,9 +17,8 @@ from advisor.jobs.hpl_results import BLOCKS, FULL_SHARE, KERNEL, QUICK_SECONDS, 
 from advisor.jobs.hpl_results import read_own as own_result
 from advisor.jobs.hpl_results import read_xhpl as xhpl_result
 from advisor.jobs.observed_binding import planned_ranks
-from advisor.jobs.started.allocation import Allocated
 from advisor.jobs.started.folder import File
-from advisor.jobs.started.hosts import JobHosts, LauncherOptions
+from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.hpl import HplJob, HplOptions, command_of, free_bytes, placed
 from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
 from advisor.machine.hosts.errands import Way

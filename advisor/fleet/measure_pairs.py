@@ -19,8 +19,7 @@ from advisor.jobs.launcher import Launch
 from advisor.jobs.network_results import RankPlan, read_network
 from advisor.jobs.observed_binding import planned_ranks
 from advisor.jobs.placement import Placement
-from advisor.jobs.started.allocation import Allocated
-from advisor.jobs.started.hosts import JobHosts, LauncherOptions
+from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
 from advisor.jobs.started.network import Experiment, NetworkOptions, adapters
 from advisor.machine.hosts.errands import Way

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from advisor.jobs.started.node_names import fold_names, names_of
+from advisor.jobs.started.hosts import fold_names, names_of
 from tests.bios.admin import WISH, Admin, Said
 from tests.bios.imitation import PASSWORD, USER, Bmc
 from tests.bios.machines import own

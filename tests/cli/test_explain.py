@@ -8,7 +8,7 @@ from advisor.advice.audit_page.findings import Asker, fix_rows
 from advisor.advice.model.findings import Fix
 from advisor.advice.model.planned import Planned
 from advisor.cli.main import status
-from advisor.jobs.started.allocation import asker
+from advisor.jobs.started.hosts import asker
 from tests.cli.said import printed
 from tests.machines.catalogue import write_archive
 from tests.render.audits import finding

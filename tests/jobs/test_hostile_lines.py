@@ -18,8 +18,8 @@ from advisor.jobs.launcher import JOB_SCRIPTS, Launch, LaunchRequest
 from advisor.jobs.placement import Placement
 from advisor.jobs.probe import probe_script, probe_words
 from advisor.jobs.registry import launchers
-from advisor.jobs.started.allocation import expand, hostfile
 from advisor.jobs.started.folder import job_templates, located
+from advisor.jobs.started.hosts import expand, hostfile
 from advisor.machine.jinja import fill
 from advisor.paths import template
 from advisor.show.commandline import HERE, BenchmarkStep, benchmark_script, exports, folded, launch_script

@@ -6,8 +6,7 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.jobs.registry import choose
-from advisor.jobs.started.allocation import Allocated
-from advisor.jobs.started.hosts import JobHosts
+from advisor.jobs.started.hosts import Allocated, JobHosts
 from advisor.jobs.started.hpl import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
 from advisor.machine.cpuset import union
 from advisor.machine.hosts.live import LiveHost

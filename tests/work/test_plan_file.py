@@ -13,7 +13,7 @@ from advisor.jobs.folded_plan import FoldedPlan, HostRanks, PlannedNode, Planned
 from advisor.jobs.observed_binding import PlannedRank, planned_ranks
 from advisor.jobs.pages.ranks import plan_lines, rank_texts
 from advisor.jobs.placement import Placement
-from advisor.jobs.started.allocation import expand
+from advisor.jobs.started.hosts import expand
 from advisor.jobs.started.plan_file import plan_in, unfolded
 from advisor.machine.cpuset import CpuSet
 from tests.examples import examples

@@ -85,7 +85,7 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     from advisor.advice.audit_page.page import audit_page, whole_audit_page
     from advisor.advice.audit_page.screen import Shown
     from advisor.advice.know.vendors import publications
-    from advisor.jobs.started.allocation import asker
+    from advisor.jobs.started.hosts import asker
     from advisor.machine.hosts.trust import believed_files
     from advisor.measure.pages.page import hpl_and_network
 

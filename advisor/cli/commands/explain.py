@@ -61,7 +61,7 @@ def run(
 def _page(found: Explained, again: tuple[str, ...], width: int | None, *, trace: bool, why_not: bool) -> "RenderableType":
     from advisor.advice.audit_page.explain import finding_page
     from advisor.advice.rule_page import explain_page
-    from advisor.jobs.started.allocation import asker
+    from advisor.jobs.started.hosts import asker
 
     if trace or why_not:
         return explain_page(found.explanation, why_not=why_not, width=width)

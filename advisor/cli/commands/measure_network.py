@@ -79,8 +79,7 @@ def run(
 
 def _compared(before: Path, made: "Experiment", save: Path | None, form: Form, observer: Terminal) -> int:
     """Measure, and print what has changed; earlier runs that do not fit are refused first."""
-    from advisor.jobs.started.earlier_runs import fitting_runs
-    from advisor.jobs.started.network import measure
+    from advisor.jobs.started.network import fitting_runs, measure
     from advisor.measure.before_after import compare_runs
 
     earlier = fitting_runs(before, made)

@@ -58,8 +58,7 @@ def _launch(machine: "Machine", shape: str, options: dict[str, Any]) -> "LaunchL
     from advisor.jobs import bind
     from advisor.jobs.place import place
     from advisor.jobs.registry import title_of
-    from advisor.jobs.started.allocation import Allocated
-    from advisor.jobs.started.hosts import JobHosts, JobOptions, LauncherOptions
+    from advisor.jobs.started.hosts import Allocated, JobHosts, JobOptions, LauncherOptions
     from advisor.jobs.started.hosts import shape as job_shape
     from advisor.show.commandline import word
 

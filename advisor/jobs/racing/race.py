@@ -21,8 +21,7 @@ from advisor.jobs.probe import probe_words
 from advisor.jobs.racing.lines import RaceField, RaceLine, write
 from advisor.jobs.racing.proof import Race, Verdict, order
 from advisor.jobs.racing.runs import Journal, Metric, Outcome, Run, begun, misplaced, read_journal, resumed, run_line
-from advisor.jobs.started.allocation import Allocated
-from advisor.jobs.started.hosts import JobHosts
+from advisor.jobs.started.hosts import Allocated, JobHosts
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

@@ -1,26 +1,260 @@
-"""What a job is asked for: its hosts, from options or the scheduler, the machine that each is, and the shape of the job."""
+"""The hosts of a job: lists of names, host files, what its scheduler says; the machine that each is, and the shape of the job."""
 
 import os
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
+from math import prod
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 
-from advisor.errors import BadValue, did_you_mean, in_words, must_be_one_of
+from advisor.advice.audit_page.findings import Asker
+from advisor.advice.bios_files import text_of
+from advisor.errors import AdvisorError, BadInput, BadValue, did_you_mean, in_words, must_be_one_of
+from advisor.jobs.failures import PLACEHOLDERS
 from advisor.jobs.observed_binding import same_host
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
-from advisor.jobs.started.allocation import Allocated, expand, hostfile, of_job, placeholders
+from advisor.jobs.registry import launchers
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.node_lists import members
+from advisor.machine.hosts.trust import Use, open_trusted
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 
+MOST: Final = 1 << 16
+"""Hosts of a job: more are refused."""
+
+_LARGEST: Final = 16 << 20
+_LONGEST: Final = 1 << 22
+"""Characters of a list of hosts."""
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?", re.ASCII)
+_WORD = re.compile(r"(?:[^\[\],]+|\[[^\[\]]*+\])*+", re.ASCII)
+"""What stands between commas outside brackets."""
+_PART = re.compile(r"([^\[\]]+)|(\[[^\[\]]*\])")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_LINE = re.compile(r"(?P<host>[^\s:]+)(?::(?P<count>\d{1,6}))?(?P<rest>(?:\s.*)?)", re.ASCII)
+_SLOTS = re.compile(r"slots\s*=\s*(\d{1,6})", re.ASCII)
+_LIMITS = re.compile(r"max[_-]slots\s*=\s*\d{1,6}", re.ASCII)
 _SLICE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?", re.ASCII)
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """Return the hosts that a list names, as Slurm writes it.
+
+    >>> expand("login1,node[08-10,12]")
+    ('login1', 'node08', 'node09', 'node10', 'node12')
+    """
+    if len(text) > _LONGEST:
+        raise BadValue(f"a list of hosts of {len(text)} characters", cure=f"{MOST} hosts are the most")
+    names: list[str] = []
+    for pieces in _words(text.strip()):
+        if prod(map(len, pieces)) + len(names) > MOST:
+            raise BadValue(f"{_short(text)} names more than {MOST} hosts")
+        names += map("".join, product(*pieces))
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise BadValue(f"{_short(name)} is not a host name", cure="write such as node01,node02 or node[01-08,11]")
+    return tuple(names)
+
+
+def _short(text: str) -> str:
+    return ascii(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _words(text: str) -> Iterator[list[list[str]]]:
+    """Yield the words between commas outside brackets: each its parts, and of each part what may stand there."""
+    at = 0
+    while at <= len(text):
+        match = _WORD.match(text, at)
+        end = match.end() if match else at
+        if end < len(text) and text[end] != ",":
+            raise BadValue(f"{_short(text[at:])} is not a list of hosts", cure="write such as node01,node02 or node[01-08,11]")
+        parts = _PART.findall(text[at:end])
+        yield [_numbers(brackets[1:-1]) if brackets else [letters] for letters, brackets in parts] or [[""]]
+        at = end + 1
+
+
+def _numbers(inside: str) -> list[str]:
+    """Return the numbers that a pair of brackets holds."""
+    numbers: list[str] = []
+    for part in inside.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise BadValue(f"[{inside[:40]}] is not a list of numbers", cure="write such as node[01-08,11]")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise BadValue(f"the range {part} runs backwards", cure=f"write {last}-{first}")
+        if last - first + len(numbers) >= MOST:
+            raise BadValue(f"[{inside[:40]}] names more than {MOST} hosts")
+        numbers += [str(number).zfill(len(match[1])) for number in range(first, last + 1)]
+    return numbers
+
+
+def names_of(text: str, what: str = "node") -> tuple[str, ...]:
+    """Return what a list names: names with brackets as Slurm writes them, groups of ClusterShell, addresses with a port."""
+    names: list[str] = []
+    for part in re.split(r",(?![^\[\]]*\])", text.strip()):
+        if part.startswith("@"):
+            if not re.fullmatch(r"@[A-Za-z0-9_.:*-]{1,100}", part):
+                raise BadValue(f"{part[:60]} is no name of a group", cure="write such as @rack1")
+            inside = members(part)
+            if not inside:
+                cure = "groups are ClusterShell's: see nodeset -L; or give -w names, or --hosts FILE"
+                raise BadValue(f"{part} names no {what}", cure=cure)
+            names += inside
+        else:
+            names += (part,) if ":" in part else expand(part)
+    return tuple(names)
+
+
+def names_in(path: Path, what: str = "node") -> tuple[str, ...]:
+    """Return what the lines of a file name, as -w takes them; a # begins a comment."""
+    names: list[str] = []
+    for number, line in enumerate(text_of(path, _LARGEST, f"any list of {what}s").splitlines(), 1):
+        text = line.partition("#")[0].strip()
+        try:
+            names += names_of(text, what) if text else ()
+        except BadValue as error:
+            raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
+    if not names:
+        raise BadInput(f"has no {what}", file=str(path), cure="write one a line")
+    return tuple(names)
+
+
+def fold_names(names: Iterable[str]) -> str:
+    """Return names as Slurm writes a list of them.
+
+    >>> fold_names(["bmc001", "bmc002", "bmc003", "bmc007", "head"])
+    'bmc[001-003,007],head'
+    """
+    groups: dict[tuple[str, int, str], set[int]] = defaultdict(set)
+    for name in names:
+        match = None if ":" in name or re.fullmatch(r"[\d.]+", name) else re.fullmatch(r"(.*?)(\d{1,9})(\D*)", name)
+        groups[(match[1], len(match[2]), match[3]) if match else (name, 0, "")].add(int(match[2]) if match else 0)
+    folded = []
+    for (before, wide, after), numbers in groups.items():
+        runs: list[list[int]] = []
+        for number in sorted(numbers):
+            if runs and number == runs[-1][-1] + 1:
+                runs[-1][1:] = [number]
+            else:
+                runs.append([number])
+        inside = ",".join("-".join(f"{each:0{wide}d}" for each in run) for run in runs) if wide else ""
+        folded.append(f"{before}[{inside}]{after}" if len(numbers) > 1 else f"{before}{inside}{after}")
+    return ",".join(folded)
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """Hosts, and what a scheduler or a host file says of their ranks; None where it says nothing."""
+
+    names: tuple[str, ...] = ()
+    scheduler: str | None = None
+    job: str | None = None
+    ranks: int | None = None
+    ranks_per_node: int | None = None
+    cpus: int | None = None
+    """CPUs of a rank as the scheduler counts them."""
+    threads: int | None = None
+    placeholder: str | None = None
+    """What the names begin with that only stand for names: the job's own take their places."""
+    notes: tuple[str, ...] = ()
+
+    def scheduler_of(self, launcher: str) -> str | None:
+        """Return whose job a line runs in: of srun, whose hosts have no names yet, it will be one of Slurm's."""
+        own = launchers()[launcher].job.schedulers
+        return own[0] if self.placeholder is not None and own else self.scheduler
+
+
+def placeholders(count: int, command: Iterable[str]) -> Allocated:
+    """Return so many hosts without real names; their names occur nowhere in the command."""
+    if count > MOST:
+        raise BadValue(f"{count} nodes are more than {MOST}")
+    if count == 1:
+        return Allocated()
+    words = " ".join(command)
+    prefix = next(prefix for prefix in PLACEHOLDERS if prefix not in words or prefix[0] == "A")
+    names = tuple(f"{prefix}{number:0{len(str(count))}}" for number in range(1, count + 1))
+    note = f"{names[0]}..{names[-1]} stand for the hosts, whose names are not known"
+    return Allocated(names, placeholder=prefix, notes=(note,))
+
+
+def hostfile(path: Path) -> Allocated:
+    """Return the hosts of a file: one a line, as ``n1``, ``n1:16`` or ``n1 slots=16``, or again for each rank."""
+    try:
+        if path.is_file() and path.stat().st_size > _LARGEST:
+            raise BadInput("larger than any list of hosts", file=str(path), cure=f"{MOST} hosts are the most")
+        with open_trusted(path, Use.NAMED) as file:
+            text = file.read(_LARGEST).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput("not text in UTF-8", file=str(path), cure="write one host per line") from error
+    except OSError as error:
+        raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from error
+    slots: Counter[str] = Counter()
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            _count_slots(line.partition("#")[0].strip(), slots)
+        except BadValue as error:
+            raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
+        if len(slots) > MOST:
+            raise BadInput(f"more than {MOST} hosts", file=str(path), place=f"line {number}")
+    if not slots:
+        raise BadInput("has no host", file=str(path), cure="write one host per line")
+    least, most = min(slots.values()), max(slots.values())
+    if least < most:
+        note = f"its hosts have {least} to {most} slots, which are not used: the ranks are placed by what fits"
+        return Allocated(tuple(slots), notes=(note,))
+    return Allocated(tuple(slots), ranks_per_node=most if most > 1 else None)
+
+
+def _count_slots(line: str, slots: Counter[str]) -> None:
+    """Add the hosts of a line and their ranks."""
+    if not line:
+        return
+    match = _LINE.fullmatch(line)
+    rest = _LIMITS.sub("", match["rest"].strip() if match else "")
+    named = _SLOTS.search(rest)
+    if match is None or _SLOTS.sub("", rest).strip():
+        raise BadValue(f"{_short(line)} is not a host", cure="write such as node01, node01:16 or node01 slots=16")
+    for name in expand(match["host"]):
+        slots[name] += int(match["count"] or (named[1] if named else 1))
+
+
+def of_job(environment: Mapping[str, str]) -> Allocated | None:
+    """Return the hosts of the Slurm or PBS job that this runs in, None outside one."""
+
+    def number(name: str) -> int | None:
+        text = environment.get(name, "")
+        return int(text) if re.fullmatch(r"[1-9]\d{0,6}", text, re.ASCII) else None
+
+    if (slurm := environment.get("SLURM_JOB_ID")) and (listed := environment.get("SLURM_JOB_NODELIST")):
+        try:
+            names = expand(listed)
+        except BadValue as error:
+            raise error.within("SLURM_JOB_NODELIST") from error
+        tasks, each, cpus = (number(f"SLURM_{name}") for name in ("NTASKS", "NTASKS_PER_NODE", "CPUS_PER_TASK"))
+        if each is not None and tasks in (None, each * len(names)):
+            return Allocated(names, "slurm", slurm[:40], ranks_per_node=each, cpus=cpus)
+        return Allocated(names, "slurm", slurm[:40], ranks=tasks, cpus=cpus)
+    if (pbs := environment.get("PBS_JOBID")) and (path := environment.get("PBS_NODEFILE")):
+        return replace(hostfile(Path(path)), scheduler="pbs", job=pbs[:40], threads=number("OMP_NUM_THREADS"))
+    return None
+
+
+def asker(words: tuple[str, ...] = (), *, bios: bool = False) -> Asker:
+    """Return who asks, with the options that they gave: of another machine neither root nor the job here matters."""
+    try:
+        job = of_job(os.environ) if "--from" not in words else None
+    except AdvisorError:  # a job's environment that cannot be read takes nothing from what was found
+        job = None
+    return Asker(words, root=os.geteuid() == 0, hosts=job.names if job else (), bios=bios)
 
 
 @dataclass(frozen=True)
@@ -92,12 +326,30 @@ def hosts_of_job(
     host_options: HostOptions, command: Sequence[str], environment: Mapping[str, str] | None = None, observer: Observer = SILENT
 ) -> JobHosts:
     """Return the hosts and their machines; a job's are told by its environment, None is that of this process."""
-    environment = os.environ if environment is None else environment
-    named, plain = _sources(host_options.sources)
+    named: dict[str, str] = {}
+    plain: list[str] = []
+    for source in host_options.sources:  # NAME=FILE is of one host
+        name, equals, file = source.partition("=")
+        if not equals or not _NAME.fullmatch(name) or Path(source).exists():
+            plain.append(source)
+        elif name in named:
+            raise BadValue(f"--from says twice what {name} is", cure="give each host one file")
+        else:
+            named[name] = file
     ways = [name for name in ("hosts", "hostfile", "nodes") if getattr(host_options, name) is not None]
     if len(ways) > 1:
         raise BadValue(f"--{ways[0]} and --{ways[1]} both say which hosts there are", cure="give one of the two")
-    hosts = _hosts(host_options, tuple(named), command, environment)
+    if host_options.hosts is not None:
+        try:
+            hosts = Allocated(expand(host_options.hosts))
+        except BadValue as error:
+            raise error.within("--hosts") from error
+    elif host_options.hostfile is not None:
+        hosts = hostfile(host_options.hostfile)
+    elif host_options.nodes is not None:
+        hosts = placeholders(host_options.nodes, command)
+    else:
+        hosts = of_job(os.environ if environment is None else environment) or Allocated(tuple(named))
     read = cache(lambda file: _read(file, host_options.assume, observer))
     if named or len(plain) > 1:
         return _one_each(hosts, {name: read(file) for name, file in named.items()}, [read(file) for file in plain])
@@ -120,57 +372,24 @@ def _read(file: str | None, assume: tuple[str, ...], observer: Observer) -> Mach
     return assumed(machine, assume)
 
 
-def _sources(sources: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the files that --from names for one host each, NAME=FILE, and the others."""
-    named: dict[str, str] = {}
-    plain: list[str] = []
-    for source in sources:
-        name, equals, file = source.partition("=")
-        if not equals or not _HOST.fullmatch(name) or Path(source).exists():
-            plain.append(source)
-        elif name in named:
-            raise BadValue(f"--from says twice what {name} is", cure="give each host one file")
-        else:
-            named[name] = file
-    return named, plain
-
-
-def _hosts(
-    host_options: HostOptions, named: tuple[str, ...], command: Sequence[str], environment: Mapping[str, str]
-) -> Allocated:
-    if host_options.hosts is not None:
-        try:
-            names = expand(host_options.hosts)
-        except BadValue as error:
-            raise error.within("--hosts") from error
-        return Allocated(names)
-    if host_options.hostfile is not None:
-        return hostfile(host_options.hostfile)
-    if host_options.nodes is not None:
-        return placeholders(host_options.nodes, command)
-    return of_job(environment) or Allocated(named)
-
-
 def _one_each(hosts: Allocated, named: Mapping[str, Machine], plain: Sequence[Machine]) -> JobHosts:
     """Return a machine for each host: by name, or in the order of the hosts; one without a name is that of all others."""
     names = hosts.names
     if not names:
         names = tuple(machine.name or "" for machine in plain)
-        if len(set(names)) < len(names) or not all(_HOST.fullmatch(name) for name in names):
-            raise BadValue(
-                "several --from, and their hosts' names are not known", cure="name them: --from n1=FILE, or --hosts n1,n2"
-            )
+        if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
+            problem = "several --from, and their hosts' names are not known"
+            raise BadValue(problem, cure="name them: --from n1=FILE, or --hosts n1,n2")
     strange = [name for name in named if name not in names]
     if strange:
         raise BadValue(f"--from is given for {strange[0]}, which is none of the hosts", cure=f"there are {', '.join(names[:8])}")
     others = [name for name in names if name not in named]
     if len(plain) not in (1, len(others)) and others:
-        missing = f"{len(others)} hosts, {others[0]} the first, have no --from" if not plain else ""
-        problem = missing or f"{len(plain)} --from without a name, and {len(others)} hosts without one"
-        raise BadValue(problem, cure=f"give each its own: --from {others[0]}=FILE")
-    rest = iter(plain if len(plain) == len(others) else list(plain) * len(others))
-    machines = tuple(named.get(name) or next(rest) for name in names)
-    return JobHosts(replace(hosts, names=names), machines)
+        problem = f"{len(plain)} --from without a name, and {len(others)} hosts without one"
+        missing = f"{len(others)} hosts, {others[0]} the first, have no --from"
+        raise BadValue(problem if plain else missing, cure=f"give each its own: --from {others[0]}=FILE")
+    rest = iter(plain if len(plain) == len(others) else [*plain] * len(others))
+    return JobHosts(replace(hosts, names=names), tuple(named.get(name) or next(rest) for name in names))
 
 
 def host_notes(hosts: Allocated) -> tuple[str, ...]:
@@ -186,32 +405,29 @@ def machines_of(placement: Placement, job_hosts: JobHosts) -> tuple[Machine, ...
     return tuple(by_name.get(first[plan] or "", job_hosts.machines[0]) for plan in range(len(placement.plans)))
 
 
-def shape(job_options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> JobShape:
+def shape(options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> JobShape:
     """Return the job that options ask for; what they leave open, the scheduler says."""
     hosts = job_hosts.hosts
-    ways = [name for name in ("ranks", "ranks_per_node", "ranks_per") if getattr(job_options, name) is not None]
+    ways = [name for name in ("ranks", "ranks_per_node", "ranks_per") if getattr(options, name) is not None]
     if len(ways) > 1:
         one, other = (name.replace("_", "-") for name in ways[:2])
         raise BadValue(f"--{one} and --{other} both give the number of ranks", cure="give one of the two")
-    per, count = job_options.ranks_per or (None, 1)
-    must_be_one_of("strategy", job_options.strategy, ("auto", *STRATEGIES), f"there are auto, {', '.join(STRATEGIES)}")
-    if job_options.purpose and job_options.strategy != "auto":
+    per, count = options.ranks_per or (None, 1)
+    must_be_one_of("strategy", options.strategy, ("auto", *STRATEGIES), f"there are auto, {', '.join(STRATEGIES)}")
+    if options.purpose and options.strategy != "auto":
         raise BadValue("--for and --strategy both choose where ranks go", cure="give one of the two")
     twice = [name for name, count in Counter(hosts.names).items() if count > 1]
     if twice:
         raise BadValue(f"the host {twice[0]} occurs twice", cure="name each once; --ranks-per-node says how many ranks it gets")
     values = {
-        "ranks": job_options.ranks if ways else hosts.ranks,
-        "ranks_per_node": job_options.ranks_per_node if ways else hosts.ranks_per_node,
+        "ranks": options.ranks if ways else hosts.ranks,
+        "ranks_per_node": options.ranks_per_node if ways else hosts.ranks_per_node,
         "per": per,
         "per_count": count,
-        "threads": job_options.threads or _threads(hosts, job_hosts.machines[0], job_options.smt, notes),
-        "strategy": job_options.strategy,
-        "purpose": job_options.purpose,
-        "near": job_options.near,
-        "smt": job_options.smt,
-        **_reserved(job_options.reserve),
-        "slice": _slice(job_options.part),
+        "threads": options.threads or _threads(hosts, job_hosts.machines[0], options.smt, notes),
+        **{name: getattr(options, name) for name in ("strategy", "purpose", "near", "smt")},
+        **_reserved(options.reserve),
+        "slice": _slice(options.part),
         "hosts": hosts.names,
     }
     try:
@@ -228,21 +444,17 @@ def per_part(text: str | None) -> tuple[str, int] | None:
     if part not in PARTS:
         cure = did_you_mean(part, PARTS, f"count ranks in {', '.join(PARTS)}, such as --ranks-per l3 2")
         raise BadValue(f"--ranks-per {text[:40]} is not a part of a node", cure=cure)
-    if colon and not (count.isascii() and count.isdecimal() and len(count) < 8):
+    if colon and not re.fullmatch(r"\d{1,7}", count, re.ASCII):
         raise BadValue(f"--ranks-per {text[:40]}: how many ranks in each {part}", cure=f"write --ranks-per {part} 2")
     return part, int(count or 1)
 
 
 def _reserved(asked: int | str) -> dict[str, int | str | None]:
     """Return how many cores are left to the system, and of which parts each: ``2``, or ``l3:1``, one of each L3 group."""
-    text = str(asked)
-    part, colon, count = text.lower().rpartition(":")
-    if not (count.isascii() and count.isdecimal() and len(count) < 6) or (colon and part not in ("socket", "numa", "l3")):
-        raise BadValue(f"--reserve {text[:40]} is not a number of cores", cure="write 2, or l3:1 for one of each L3 group")
-    return {"reserve": int(count), "reserve_per": part or None}
-
-
-_OPTIONS = {"per_count": "ranks-per", "ranks_per_node": "ranks-per-node"}
+    match = re.fullmatch(r"(?:(socket|numa|l3):)?(\d{1,5})", str(asked).lower(), re.ASCII)
+    if match is None:
+        raise BadValue(f"--reserve {str(asked)[:40]} is not a number of cores", cure="write 2, or l3:1 for one of each L3 group")
+    return {"reserve": int(match[2]), "reserve_per": match[1]}
 
 
 def _refused(error: ValidationError) -> BadValue:
@@ -253,7 +465,8 @@ def _refused(error: ValidationError) -> BadValue:
     name, value = str(first["loc"][0]), ascii(first["input"])[:80]
     if first["type"] == "string_pattern_mismatch":
         return BadValue(f"--{name} {value} is not a name of a device", cure="write such as mlx5_0, gpu0 or 0000:61:00.0")
-    return BadValue(f"--{_OPTIONS.get(name, name)} {value}: it {in_words(first['msg'])}")
+    option = {"per_count": "ranks-per", "ranks_per_node": "ranks-per-node"}.get(name, name)
+    return BadValue(f"--{option} {value}: it {in_words(first['msg'])}")
 
 
 def _threads(hosts: Allocated, machine: Machine, smt: str, notes: list[str]) -> int:

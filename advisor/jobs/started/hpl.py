@@ -1,21 +1,20 @@
 """Places the ranks of HPL on every host or on a part of one, and plans one run or those of a scaling table, with their lines."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.jobs.bind import launch_or_wrap
-from advisor.jobs.environment import openmp, without_adapters, without_gpus
+from advisor.jobs.environment import openmp
 from advisor.jobs.hpl_results import BLOCKS, FULL_SHARE, KERNEL, Size, for_memory, grid, grown, hpl_dat, steps_to
-from advisor.jobs.launcher import Launch, LaunchRequest
-from advisor.jobs.place import place
+from advisor.jobs.launcher import Launch
 from advisor.jobs.placement import Placement
-from advisor.jobs.registry import Choice, choose
+from advisor.jobs.registry import Choice
 from advisor.jobs.started.benchmark import Lines, files_of, step_of
-from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, shape
-from advisor.jobs.started.mpi import program_or_name
+from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job
+from advisor.jobs.started.mpi import chosen_for, launch_of, placed_ranks, program_or_name
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.machine import Machine
@@ -29,6 +28,9 @@ from advisor.show.commandline import BenchmarkStep
 
 _OF_PEAK: Final = 0.7
 """What HPL gives of the peak at base clock, with which a full run's time is estimated."""
+
+
+_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,7 @@ class HplJob:
     @property
     def environment(self) -> dict[str, str]:
         """Threads of every BLAS that a site may have."""
-        count = str(self.threads)
-        return {**openmp(self.placement), **{f"{name}_NUM_THREADS": count for name in ("OMP", "OPENBLAS", "BLIS", "MKL")}}
+        return {**openmp(self.placement), **dict.fromkeys(_THREADS, str(self.threads))}
 
     def size(self, n: int, nb: int) -> Size:
         """Return a run on the squarest grid."""
@@ -118,11 +119,9 @@ class HplJob:
 
     def launch(self, command: tuple[str, ...]) -> Launch:
         """Return the line of a command; srun is given the hosts where it may not take all of the job's."""
-        launcher = self.choice.launcher.name
-        fewer = bool(self.choice.launcher.job.schedulers) and self.hosts < self.job and self.job_hosts.hosts.placeholder is None
-        scheduler = None if fewer else self.job_hosts.hosts.scheduler_of(launcher)
-        wish = LaunchRequest(command, self.choice.version, scheduler=scheduler, environment=self.environment)
-        return launch_or_wrap(self.choice, self.placement, wish)[0]
+        hosts = self.job_hosts.hosts
+        fewer = self.choice.launcher.job.schedulers and self.hosts < self.job and hosts.placeholder is None
+        return launch_of(self.choice, self.placement, hosts, command, self.environment, **{"scheduler": None} if fewer else {})
 
     def task(self, size: Size, seconds: float, name: str = "") -> Task:
         """Return a run as a task."""
@@ -155,29 +154,20 @@ def hpl_job(
 ) -> HplJob:
     """Return the placement: a rank for each core, or for each part with as many threads as it has cores."""
     job_hosts = hosts_of_job(host_options, (KERNEL,), environment, observer)
-    choice = choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, job_hosts.hosts.scheduler)
-    version = choice.version or "version not known"
-    said = (f"launcher: {choice.launcher.name}, {version}: {choice.why}", *host_notes(job_hosts.hosts))
-    return HplJob(
-        job_hosts, choice, placed(job_hosts, options, job_hosts.affinity), options, said, job=max(1, len(job_hosts.hosts.names))
-    )
+    choice, note = chosen_for(job_hosts, launcher_options)
+    placement, hosts = placed(job_hosts, options, job_hosts.affinity), job_hosts.hosts
+    return HplJob(job_hosts, choice, placement, options, (note, *host_notes(hosts)), job=max(1, len(hosts.names)))
 
 
 def placed(job_hosts: JobHosts, options: HplOptions, allowed: CpuSet | None) -> Placement:
     """Return where the ranks are, on the CPUs that they may use of each host."""
     part, count = options.per or ("core", 1)
-    threads = _threads(job_hosts.machines[0], part, count)
-    wanted = JobOptions(ranks_per=(part, count), threads=threads, strategy="compact" if part == "core" else "auto")
-    return without_adapters(without_gpus(place(shape(wanted, job_hosts, []), job_hosts.machines, allowed=allowed)))
-
-
-def _threads(machine: Machine, part: str, count: int) -> int:
-    """Return the cores that each of so many ranks gets in the smallest part of a kind."""
-    ground = Resources(machine)
-    found = [len(piece.cpus) for piece in ground.pieces(part_named(part))]
-    if not found or min(found) < count:
+    cores = [len(piece.cpus) for piece in Resources(job_hosts.machines[0]).pieces(part_named(part))]
+    if not cores or min(cores) < count:
         raise BadValue(f"--ranks-per {part}:{count}: each has fewer cores", cure="ask for fewer, or --ranks-per core")
-    return min(found) // count
+    strategy = "compact" if part == "core" else "auto"
+    wanted = JobOptions(ranks_per=(part, count), threads=min(cores) // count, strategy=strategy)
+    return placed_ranks(wanted, job_hosts, allowed)
 
 
 def program_of(path: Path) -> str:
@@ -196,17 +186,16 @@ def command_of(options: HplOptions, program: str, size: Size, repeats: int, fold
 
 
 def free_bytes(made: HplJob, host: LiveHost) -> float:
-    """Return the free bytes of all hosts, or of the part that is used: this one's as it is, of others what is installed."""
-    nodes = [node for node in made.machine.topology.nodes if _is_near(node.cpuset, made)] if made.machine.topology else []
+    """Return the free bytes of all hosts, or of the part that is used: this one's as it is, of others what is installed.
+
+    The memory of a node without CPUs is the whole machine's.
+    """
+    topology, area = made.machine.topology, made.area
+    nodes = [node for node in topology.nodes if area is None or node.cpuset & area.cpus] if topology else []
     if made.job_hosts.is_here:
         free = free_memory(host, made.machine)
         return float(sum(free.get(node.os_index, 0) for node in nodes)) * made.hosts
     return 0.9 * sum(node.memory or 0 for node in nodes) * made.hosts
-
-
-def _is_near(cpus: CpuSet, made: HplJob) -> bool:
-    """Return whether a NUMA node's memory is that of the part that is used; one without CPUs is the whole machine's."""
-    return made.area is None or bool(cpus & made.area.cpus)
 
 
 def full_seconds(made: HplJob) -> float | None:
@@ -223,18 +212,17 @@ def scaling_runs(whole: HplJob) -> tuple[HplJob, ...]:
     """Return the runs, the smallest first: of a scaling table 1, 2, 4, .. hosts, or a NUMA node, a socket and all of one."""
     if not whole.options.scaling:
         return (whole,)
-    found = (*(_hosts(whole) if whole.job > 1 else _parts(whole)), whole)
-    if len(found) == 1:
+    runs = (*(_hosts(whole) if whole.job > 1 else _parts(whole)), whole)
+    if len(runs) == 1:
         raise BadValue("--scaling has nothing to compare: one host with one NUMA node", cure="name several hosts: --hosts A,B,..")
-    return found
+    return runs
 
 
 def _hosts(whole: HplJob) -> Iterator[HplJob]:
     """Yield runs on the first hosts, all of them left out."""
-    job_hosts = whole.job_hosts
+    hosts, machines = whole.job_hosts.hosts, whole.job_hosts.machines
     for count in steps_to(whole.job)[:-1]:
-        machines = job_hosts.machines[:count] if len(job_hosts.machines) > 1 else job_hosts.machines
-        fewer = JobHosts(replace(job_hosts.hosts, names=job_hosts.hosts.names[:count]), machines, None)
+        fewer = JobHosts(replace(hosts, names=hosts.names[:count]), machines[:count])
         yield replace(whole, job_hosts=fewer, placement=placed(fewer, whole.options, None))
 
 
@@ -249,10 +237,8 @@ def _parts(whole: HplJob) -> Iterator[HplJob]:
         if area is None or area.cpus in seen:
             continue
         seen.add(area.cpus)
-        try:
+        with suppress(BadValue):  # such as a rank for each socket, in one of its NUMA nodes
             yield replace(whole, placement=placed(whole.job_hosts, whole.options, area.cpus), area=area)
-        except BadValue:
-            continue  # such as a rank for each socket, in one of its NUMA nodes
 
 
 def size_after(first: HplJob, n: int, made: HplJob, nb: int) -> Size:
@@ -267,13 +253,13 @@ def hpl_lines(runs: tuple[HplJob, ...], observer: Observer = SILENT) -> Lines:
         problem = "--scaling --dry-run shows no lines of --xhpl: each would read an HPL.dat of its own"
         raise BadValue(problem, cure="leave --scaling out and plan them one by one, with --hosts and -o DIR")
     nb = options.nb or BLOCKS[1]
-    found: list[BenchmarkStep] = []
+    steps: list[BenchmarkStep] = []
     notes: tuple[str, ...] = ()
     for made in runs:
         free = for_memory(free_bytes(made, host), FULL_SHARE, nb)
         step, notes = _step(made, observer, size_after(first, options.n, made, nb) if options.n else made.size(free, nb))
-        found.append(step)
-    return Lines(tuple(found), (*runs[-1].notes, *notes, *files_of(found)))
+        steps.append(step)
+    return Lines(tuple(steps), (*runs[-1].notes, *notes, *files_of(steps)))
 
 
 def _step(made: HplJob, observer: Observer, size: Size) -> tuple[BenchmarkStep, tuple[str, ...]]:
@@ -284,10 +270,8 @@ def _step(made: HplJob, observer: Observer, size: Size) -> tuple[BenchmarkStep, 
     if options.xhpl is not None:
         step, dat = step_of(about, made.launch((program_of(options.xhpl),)), ""), hpl_dat(size).splitlines()
         return replace(step, files={**step.files, "HPL.dat": lambda: iter(dat)}), (_WHERE,)
-    launcher = made.launch((KERNEL,)).argv[0]
-    program, notes = program_or_name(
-        LiveHost(), made.machine, KERNEL, launcher, folder=options.kernels, blas=options.blas or "", observer=observer
-    )
+    launcher, blas = made.launch((KERNEL,)).argv[0], options.blas or ""
+    program, notes = program_or_name(made.machine, KERNEL, launcher, folder=options.kernels, blas=blas, observer=observer)
     return step_of(about, made.launch(command_of(options, program, size, 1, Path())), label), notes
 
 

@@ -1,15 +1,22 @@
-"""The program of a kernel that runs under MPI, and the start of a launcher's line on this machine."""
+"""The program of a kernel that runs under MPI, and a launcher's line for it on this machine: placed, written, started."""
 
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from advisor.errors import CannotWork
-from advisor.jobs.launcher import Launch
+from advisor.jobs.bind import launch_or_wrap
+from advisor.jobs.environment import without_adapters, without_gpus
+from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.place import place
+from advisor.jobs.placement import Placement
+from advisor.jobs.registry import Choice, choose
 from advisor.jobs.started.folder import File, located, write_folder
+from advisor.jobs.started.hosts import Allocated, JobHosts, JobOptions, LauncherOptions, shape
+from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
@@ -18,6 +25,26 @@ from advisor.measure.mpi import LaunchOutput, find_blas, find_mpicc, launch_outp
 from advisor.paths import kernels
 
 _PORTABLE: Final = ("-std=c11", "-O2", "-pthread", "-fdiagnostics-color=never")
+
+
+def chosen_for(job_hosts: JobHosts, options: LauncherOptions) -> tuple[Choice, str]:
+    """Return the launcher of a job's hosts, and a note on it."""
+    choice = choose(job_hosts.machines[0].tools, options.launcher, options.version, job_hosts.hosts.scheduler)
+    return choice, f"launcher: {choice.launcher.name}, {choice.version or 'version not known'}: {choice.why}"
+
+
+def placed_ranks(options: JobOptions, job_hosts: JobHosts, allowed: CpuSet | None) -> Placement:
+    """Return where the ranks of a kernel are, which uses no devices of its own."""
+    return without_adapters(without_gpus(place(shape(options, job_hosts, []), job_hosts.machines, allowed=allowed)))
+
+
+def launch_of(
+    choice: Choice, placement: Placement, hosts: Allocated, command: tuple[str, ...], environment: Mapping[str, str], **more: Any
+) -> Launch:
+    """Return the line of a command; ``more`` is what else the launcher is asked for."""
+    scheduler = hosts.scheduler_of(choice.launcher.name)
+    wish = LaunchRequest(command, choice.version, **{"scheduler": scheduler, "environment": environment, **more})
+    return launch_or_wrap(choice, placement, wish)[0]
 
 
 def mpi_program(
@@ -49,18 +76,11 @@ def mpi_program(
 
 
 def program_or_name(
-    host: LiveHost,
-    machine: Machine,
-    kernel: str,
-    launcher: str,
-    *,
-    folder: Path | None,
-    blas: str | None = None,
-    observer: Observer = SILENT,
+    machine: Machine, kernel: str, launcher: str, *, folder: Path | None, blas: str | None = None, observer: Observer = SILENT
 ) -> tuple[str, tuple[str, ...]]:
     """Return a kernel as lines that are only printed name it: as it is kept here, else its plain name with a note why."""
     try:
-        return mpi_program(host, machine, kernel, launcher, folder=folder, blas=blas, observer=observer)[0], ()
+        return mpi_program(LiveHost(), machine, kernel, launcher, folder=folder, blas=blas, observer=observer)[0], ()
     except CannotWork as error:
         if folder is not None:
             raise

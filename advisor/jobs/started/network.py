@@ -2,34 +2,33 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from advisor.advice.whatif import runs_in
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.jobs.bind import launch_or_wrap
-from advisor.jobs.environment import article, is_up, unusable, without_adapters, without_gpus
-from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.environment import article, is_up, unusable
+from advisor.jobs.launcher import Launch
 from advisor.jobs.network_results import RankPlan, read_network
 from advisor.jobs.observed_binding import planned_ranks
-from advisor.jobs.place import place
 from advisor.jobs.placement import Placement
-from advisor.jobs.registry import Choice, choose, is_foreign
-from advisor.jobs.started.allocation import placeholders
+from advisor.jobs.registry import Choice, is_foreign
 from advisor.jobs.started.benchmark import Lines, files_of, spelled, step_of
-from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, shape
-from advisor.jobs.started.mpi import heard_from, mpi_program, program_or_name, running_folder
+from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, placeholders
+from advisor.jobs.started.mpi import chosen_for, heard_from, launch_of, mpi_program, placed_ranks, program_or_name, running_folder
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
+from advisor.measure.before_after import Setup, before_setup, must_be_alike, sizes_argument
 from advisor.measure.idle_check import conditions
-from advisor.measure.measurement import Task
+from advisor.measure.measurement import Measurements, Task
 from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, NetworkRun, Per, network_runs, sizes_of
 from advisor.measure.resources import Resources
 from advisor.measure.run import Outcome, Progress
-from advisor.measure.task import BusyWatch, Measured, gathered
+from advisor.measure.task import BusyWatch, Measured, gathered, must_be_of_machine
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,16 @@ class Experiment:
         return self.job_hosts.machines[0]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts' names; this one's where none is given."""
+        return self.job_hosts.hosts.names or (os.uname().nodename,)
+
+    @property
+    def launcher(self) -> str:
+        """The launcher, with its version where it is known."""
+        return " ".join(filter(None, (self.choice.launcher.name, self.choice.version)))
+
+    @property
     def sizes(self) -> str:
         """The sizes of messages, as the kernel takes them."""
         return sizes_of(self.options.sizes) if self.options.sizes else SIZES
@@ -76,33 +85,27 @@ class Experiment:
         """Return where the ranks of a leg are."""
         each = None if leg.ranks else ("numa", FEW)
         wanted = JobOptions(ranks_per_node=leg.ranks, ranks_per=each, threads=1, strategy="spread-numa" if each else "compact")
-        job = shape(wanted, self.job_hosts, [])
-        allowed = leg.cpus if leg.cpus is not None else self.job_hosts.affinity
-        return without_adapters(without_gpus(place(job, self.job_hosts.machines, allowed=allowed)))
+        return placed_ranks(wanted, self.job_hosts, leg.cpus if leg.cpus is not None else self.job_hosts.affinity)
+
+    def command(self, leg: NetworkRun, program: str) -> tuple[str, ...]:
+        """Return what each rank of a leg runs."""
+        return (program, *leg.arguments(self.sizes, self.repeats))
 
     def launch(self, leg: NetworkRun, placement: Placement, program: str) -> Launch:
         """Return the line of a leg."""
-        command = (program, *leg.arguments(self.sizes, self.repeats))
-        wish = LaunchRequest(
-            command=command,
-            version=self.choice.version,
-            exact=self.launcher_options.exact,
-            scheduler=self.job_hosts.hosts.scheduler_of(self.choice.launcher.name),
-            environment=self._settings(leg.hca),
-        )
-        made, _ = launch_or_wrap(self.choice, placement, wish)
-        return spelled(made)
+        hosts, exact = self.job_hosts.hosts, self.launcher_options.exact
+        return spelled(launch_of(self.choice, placement, hosts, self.command(leg, program), self._settings(leg.hca), exact=exact))
 
     def _settings(self, hca: str | None) -> Mapping[str, str]:
         """Return what dell-naples-2018 sets, for an adapter that UCX can be given; nothing without one."""
         if hca is None or not self.asked:
             return {}
-        known = article(hca, self.job_hosts.machines)
-        kinds = {each.kind for machine in self.job_hosts.machines for each in machine.hcas or () if each.name == hca}
+        machines = self.job_hosts.machines
+        kinds = {each.kind for machine in machines for each in machine.hcas or () if each.name == hca}
         soft = any(kind is not None and not kind.startswith("MT") for kind in kinds)
         return {
             name: value
-            for name, value in known.items()
+            for name, value in article(hca, machines).items()
             if not is_foreign(name, self.choice.launcher) and not (soft and name == "UCX_TLS")
         }
 
@@ -111,6 +114,10 @@ class Experiment:
         first = next(host for host in placement.hosts if host.ranks)
         slots = placement.plans[first.plan].slots[: first.ranks]
         return leg.task(self.sizes, self.repeats, sorted({slot.cpus.first or 0 for slot in slots}))
+
+    def rank_plan(self, placement: Placement) -> RankPlan:
+        """Return what the ranks of a placement are held against."""
+        return RankPlan(self.names, planned_ranks(placement), self.machine, self.launcher, self.asked)
 
 
 def experiment(
@@ -124,15 +131,14 @@ def experiment(
 ) -> Experiment:
     """Return the whole experiment; what cannot be is refused in one line."""
     job_hosts = _two_hosts(host_options, environment, observer, dry=dry)
-    choice = choose(job_hosts.machines[0].tools, launcher_options.launcher, launcher_options.version, job_hosts.hosts.scheduler)
+    choice, note = chosen_for(job_hosts, launcher_options)
     hcas, asked, notes = adapters(job_hosts, options.hca)
     hosts = max(1, len(job_hosts.hosts.names))
-    found = network_runs(job_hosts.machines, hcas if hosts > 1 else (), options.per, hosts=hosts)
+    legs = network_runs(job_hosts.machines, hcas if hosts > 1 else (), options.per, hosts=hosts)
     if hosts == 1:
         notes = ("pairs inside one host: shared memory, no network; name two hosts with --hosts A,B",)
-    how = f"launcher: {choice.launcher.name}, {choice.version or 'version not known'}: {choice.why}"
-    said = (how, *host_notes(job_hosts.hosts), *notes)
-    made = Experiment(job_hosts, launcher_options, choice, options, found, said, asked)
+    all_notes = (note, *host_notes(job_hosts.hosts), *notes)
+    made = Experiment(job_hosts, launcher_options, choice, options, legs, all_notes, asked)
     _ = made.sizes  # refused before anything is built
     return replace(made, legs=tuple(_different(made)))
 
@@ -159,13 +165,13 @@ def _two_hosts(host_options: HostOptions, environment: Mapping[str, str] | None,
     names = job_hosts.hosts.names
     if not names and host_options.sources and dry:
         return replace(job_hosts, hosts=placeholders(2, (KERNEL,)), affinity=None)
-    if len(names) > 2 and (host_options.hosts or host_options.hostfile):
+    if len(names) <= 2:
+        return job_hosts
+    if host_options.hosts or host_options.hostfile:
         raise BadValue(f"messages go between two hosts, and there are {len(names)}", cure="name two: --hosts A,B")
-    if len(names) > 2:
-        note = f"the first two of the job's {len(names)} hosts: {names[0]} and {names[1]}"
-        hosts = replace(job_hosts.hosts, names=names[:2], notes=(*job_hosts.hosts.notes, note))
-        return JobHosts(hosts, job_hosts.machines[:2], None)
-    return job_hosts
+    note = f"the first two of the job's {len(names)} hosts: {names[0]} and {names[1]}"
+    hosts = replace(job_hosts.hosts, names=names[:2], notes=(*job_hosts.hosts.notes, note))
+    return JobHosts(hosts, job_hosts.machines[:2])
 
 
 def adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
@@ -178,32 +184,44 @@ def adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], 
         return (), False, ("no HCA is on this machine: messages use the MPI's default, usually TCP",)
     chosen = [wanted] if wanted else names
     reasons = {name: unusable([name], job_hosts.machines) for name in chosen}
-    good = tuple(name for name in chosen if reasons[name] is None)
-    notes = tuple(f"{name} is not asked for: {why}" for name, why in reasons.items() if why)
-    if good:
-        supposed = ("UCX is assumed: which MPI and UCX the machine has is not known",) if machine.tools is None else ()
-        return good, True, (*notes, *supposed)
-    only = _only(machine, chosen)
-    marked = tuple(f"{name} is marked all the same: no other adapter is active" for name in only)
+    notes = [f"{name} is not asked for: {why}" for name, why in reasons.items() if why]
+    if good := tuple(name for name in chosen if reasons[name] is None):
+        notes += ["UCX is assumed: which MPI and UCX the machine has is not known"] if machine.tools is None else []
+        return good, True, tuple(notes)
+    # The one adapter that is up; none where several are, for no one knows which is taken.
+    active = tuple(hca.name for hca in machine.hcas or () if hca.name in chosen and is_up(hca))
+    only = active if len(active) == 1 else ()
+    marked = (f"{name} is marked all the same: no other adapter is active" for name in only)
     return only, False, (*notes, "the MPI chooses the path of messages", *marked)
 
 
-def _only(machine: Machine, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the one adapter of some that is up; none where several are, for no one knows which is taken."""
-    active = tuple(hca.name for hca in machine.hcas or () if hca.name in names and is_up(hca))
-    return active if len(active) == 1 else ()
+def fitting_runs(place: Path, made: Experiment) -> list[Measurements]:
+    """Return earlier runs; refuse them before anything is measured where the new one would be of other things."""
+    before = runs_in(place)
+    parts = {(leg.part, leg.index) for leg in made.legs if leg.purpose == "network"}
+    if len(parts) != 1 and not any(part == "machine" for part, _ in parts):
+        raise BadValue("--before compares what all cores send", cure="leave --per out, or take --per node")
+    hcas = tuple(dict.fromkeys(leg.hca or "" for leg in made.legs))
+    after = Setup(hosts=",".join(made.names), launcher=made.launcher, hcas=hcas, sizes=sizes_argument(made.sizes))
+    for run in before:
+        must_be_of_machine(run, made.machine, str(place))
+        must_be_alike(before_setup(run), after)
+    return before
+
+
+_DISTANCES = {"local": "is here", "same-socket": "is on another node of this socket", "other-socket": "is on the other socket"}
 
 
 def network_lines(made: Experiment, *, folder_given: bool = False, observer: Observer = SILENT) -> Lines:
     """Return every line, ready to paste."""
     first = made.launch(made.legs[0], made.placement(made.legs[0]), KERNEL).argv[0]
-    program, notes = program_or_name(LiveHost(), made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
-    found = []
+    program, notes = program_or_name(made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
+    steps = []
     for leg in made.legs:
         launch = made.launch(leg, made.placement(leg), program)
         near = f", {leg.hca} {_DISTANCES[leg.distance]}" if leg.hca and leg.distance else f", {leg.hca}" if leg.hca else ""
-        found.append(step_of(f"{leg.about}{near}: {leg.tests}", launch, f"{leg.label}{leg.hca or ''}"))
-    return Lines(tuple(found), (*made.notes, *notes, *(() if folder_given else files_of(found))))
+        steps.append(step_of(f"{leg.about}{near}: {leg.tests}", launch, f"{leg.label}{leg.hca or ''}"))
+    return Lines(tuple(steps), (*made.notes, *notes, *(() if folder_given else files_of(steps))))
 
 
 def measure_network(
@@ -219,59 +237,39 @@ def measure_network(
     return measure(made, observer)
 
 
-_DISTANCES = {"local": "is here", "same-socket": "is on another node of this socket", "other-socket": "is on the other socket"}
-
-
-def measure(made: Experiment, observer: Observer = SILENT) -> Measured:
-    """Measure; Ctrl-C ends every rank and keeps what is done."""
-    host = LiveHost()
-    placements = [made.placement(leg) for leg in made.legs]
-    first = made.launch(made.legs[0], placements[0], KERNEL).argv[0]
-    watch = BusyWatch(host, made.machine, Resources(made.machine)) if made.job_hosts.is_here else None
-    if watch:
-        watch.must_be_idle(busy_ok=made.options.busy_ok)
-    program, compiler, flags = mpi_program(host, made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
-    begun, when = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
-    work = [_Part(leg, place, made.task(leg, place)) for leg, place in zip(made.legs, placements, strict=True)]
-    with running_folder("network-") as folder:
-        outcome = _run(made, work, _Start(host, program, folder, watch, observer))
-    busy, version = watch.words() if watch else None, compiler.version if compiler else None
-    under = conditions(made.machine, when, busy, seconds=time.monotonic() - begun, compiler=version, flags=flags)
-    return Measured(gathered(made.machine, under, outcome.results, outcome.missing), outcome.interrupted, made.machine)
-
-
 class _Part(NamedTuple):
     leg: NetworkRun
     placement: Placement
     task: Task
 
 
-@dataclass(frozen=True)
-class _Start:
-    host: LiveHost
-    program: str
-    folder: Path
-    watch: BusyWatch | None
-    observer: Observer
-
-
-def _run(made: Experiment, work: list[_Part], start: _Start) -> Outcome:
-    """Run leg after leg; where the first brings nothing, none would."""
-    outcome = Outcome()
-    try:
-        for number, part in enumerate(work):
-            left = sum(each.task.seconds for each in work[number:])
-            start.observer.task(Progress(number + 1, len(work), part.task, left))
-            _one(made, part, start, outcome)
-            if number == 0 and not outcome.results:
-                raise CannotWork(_nothing(made, outcome))
-            if start.watch:
-                start.watch.look()
-    except KeyboardInterrupt:
-        outcome.stopped(part.task for part in work)
-    finally:
-        start.observer.end()
-    return outcome
+def measure(made: Experiment, observer: Observer = SILENT) -> Measured:
+    """Measure leg after leg, of which the first has to bring something; Ctrl-C ends every rank and keeps what is done."""
+    host, outcome = LiveHost(), Outcome()
+    work = [_Part(leg, place, made.task(leg, place)) for leg in made.legs for place in (made.placement(leg),)]
+    first = made.launch(work[0].leg, work[0].placement, KERNEL).argv[0]
+    watch = BusyWatch(host, made.machine, Resources(made.machine)) if made.job_hosts.is_here else None
+    if watch:
+        watch.must_be_idle(busy_ok=made.options.busy_ok)
+    program, compiler, flags = mpi_program(host, made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
+    begun, when = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
+    with running_folder("network-") as folder:
+        try:
+            for number, part in enumerate(work):
+                left = sum(each.task.seconds for each in work[number:])
+                observer.task(Progress(number + 1, len(work), part.task, left))
+                _one(made, part, (host, program, folder), outcome)
+                if number == 0 and not outcome.results:
+                    raise CannotWork(_nothing(made, outcome))
+                if watch:
+                    watch.look()
+        except KeyboardInterrupt:
+            outcome.stopped(part.task for part in work)
+        finally:
+            observer.end()
+    busy, version = watch.words() if watch else None, compiler.version if compiler else None
+    under = conditions(made.machine, when, busy, seconds=time.monotonic() - begun, compiler=version, flags=flags)
+    return Measured(gathered(made.machine, under, outcome.results, outcome.missing), outcome.interrupted, made.machine)
 
 
 def _nothing(made: Experiment, outcome: Outcome) -> str:
@@ -281,20 +279,17 @@ def _nothing(made: Experiment, outcome: Outcome) -> str:
     return f"nothing was measured: {why}" + (f"; see that {' and '.join(hosts)} answer: ssh {silent} true" if hosts[1:] else "")
 
 
-def _one(made: Experiment, part: _Part, start: _Start, outcome: Outcome) -> None:
+def _one(made: Experiment, part: _Part, start: tuple[LiveHost, str, Path], outcome: Outcome) -> None:
     leg, placement, task = part
-    launch = made.launch(leg, placement, start.program)
-    command = [start.program, *leg.arguments(made.sizes, made.repeats)]
-    heard = heard_from(start.host, launch, command, start.folder, seconds=task.seconds)
-    version = f" {made.choice.version}" if made.choice.version else ""
-    hosts = made.job_hosts.hosts.names or (os.uname().nodename,)
-    seat = RankPlan(hosts, planned_ranks(placement), made.machine, f"{made.choice.launcher.name}{version}", made.asked)
+    host, program, folder = start
+    launch, command = made.launch(leg, placement, program), made.command(leg, program)
+    heard = heard_from(host, launch, command, folder, seconds=task.seconds)
     try:
-        found, why = read_network(leg, task, seat, heard.lines), heard.why
+        results, why = read_network(leg, task, made.rank_plan(placement), heard.lines), heard.why
     except BadInput as error:
-        found, why = (), str(error)
-    outcome.results += found
-    if why is not None and len(found) < len(task.variants):
+        results, why = (), str(error)
+    outcome.results += results
+    if why is not None and len(results) < len(task.variants):
         outcome.lacks(task, why)
-    elif not found:
+    elif not results:
         outcome.lacks(task, "the ranks ended without a result")

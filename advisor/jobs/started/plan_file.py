@@ -11,8 +11,8 @@ from advisor.errors import AdvisorError, BadInput, BadValue, in_words
 from advisor.jobs import folded_plan
 from advisor.jobs.folded_plan import FoldedPlan, PlannedHosts, PlannedNode
 from advisor.jobs.observed_binding import PlannedBinding, PlannedRank
-from advisor.jobs.started.allocation import MOST as MOST_HOSTS
-from advisor.jobs.started.allocation import expand
+from advisor.jobs.started.hosts import MOST as MOST_HOSTS
+from advisor.jobs.started.hosts import expand
 from advisor.machine.cpuset import CpuSet, bounded_sets
 from advisor.machine.hosts.files import open_here
 from advisor.machine.hosts.source import LARGEST_DOCUMENT, read_json

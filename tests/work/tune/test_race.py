@@ -15,8 +15,7 @@ from advisor.jobs.racing.proof import order
 from advisor.jobs.racing.race import Limits, Raced, race_lines
 from advisor.jobs.racing.runs import Metric, Outcome, read_journal
 from advisor.jobs.racing.task import learned, tuned
-from advisor.jobs.started.allocation import Allocated
-from advisor.jobs.started.hosts import JobHosts
+from advisor.jobs.started.hosts import Allocated, JobHosts
 from advisor.machine.hosts.journal import FILE
 from advisor.machine.machine import Machine
 
