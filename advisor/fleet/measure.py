@@ -17,8 +17,7 @@ from advisor.errors import AdvisorError, CannotWork
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Slow
-from advisor.jobs.on_node import brought, errand, new_mark
-from advisor.jobs.pages.on_node import measure_script
+from advisor.jobs.on_node import brought, errand, measure_script, new_mark
 from advisor.machine.hosts.errands import Reply, Way
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost

@@ -12,8 +12,7 @@ from advisor.fleet.audit import audit_fleet
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fold import Group, group
 from advisor.jobs.launcher import Launch
-from advisor.jobs.on_node import brought, errand, new_mark
-from advisor.jobs.pages.on_node import measure_script
+from advisor.jobs.on_node import brought, errand, measure_script, new_mark
 from advisor.jobs.registry import Choice, choose
 from advisor.jobs.started.hosts import LauncherOptions
 from advisor.machine.hosts.base import Ran, Why

@@ -3,12 +3,14 @@
 import re
 from base64 import b64decode
 from binascii import Error, unhexlify
+from collections.abc import Mapping
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final
 
+from jinja2 import Environment, StrictUndefined
+
 from advisor.errors import one_line
-from advisor.jobs.pages.on_node import on_node_script
 from advisor.machine.hosts.errands import Ended, Errand, Outcome, Reply
 from advisor.paths import template
 
@@ -45,9 +47,19 @@ def new_mark() -> str:
     return f"advisor-{token_hex(8)}"
 
 
+def measure_script(text: str, values: Mapping[str, object]) -> str:
+    """Return what runs kernels on another node, from a template; ``values`` are quoted where they are made."""
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script
+    return environment.from_string(text).render(values)
+
+
 def errand(script: str, mark: str) -> Errand:
-    """Return what runs a script on a node, with ``-o FILE``, and brings the file that it writes."""
-    return Errand(on_node_script(template("on_node.sh.j2"), script, mark).encode(), f"{mark} end ".encode())
+    """Return what runs a script on a node, with ``-o FILE``, and brings the file that it writes.
+
+    ``mark`` is one word that the script has nowhere.
+    """
+    values = {"mark": re.sub(r"[^\w-]", "_", mark), "script": script.rstrip("\n")}
+    return Errand(measure_script(template("on_node.sh.j2"), values).encode(), f"{mark} end ".encode())
 
 
 def brought(reply: Reply, mark: str) -> Brought:

@@ -4,13 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.place_cores import (
     Device,
     FreeCore,
-    Level,
     NodeResources,
     RankCores,
     accelerators,
@@ -29,22 +29,74 @@ from advisor.jobs.place_cores import (
     passed_over,
 )
 from advisor.jobs.place_strategies import NATURAL, JobCores, job_cores, reserved_cores
-from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Per, Placement, Purpose, Slot, Strategy
+from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Per, Placement, Slot, Strategy
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.devices import is_active
 from advisor.machine.machine import Machine
+from advisor.machine.units import count
 from advisor.measure.measurement import MeasuredForPlacement
 
 BOUNDARIES: Final[dict[Strategy, str]] = {
-    "compact": "no rank straddles sockets",
     "spread-numa": "each rank stays in one NUMA node",
     "spread-l3": "each rank stays in one L3 group",
-    "hybrid": "no rank straddles sockets",
-    "balanced": "no rank straddles sockets",
-    "hca-near": "no rank straddles sockets",
-    "per-hca": "no rank straddles sockets",
-    "gpu-near": "no rank straddles sockets",
 }
+_WORDS: Final[dict[Per, str]] = {"socket": "socket", "numa": "NUMA node", "l3": "L3 group", "core": "core", "node": "node"}
+
+
+@dataclass(frozen=True)
+class JobHosts:
+    """The hosts of a job: their names, the kinds of node among them, and for each host the position of its kind."""
+
+    job: JobShape
+    names: tuple[str | None, ...]
+    fields: tuple[JobCores, ...]
+    kinds: tuple[int, ...]
+
+    def shares(self, strategy: Strategy) -> list[int]:
+        """Return how many ranks each host gets; refused where they do not all fit."""
+        ranks = self.job.ranks
+        if ranks is None:
+            each = [self._each(strategy, kind) for kind in range(len(self.fields))]
+            return [each[kind] for kind in self.kinds]
+        most = [one.most(strategy) for one in self.fields]
+        shares = distributed(ranks, [most[kind] for kind in self.kinds])
+        if sum(shares) < ranks:
+            every = [self.fields[kind] for kind in self.kinds]
+            free = [seat for one in every for seat in one.cores]
+            times = Counter(self.kinds)
+
+            def fits(threads: int) -> int:
+                return sum(one.most(strategy, threads) * times[kind] for kind, one in enumerate(self.fields))
+
+            raise self._refused(strategy, ranks, free, fits)
+        return shares
+
+    def local(self) -> int:
+        """Return how many ranks the first host gets, before a strategy is chosen."""
+        job, first = self.job, self.fields[0]
+        if job.ranks is not None:
+            return -(-job.ranks // len(self.kinds))
+        if job.per is not None:
+            return job.per_count * len(first.boxes(job.per))
+        return job.ranks_per_node or first.most("compact")
+
+    def _each(self, strategy: Strategy, kind: int) -> int:
+        """Return how many ranks every host of a kind gets where they are counted by host or by its parts."""
+        job, one = self.job, self.fields[kind]
+        boxes = one.boxes(job.per) if job.per else [one.cores]
+        natural = "compact" if job.strategy == "auto" else strategy
+        wanted = job.per_count if job.per else job.ranks_per_node or max(1, one.natural(natural))
+        if one.most_each(strategy) < wanted:
+            where = f" in each {_WORDS[job.per]}" if job.per not in (None, "node") else " on a node"
+            where += f" ({self.names[self.kinds.index(kind)] or 'no name'})" if len(self.fields) > 1 else ""
+            raise self._refused(strategy, wanted, min(boxes, key=len), lambda threads: one.most_each(strategy, threads), where)
+        return wanted * len(boxes)
+
+    def _refused(
+        self, strategy: Strategy, ranks: int, free: Sequence[FreeCore], fits: Callable[[int], int], where: str = ""
+    ) -> BadValue:
+        size, smt = (len(free), sum(len(seat.cpus) for seat in free)), self.job.smt == "use"
+        return refusal(strategy, (ranks, self.job.threads), size, fits, where=where, smt=smt)
 
 
 def refusal(
@@ -60,101 +112,23 @@ def refusal(
 
     ``fits`` says how many ranks of some threads would fit.
     """
-    ranks, threads = shape
-    cores, pus = free
-    asked = f"{_ranks(ranks)} x {threads} thread{'s' * (threads > 1)}{where}"
+    (ranks, threads), (cores, pus) = shape, free
+    wish = f"{count(ranks, 'rank')} x {threads} thread{'s' * (threads > 1)}{where}"
     room, what = (pus, "hardware threads") if smt else (cores, "cores")
     if ranks * threads > room:
-        problem = f"{asked} need {ranks * threads} {what}, {room} {'is' if room == 1 else 'are'} free"
+        problem = f"{wish} need {ranks * threads} {what}, {room} {'is' if room == 1 else 'are'} free"
     else:
-        problem = f"{asked} do not fit: with {strategy} {BOUNDARIES[strategy]}"
-    options = _nearest(ranks, threads, room, fits)
+        problem = f"{wish} do not fit: with {strategy} {BOUNDARIES.get(strategy, 'no rank straddles sockets')}"
+    most = fits(threads)
+    options = [f"{count(most, 'rank')} of {threads}"] if most else []
+    thinner = next((each for each in range(min(threads - 1, room // ranks), 0, -1) if fits(each) >= ranks), None)
+    if thinner:
+        options.append(f"{ranks if options else count(ranks, 'rank')} of {thinner}")
+    if not options and (widest := next((each for each in range(min(threads - 1, room), 0, -1) if fits(each)), None)):
+        options = [f"{count(fits(widest), 'rank')} of {widest}"]
     if not smt and room < ranks * threads <= pus:
         options.append("--smt use")
     return BadValue(f"{problem}: {', or '.join(options)}" if options else problem)
-
-
-def _nearest(ranks: int, threads: int, room: int, fits: Callable[[int], int]) -> list[str]:
-    most = fits(threads)
-    options = [f"{_ranks(most)} of {threads}"] if most else []
-    thinner = next((each for each in range(min(threads - 1, room // ranks), 0, -1) if fits(each) >= ranks), None)
-    if thinner:
-        options.append(f"{ranks if options else _ranks(ranks)} of {thinner}")
-    if not options:
-        widest = next((each for each in range(min(threads - 1, room), 0, -1) if fits(each)), None)
-        options = [f"{_ranks(fits(widest))} of {widest}"] if widest else []
-    return options
-
-
-def _ranks(count: int) -> str:
-    return f"{count} rank{'s' * (count != 1)}"
-
-
-_WORDS: Final[dict[Per, str]] = {"socket": "socket", "numa": "NUMA node", "l3": "L3 group", "core": "core", "node": "node"}
-
-
-@dataclass(frozen=True)
-class JobHosts:
-    """The hosts of a job: their names, the kinds of node among them, and for each host the position of its kind."""
-
-    job: JobShape
-    names: tuple[str | None, ...]
-    fields: tuple[JobCores, ...]
-    kinds: tuple[int, ...]
-
-    def shares(self, strategy: Strategy) -> list[int]:
-        """Return how many ranks each host gets; refused where they do not all fit."""
-        if self.job.ranks is not None:
-            return self._dealt(strategy, self.job.ranks)
-        each = [self._each(strategy, kind) for kind in range(len(self.fields))]
-        return [each[kind] for kind in self.kinds]
-
-    def local(self) -> int:
-        """Return how many ranks the first host gets, before a strategy is chosen."""
-        job, first = self.job, self.fields[0]
-        if job.ranks is not None:
-            return -(-job.ranks // len(self.kinds))
-        if job.per is not None:
-            return job.per_count * len(first.boxes(job.per))
-        return job.ranks_per_node or first.most("compact")
-
-    def _dealt(self, strategy: Strategy, ranks: int) -> list[int]:
-        most = [one.most(strategy) for one in self.fields]
-        shares = distributed(ranks, [most[kind] for kind in self.kinds])
-        if sum(shares) < ranks:
-            times = [self.kinds.count(kind) for kind in range(len(self.fields))]
-
-            def fits(threads: int) -> int:
-                return sum(one.most(strategy, threads) * count for one, count in zip(self.fields, times, strict=True))
-
-            free = [_size(one.cores) for one in self.fields]
-            cores, pus = (sum(size[i] * count for size, count in zip(free, times, strict=True)) for i in (0, 1))
-            raise self._refused(strategy, ranks, (cores, pus), fits, "")
-        return shares
-
-    def _each(self, strategy: Strategy, kind: int) -> int:
-        """Return how many ranks every host of a kind gets where they are counted by host or by its parts."""
-        job, one = self.job, self.fields[kind]
-        boxes = one.boxes(job.per) if job.per else [one.cores]
-        wanted = job.per_count if job.per else job.ranks_per_node or self._natural(strategy, one)
-        if one.most_each(strategy) < wanted:
-            where = f" in each {_WORDS[job.per]}" if job.per not in (None, "node") else " on a node"
-            where += f" ({self.names[self.kinds.index(kind)] or 'no name'})" if len(self.fields) > 1 else ""
-            size = _size(min(boxes, key=len))
-            raise self._refused(strategy, wanted, size, lambda threads: one.most_each(strategy, threads), where)
-        return wanted * len(boxes)
-
-    def _natural(self, strategy: Strategy, one: JobCores) -> int:
-        return max(1, one.natural("compact" if self.job.strategy == "auto" else strategy))
-
-    def _refused(self, strategy: Strategy, ranks: int, free: tuple[int, int], fits: Callable[[int], int], where: str) -> BadValue:
-        job = self.job
-        return refusal(strategy, (ranks, job.threads), free, fits, where=where, smt=job.smt == "use")
-
-
-def _size(cores: Sequence[FreeCore]) -> tuple[int, int]:
-    """Return how many cores, and how many hardware threads."""
-    return len(cores), sum(len(seat.cpus) for seat in cores)
 
 
 def job_hosts(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None) -> JobHosts:
@@ -166,7 +140,7 @@ def job_hosts(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None
     known: dict[int, int] = {}
     for machine in machines:
         if id(machine) not in known:
-            same = next((i for i, kind in enumerate(kinds) if _alike(kind, machine)), len(kinds))
+            same = next((i for i, kind in enumerate(kinds) if _OFFERS(kind) == _OFFERS(machine)), len(kinds))
             known[id(machine)] = same
             kinds += [machine] if same == len(kinds) else []
     positions = tuple(known[id(machine)] for machine in machines)
@@ -181,8 +155,7 @@ def job_hosts(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None
     return JobHosts(job, names, tuple(fields), hosts)
 
 
-def _alike(a: Machine, b: Machine) -> bool:
-    return (a.topology, a.hcas, a.gpus, a.cpu, a.kernel) == (b.topology, b.hcas, b.gpus, b.cpu, b.kernel)
+_OFFERS: Final = attrgetter("topology", "hcas", "gpus", "cpu", "kernel")
 
 
 def _field(job: JobShape, machine: Machine, allowed: CpuSet | None) -> JobCores:
@@ -198,20 +171,17 @@ def _field(job: JobShape, machine: Machine, allowed: CpuSet | None) -> JobCores:
     return job_cores(ground, job)
 
 
-Plans = Mapping[tuple[int, int], NodePlan]
-
-
-def notes(hosts: JobHosts, strategy: Strategy, shares: Sequence[int], plans: Plans) -> tuple[str, ...]:
+def notes(
+    hosts: JobHosts, strategy: Strategy, shares: Sequence[int], plans: Mapping[tuple[int, int], NodePlan]
+) -> tuple[str, ...]:
     """Return what to know, of the job first, then of each kind of node."""
-    found = [*_of_job(hosts, strategy, shares)]
+    texts = [*_of_job(hosts, strategy, shares)]
     for kind, field in enumerate(hosts.fields):
-        mine = {ranks: plan for (of, ranks), plan in plans.items() if of == kind}
-        if not mine:
-            continue
-        name = hosts.names[hosts.kinds.index(kind)]
-        prefix = f"{name} and nodes like it: " if len(hosts.fields) > 1 else ""
-        found += [prefix + note for note in (*_of_node(field), *_of_plan(field, mine[max(mine)]))]
-    return tuple(dict.fromkeys(found))
+        mine = [ranks for of, ranks in plans if of == kind]
+        if mine:
+            prefix = f"{hosts.names[hosts.kinds.index(kind)]} and nodes like it: " if len(hosts.fields) > 1 else ""
+            texts += [prefix + note for note in (*_of_node(field), *_of_plan(field, plans[kind, max(mine)]))]
+    return tuple(dict.fromkeys(texts))
 
 
 def _of_job(hosts: JobHosts, strategy: Strategy, shares: Sequence[int]) -> Iterator[str]:
@@ -222,9 +192,8 @@ def _of_job(hosts: JobHosts, strategy: Strategy, shares: Sequence[int]) -> Itera
         what = per.get(asked if asked == "gpu-near" else NATURAL.get(asked, "node"), "as many as fit")
         yield f"no number of ranks was given: {what}"
     if len(set(shares)) > 1:
-        groups = Counter(shares)
-        parts = [f"{count} on {_count(groups[count], 'host')}" for count in sorted(groups, reverse=True)]
-        yield f"hosts are not alike: ranks {', '.join(parts)}"
+        groups = [f"{ranks} on {count(many, 'host')}" for ranks, many in sorted(Counter(shares).items(), reverse=True)]
+        yield f"hosts are not alike: ranks {', '.join(groups)}"
 
 
 def _of_node(field: JobCores) -> Iterator[str]:
@@ -232,16 +201,16 @@ def _of_node(field: JobCores) -> Iterator[str]:
     ground, job = field.ground, field.job
     if job.reserve:
         first = reserved_cores(ground, job)
-        yield f"{_count(len(first), 'core')} left to the system: CPUs {cpus_of(first)}"
+        yield f"{count(len(first), 'core')} left to the system: CPUs {cpus_of(first)}"
     if job.slice:
         yield f"slice {job.slice.part}/{job.slice.of} of the node: CPUs {cpus_of(field.cores)}"
     own = cpus_of(field.cores)
     if ground.partial & own:
         yield f"of the cores of CPUs {ground.partial & own} the job may use some threads only; some launchers leave them out"
-    empty = [d.nodes for d in ground.domains if d.cpus & own and not set(d.nodes) & _filled(ground)]
+    filled = {node.os_index for node in ground.inside.nodes if node.memory != 0}
+    empty = CpuSet(node for d in ground.domains if d.cpus & own and not filled & {*d.nodes} for node in d.nodes)
     if empty:
-        numbers = CpuSet(number for nodes in empty for number in nodes)
-        yield f"NUMA nodes {numbers} have no memory: their ranks use the nearest that has"
+        yield f"NUMA nodes {empty} have no memory: their ranks use the nearest that has"
     hbm = [node for node in ground.inside.nodes if node.kind == "hbm" and not node.cpuset]
     if hbm:
         numbers, size = CpuSet(node.os_index for node in hbm), sum(node.memory or 0 for node in hbm) / 2**30
@@ -278,36 +247,30 @@ def _of_devices(ground: NodeResources, asked: set[str]) -> Iterator[str]:
         yield f"accelerators that no plan assigns to ranks: {', '.join(others)}"
 
 
+_CORE: Final = re.compile(r"\bcore\b")
+
+
 def _of_kinds(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
     """Yield which kinds of cores a plan mixes: ranks that share out work evenly wait for those on the slower."""
     kinds = (ground.machine.cpu and ground.machine.cpu.kinds) or ()
     ranks = {kind.name: sum(1 for slot in plan.slots if slot.cpus & kind.cpus) for kind in kinds}
     both = sum(1 for slot in plan.slots if sum(1 for kind in kinds if slot.cpus & kind.cpus) > 1)
-    used = [f"{_count(count, 'rank')} on {_several(name)}" for name, count in ranks.items() if count]
+    # P-cores, cores of up to 5.0 GHz, Cortex-X925
+    used = [f"{count(many, 'rank')} on {re.sub(_CORE, 'cores', name, count=1)}" for name, many in ranks.items() if many]
     if len(used) > 1:
         yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait"
     if both:
-        yield f"the threads of {_count(both, 'rank')} are on cores of several kinds"
-
-
-def _several(kind: str) -> str:
-    """Return a kind of core in the plural: P-cores, cores of up to 5.0 GHz, Cortex-X925."""
-    return re.sub(r"\bcore\b", "cores", kind, count=1)
+        yield f"the threads of {count(both, 'rank')} are on cores of several kinds"
 
 
 def _of_gpus(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
     """Yield which GPUs of the node no rank is given: a plan says so, for a program would look for them in vain."""
-    every = [device.name for device in gpus(ground)]
-    given = {slot.gpu for slot in plan.slots}
+    every, given = [device.name for device in gpus(ground)], {slot.gpu for slot in plan.slots}
     left = [name for name in every if name not in given]
-    if every and len(left) == len(every):
+    if every and left == every:
         yield f"no rank is given a GPU: this node has {len(every)}, and --strategy gpu-near assigns them evenly"
     elif left:
-        yield f"{_count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
-
-
-def _filled(ground: NodeResources) -> set[int]:
-    return {node.os_index for node in ground.inside.nodes if node.memory != 0}
+        yield f"{count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
 
 
 def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
@@ -317,26 +280,19 @@ def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
     used = union(slot.cpus for slot in plan.slots)
     idle = [seat for seat in field.cores if not seat.cpus & used]
     if idle:
-        yield f"{len(idle)} of {_count(len(field.cores), 'core')} {'stays' if len(idle) == 1 else 'stay'} idle"
+        yield f"{len(idle)} of {count(len(field.cores), 'core')} {'stays' if len(idle) == 1 else 'stay'} idle"
     sharing = Counter(seat.core for seat in field.cores for slot in plan.slots if seat.cpus & slot.cpus)
-    shared = sum(1 for ranks in sharing.values() if ranks > 1)
-    if shared:
-        yield f"{_count(shared, 'core')} shared by ranks: each has hardware threads of its own"
+    if shared := sum(ranks > 1 for ranks in sharing.values()):
+        yield f"{count(shared, 'core')} shared by ranks: each has hardware threads of its own"
     by_node = Counter(slot.nodes for slot in plan.slots if len(slot.nodes) == 1)
     if len(set(by_node.values())) > 1:
         most = max(by_node.values())
         first = CpuSet(nodes[0] for nodes, count in by_node.items() if count == most)
         yield f"NUMA nodes are not alike: {most} ranks on {first}, fewer on others"
-    wide = sum(1 for slot in plan.slots if len(slot.l3) > 1)
-    if wide:
-        yield f"the threads of {_count(wide, 'rank')} span several L3 groups"
-    apart = sum(1 for slot in plan.slots if len(slot.nodes) > 1)
-    if apart:
-        yield f"the threads of {_count(apart, 'rank')} span several NUMA nodes"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    if wide := sum(len(slot.l3) > 1 for slot in plan.slots):
+        yield f"the threads of {count(wide, 'rank')} span several L3 groups"
+    if apart := sum(len(slot.nodes) > 1 for slot in plan.slots):
+        yield f"the threads of {count(apart, 'rank')} span several NUMA nodes"
 
 
 _GPU_RANKS: Final = 4
@@ -369,71 +325,60 @@ Reason = tuple[Strategy, str]
 
 def candidates(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> list[Reason]:
     """Return strategies, the best first, each with its reason; ``ranks`` are those of one node."""
-    found: dict[Strategy, str] = {}
-    for one in (_asked, _by_device, _by_measurement, _by_threads, _by_number, _always):
-        for strategy, why in one(field, ranks, hosts, measured):
-            found.setdefault(strategy, why)
-    return list(found.items())
+    reasons: dict[Strategy, str] = {}
+    for strategy, why in (
+        *_asked(field),
+        *_by_device(field, ranks, hosts, measured.near_messages if measured else None),
+        *_by_threads(field),
+        *_by_number(field, ranks, measured.one_core_per_l3 if measured else None),
+        *_always(field, hosts),
+    ):
+        reasons.setdefault(strategy, why)
+    return list(reasons.items())
 
 
-def _asked(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
-    del ranks, hosts, measured
+def _asked(field: JobCores) -> Iterator[Reason]:
+    """Yield the strategies that serve what the job is asked to be placed for."""
     if field.near:
         yield "hca-near", f"cores near {field.near.name} were asked for"
-    if field.job.purpose:
-        yield from _for(field, field.job.purpose)
+    purpose = field.job.purpose
+    if purpose == "bandwidth":
+        yield "balanced", "for bandwidth: every memory and cache feeds as few ranks as possible"
+    elif purpose == "throughput":
+        yield "compact", "for throughput: the job takes as few caches and memories as it can, the others are for other jobs"
+    elif purpose and any(device.nodes for device in adapters(field.ground)):
+        yield "hca-near", "for latency: messages start on the adapter's own NUMA node and socket"
+    elif purpose:
+        yield "compact", "for latency: ranks are side by side, and no place of an adapter is known"
     if field.job.per == "numa":
         yield "spread-numa", "ranks are counted in NUMA nodes"
     elif field.job.per == "l3":
         yield "spread-l3", "ranks are counted in L3 groups"
 
 
-def _for(field: JobCores, purpose: Purpose) -> Iterator[Reason]:
-    """Yield the strategies that serve what the job is asked to be placed for."""
-    if purpose == "bandwidth":
-        yield "balanced", "for bandwidth: every memory and cache feeds as few ranks as possible"
-    elif purpose == "throughput":
-        yield "compact", "for throughput: the job takes as few caches and memories as it can, the others are for other jobs"
-    elif any(device.nodes for device in adapters(field.ground)):
-        yield "hca-near", "for latency: messages start on the adapter's own NUMA node and socket"
-    else:
-        yield "compact", "for latency: ranks are side by side, and no place of an adapter is known"
-
-
-def _by_device(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
-    del measured
+def _by_device(field: JobCores, ranks: int, hosts: int, gain: float | None) -> Iterator[Reason]:
+    """Yield what devices ask for; ``gain`` is how many times the messages of others the adapter's socket sends."""
     cards, cables = gpus(field.ground), [device for device in adapters(field.ground) if device.nodes]
     if cards and ranks % len(cards) == 0 and ranks // len(cards) <= _GPU_RANKS:
-        each = ranks // len(cards)
-        yield "gpu-near", f"{ranks} ranks for {len(cards)} GPUs: {each} beside each of them"
-    if hosts == 1:
+        yield "gpu-near", f"{ranks} ranks for {len(cards)} GPUs: {ranks // len(cards)} beside each of them"
+    if hosts == 1 or not cables:
         return
-    if ranks == 1 and cables:
+    if ranks == 1:
         yield "hca-near", f"one rank per node, and {hosts} nodes: it is placed beside {cables[0].name}"
-    if ranks >= len(cables) > 1 and _apart(cables):
+    if ranks >= len(cables) > 1 and len({device.nodes for device in cables}) > 1:
         yield "per-hca", f"{len(cables)} adapters on different NUMA nodes: each carries the messages of the ranks near it"
-
-
-def _apart(devices: list[Device]) -> bool:
-    return len({device.nodes for device in devices}) > 1
-
-
-def _by_measurement(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
-    cables = [device for device in adapters(field.ground) if device.nodes]
-    gain = measured.near_messages if measured else None
-    if hosts == 1 or not cables or gain is None or gain < _FAST:
-        return
-    beside = sum(1 for seat in field.cores if seat.socket in cables[0].sockets)
-    if ranks * field.job.threads <= beside:
+    beside = sum(seat.socket in cables[0].sockets for seat in field.cores)
+    if gain is not None and gain >= _FAST and ranks * field.job.threads <= beside:
         yield "hca-near", f"measured: cores of {cables[0].name}'s socket send {gain:.1f} times the messages of the others"
 
 
-def _by_threads(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
-    del ranks, hosts, measured
+def _by_threads(field: JobCores) -> Iterator[Reason]:
     threads = field.job.threads
+    size, room = (
+        max(sum(seat.threads for seat in group) for group in parts(field.cores, level).values()) for level in (l3, node)
+    )
     if threads == 1:
         return
-    size, room = _largest(field, l3), _largest(field, node)
     if all(seat.l3 < 0 for seat in field.cores):
         yield "hybrid", f"{threads} threads per rank stay together: no L3 groups are shown, so in one NUMA node where they fit"
     elif threads <= size:
@@ -443,31 +388,27 @@ def _by_threads(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPl
         yield "hybrid", f"{threads} threads are more than an L3 group of {size} takes; {inside}"
 
 
-def _by_number(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
-    del hosts
+def _by_number(field: JobCores, ranks: int, gain: float | None) -> Iterator[Reason]:
+    """Yield what the number of ranks asks for; ``gain`` is what one core in each L3 group has of the bandwidth of all."""
     nodes, caches, cores = (len(parts(field.cores, level)) for level in (node, l3_in_node, core))
+    many = count(ranks, "rank")
     if ranks >= cores:
-        yield "compact", f"{_count(ranks, 'rank')} {'takes' if ranks == 1 else 'take'} every core, so neighbours are side by side"
+        yield "compact", f"{many} {'takes' if ranks == 1 else 'take'} every core, so neighbours are side by side"
     if nodes < caches and (nodes < ranks <= caches or ranks % caches == 0):
-        gain = measured.one_core_per_l3 if measured else None
+        each = "one each at most" if ranks <= caches else f"{ranks // caches} in each"
+        said = f"{many}, {count(caches, 'L3 group')}: {each}"
         if gain is None:
-            yield "spread-l3", _caches(ranks, caches)
+            yield "spread-l3", said
         elif gain >= _WORTH:
-            yield "spread-l3", f"{_caches(ranks, caches)}; measured: one core each gives {gain:.2f} times the bandwidth of all"
+            yield "spread-l3", f"{said}; measured: one core each gives {gain:.2f} times the bandwidth of all"
     if ranks <= nodes or (ranks % nodes == 0 and caches <= nodes):
         what = "a memory of its own for each" if ranks <= nodes else f"{ranks // nodes} in each"
-        yield "spread-numa", f"{_count(ranks, 'rank')}, {_count(nodes, 'NUMA node')}: {what}"
-    counted = f"{_count(ranks, 'rank')}, {_count(nodes, 'NUMA node')}, {_count(caches, 'L3 group')}"
+        yield "spread-numa", f"{many}, {count(nodes, 'NUMA node')}: {what}"
+    counted = f"{many}, {count(nodes, 'NUMA node')}, {count(caches, 'L3 group')}"
     yield "balanced", f"{counted}: spread over the nodes, in each over its groups"
 
 
-def _caches(ranks: int, caches: int) -> str:
-    each = "one each at most" if ranks <= caches else f"{ranks // caches} in each"
-    return f"{_count(ranks, 'rank')}, {_count(caches, 'L3 group')}: {each}"
-
-
-def _always(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacement | None) -> Iterator[Reason]:
-    del ranks, measured
+def _always(field: JobCores, hosts: int) -> Iterator[Reason]:
     yield "hybrid", "a rank's threads stay as near to each other as they fit"
     if hosts > 1 and any(device.nodes for device in adapters(field.ground)):
         yield "hca-near", "messages start on the adapter's own socket"
@@ -475,18 +416,29 @@ def _always(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPlacem
     yield "compact", "core after core is the one order that fits"
 
 
-def _largest(field: JobCores, level: Level) -> int:
-    return max(sum(seat.threads for seat in group) for group in parts(field.cores, level).values())
-
-
 def node_plan(field: JobCores, strategy: Strategy, chunks: Sequence[RankCores]) -> NodePlan:
     """Return the slots of a node, in the order of its ranks."""
-    devices = {device.name: device for device in (*adapters(field.ground), *gpus(field.ground))}
-    if field.near:
-        devices[field.near.name] = field.near
-    hcas = _adapters(field, strategy, chunks, devices)
-    slots = tuple(_slot(field, chunk, hca, _gpu(chunk, devices)) for chunk, hca in zip(chunks, hcas, strict=True))
-    return NodePlan(topology=field.ground.inside, slots=slots)
+    ground = field.ground
+    devices = {device.name: device for device in (*adapters(ground), *gpus(ground), *([field.near] if field.near else []))}
+    hcas, slots = _adapters(field, strategy, chunks, devices), []
+    for chunk, hca in zip(chunks, hcas, strict=True):
+        own = devices.get(chunk.device or "")
+        cpus = cpus_of(chunk.seats)
+        if field.job.smt == "use":  # not whole cores: as many hardware threads as the rank has threads, core after core
+            cpus = CpuSet([cpu for seat in chunk.seats for cpu in seat.cpus][: field.job.threads])
+        slot = Slot(
+            cpus=cpus,
+            cores=len({seat.core for seat in chunk.seats}),
+            nodes=tuple(node.os_index for node in ground.inside.nodes_of(cpus)),
+            memory=_memory(ground, chunk.seats),
+            l3=tuple(i for i, group in enumerate(ground.inside.l3) if group.cpuset & cpus),
+            socket=ground.inside.package_of(cpus),
+            hca=hca.name if hca else None,
+            distance=_distance(ground, chunk.seats, hca) if hca else None,
+            gpu=own.name if own and own.gpu else None,
+        )
+        slots.append(slot)
+    return NodePlan(topology=ground.inside, slots=tuple(slots))
 
 
 def _adapters(
@@ -494,58 +446,26 @@ def _adapters(
 ) -> list[Device | None]:
     """Return each rank's adapter: the one it was seated for, else of the nearest that with the fewest ranks.
 
-    Ranks with the least choice choose first, or those with more would take what is the only one for others.
+    Of the nearest, those beside its GPU come first. Ranks with the least choice choose first, or those with more would take
+    what is the only one for others.
     """
     wanted = field.near if field.near and not field.near.gpu and strategy != "per-hca" else None
     every = (wanted,) if wanted else adapters(field.ground)
-    choices = [_choice(field.ground, chunk, devices.get(chunk.device or ""), every) for chunk in chunks]
-    found: list[Device | None] = [None] * len(chunks)
+    choices = []
+    for chunk in chunks:
+        own = devices.get(chunk.device or "")
+        if own and not own.gpu:
+            choices.append([own])
+        else:
+            close = nearest(field.ground, chunk.seats[0], every) if every else []
+            choices.append(beside(own, close) if own and close else close)
+    given: list[Device | None] = [None] * len(chunks)
     load: Counter[str] = Counter()
     for i in sorted(range(len(chunks)), key=lambda i: len(choices[i])):
         if choices[i]:
-            chosen = min(choices[i], key=lambda device: load[device.name])
-            found[i] = chosen
+            given[i] = chosen = min(choices[i], key=lambda device: load[device.name])
             load[chosen.name] += 1
-    return found
-
-
-def _choice(ground: NodeResources, chunk: RankCores, own: Device | None, every: Sequence[Device]) -> list[Device]:
-    """Return the adapters that are as good as each other for a rank; of the nearest those beside its GPU."""
-    if own and not own.gpu:
-        return [own]
-    if not every:
-        return []
-    near = nearest(ground, chunk.seats[0], every)
-    return beside(own, near) if own else near
-
-
-def _gpu(chunk: RankCores, devices: Mapping[str, Device]) -> str | None:
-    device = devices.get(chunk.device or "")
-    return device.name if device and device.gpu else None
-
-
-def _slot(field: JobCores, chunk: RankCores, hca: Device | None, gpu: str | None) -> Slot:
-    ground = field.ground
-    cpus = _cpus(chunk, field)
-    return Slot(
-        cpus=cpus,
-        cores=len({seat.core for seat in chunk.seats}),
-        nodes=tuple(node.os_index for node in ground.inside.nodes_of(cpus)),
-        memory=_memory(ground, chunk.seats),
-        l3=tuple(i for i, group in enumerate(ground.inside.l3) if group.cpuset & cpus),
-        socket=ground.inside.package_of(cpus),
-        hca=hca.name if hca else None,
-        distance=_distance(ground, chunk.seats, hca) if hca else None,
-        gpu=gpu,
-    )
-
-
-def _cpus(chunk: RankCores, field: JobCores) -> CpuSet:
-    """Return whole cores, or with SMT as many hardware threads as the rank has threads, core after core."""
-    if field.job.smt == "skip":
-        return cpus_of(chunk.seats)
-    every = [cpu for seat in chunk.seats for cpu in seat.cpus]
-    return CpuSet(every[: field.job.threads])
+    return given
 
 
 def _memory(ground: NodeResources, seats: Sequence[FreeCore]) -> tuple[int, ...]:
@@ -579,8 +499,7 @@ def place(
     return _placement(hosts, _tried(hosts, job.strategy, (f"{job.strategy} was asked for",)), None)
 
 
-@dataclass(frozen=True)
-class _Attempt:
+class _Attempt(NamedTuple):
     """A strategy that fits: the ranks of each host, and their seats on each kind of host."""
 
     strategy: Strategy

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, takewhile
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet, union
@@ -101,11 +102,8 @@ def split(seats: Sequence[FreeCore], count: int) -> tuple[FreeCore, ...]:
         for group in waiting:
             if group and len(chosen) < count:
                 chosen.add(group.pop(0).core)
-    return tuple(part for seat in seats for part in (_threads(seat) if seat.core in chosen else (seat,)))
-
-
-def _threads(seat: FreeCore) -> tuple[FreeCore, ...]:
-    return tuple(replace(seat, cpus=CpuSet([cpu]), threads=1) for cpu in seat.cpus)
+    threads = ([replace(s, cpus=CpuSet([cpu]), threads=1) for cpu in s.cpus] if s.core in chosen else [s] for s in seats)
+    return tuple(chain.from_iterable(threads))
 
 
 def consecutive_ranks(seats: Iterable[FreeCore], threads: int) -> list[RankCores]:
@@ -277,31 +275,23 @@ class NodeResources:
     @cached_property
     def cores(self) -> tuple[FreeCore, ...]:
         """Every free core, in the order of space: socket, NUMA node, L3 group, first CPU."""
-        left, sets = self.free & self.inside.pus, []
-        for cpus in (*(core.cpuset for core in self.inside.cores), *(CpuSet([cpu]) for cpu in left - self._cored)):
+        left, sets, cores = self.free & self.inside.pus, [], [core.cpuset for core in self.inside.cores]
+        for cpus in (*cores, *(CpuSet([cpu]) for cpu in left - union(cores))):
             if cpus & left:
                 sets.append(cpus & left)
                 left -= cpus
         sets.sort(key=lambda cpus: cpus.first or 0)
-        seats = [self._seat(position, cpus) for position, cpus in enumerate(sets)]
-        return tuple(sorted(seats, key=lambda seat: (seat.socket, seat.node, seat.l3, seat.core)))
-
-    @cached_property
-    def _cored(self) -> CpuSet:
-        return union(core.cpuset for core in self.inside.cores)
-
-    def _seat(self, position: int, cpus: CpuSet) -> FreeCore:
-        first = CpuSet([cpus.first or 0])
-        l3 = [group.cpuset for group in self.inside.l3]
-        domains = [domain.cpus for domain in self.domains]
-        return FreeCore(
-            cpus,
-            position,
-            _holder(self.sockets, first, len(self.sockets)),
-            _holder(domains, first, -1),
-            _holder(l3, first, -1),
-            l2=_holder([cache.cpuset for cache in self.inside.shared_l2], first, -1),
+        layers = (
+            self.sockets,
+            [domain.cpus for domain in self.domains],
+            [group.cpuset for group in self.inside.l3],
+            [cache.cpuset for cache in self.inside.shared_l2],
         )
+        seats = []
+        for position, cpus in enumerate(sets):
+            socket, domain, l3, l2 = (_holder(layer, CpuSet([cpus.first or 0]), -1) for layer in layers)
+            seats.append(FreeCore(cpus, position, socket if socket >= 0 else len(self.sockets), domain, l3, l2=l2))
+        return tuple(sorted(seats, key=lambda seat: (seat.socket, seat.node, seat.l3, seat.core)))
 
     @cached_property
     def partial(self) -> CpuSet:
@@ -344,21 +334,18 @@ class NodeResources:
 
     def nearness(self, seat: FreeCore, device: Device) -> tuple[int, int, int]:
         """Return what sorts seats by a device: its own CPUs, its own nodes, its socket's by distance, the others by distance."""
-        key = seat.socket, seat.node, bool(seat.cpus & device.cpus), device
+        close = bool(seat.cpus & device.cpus)
+        key = seat.socket, seat.node, close, device
         if key not in self._steps:
-            self._steps[key] = self._step(seat, device)
+            own = seat.node >= 0 and not device.one_of and bool({*self.domains[seat.node].nodes} & {*device.nodes})
+            tier = 0 if own and (close or not device.cpus) else 1 if own else 2 if seat.socket in device.sockets else 3
+            distance = self.distance(seat, device)
+            self._steps[key] = tier, FAR if distance is None else distance, seat.node
         return self._steps[key]
 
     @cached_property
     def _steps(self) -> dict[tuple[int, int, bool, Device], tuple[int, int, int]]:
         return {}
-
-    def _step(self, seat: FreeCore, device: Device) -> tuple[int, int, int]:
-        own = seat.node >= 0 and not device.one_of and bool(set(self.domains[seat.node].nodes) & set(device.nodes))
-        close = own and (not device.cpus or bool(seat.cpus & device.cpus))
-        tier = 0 if close else 1 if own else 2 if seat.socket in device.sockets else 3
-        distance = self.distance(seat, device)
-        return tier, FAR if distance is None else distance, seat.node
 
     def _between(self, here: Sequence[int], there: Sequence[int]) -> int | None:
         table = self.whole.distances
@@ -383,7 +370,7 @@ def adapters(ground: NodeResources) -> tuple[Device, ...]:
     hcas = [hca for hca in ground.machine.hcas or () if is_on_fabric(hca, fabric)]
     rates = {hca.name: _rate(hca, fabric) for hca in hcas}
     best = max((rate for rate in rates.values() if rate is not None), default=None)
-    return tuple(_adapter(ground, hca) for hca in hcas if rates[hca.name] == best)
+    return tuple(_device(ground, hca) for hca in hcas if rates[hca.name] == best)
 
 
 def passed_over(ground: NodeResources) -> Iterator[tuple[str, str]]:
@@ -404,44 +391,44 @@ def passed_over(ground: NodeResources) -> Iterator[tuple[str, str]]:
 
 
 def gpus(ground: NodeResources) -> tuple[Device, ...]:
-    """Return the GPUs, their partitions or MIG instances, in the runtime's order where it is known, else of their addresses."""
-    return tuple(device for gpu in ground.machine.gpus or () for device in _instances(_gpu(ground, gpu), gpu.instances or 0))
+    """Return the GPUs, their partitions or MIG instances, in the runtime's order where it is known, else of their addresses.
 
-
-def _instances(whole: Device, count: int) -> Iterator[Device]:
-    """Yield the MIG instances of a GPU, 0000:61:00.0-mig0, or the GPU itself where it has none: CUDA gives a process one."""
-    yield from (replace(whole, name=f"{whole.name}-mig{number}") for number in range(count))
-    yield from () if count else (whole,)
+    A GPU with MIG instances stands for them, 0000:61:00.0-mig0: CUDA gives a process one.
+    """
+    found: list[Device] = []
+    for gpu in ground.machine.gpus or ():
+        whole = _device(ground, gpu)
+        found += [replace(whole, name=f"{whole.name}-mig{at}") for at in range(gpu.instances or 0)] or [whole]
+    return tuple(found)
 
 
 def accelerators(ground: NodeResources) -> tuple[str, ...]:
     """Return the processing accelerators (PCI class 12) that are no GPUs: no plan assigns them."""
-    known = {gpu.address for gpu in ground.machine.gpus or ()} | {gpu.card for gpu in ground.machine.gpus or ()}
+    known = {name for gpu in ground.machine.gpus or () for name in (gpu.address, gpu.card)}
     every = ground.machine.pci or ()
     return tuple(d.address for d in every if d.class_code >> 16 == 0x12 and not d.is_virtual_function and d.address not in known)
 
 
 def named(ground: NodeResources, name: str) -> Device:
     """Return the HCA or GPU of a name (mlx5_0), a PCI address, an HCA's interface (hsn0), or a GPU's number (gpu0)."""
-    hcas = ground.machine.hcas or ()
-    for hca in hcas:
-        if name in (hca.name, hca.address):
-            return _adapter(ground, hca)
-    for hca in hcas:
-        if any(name == port.netdev for port in hca.ports or ()):
-            return _adapter(ground, hca)
-    for position, gpu in enumerate(ground.machine.gpus or ()):
-        if name in (gpu.address, f"gpu{_number(gpu, position)}"):
-            return _gpu(ground, gpu)
-    there = [h.name for h in hcas] + [g.address for g in ground.machine.gpus or ()]
+    hcas, cards = ground.machine.hcas or (), ground.machine.gpus or ()
+    matches: list[Hca | Gpu] = [hca for hca in hcas if name in (hca.name, hca.address)]
+    matches += [hca for hca in hcas if any(name == port.netdev for port in hca.ports or ())]
+    matches += [gpu for gpu, number in zip(cards, _numbers(cards), strict=True) if name in (gpu.address, number)]
+    if matches:
+        return _device(ground, matches[0])
+    there = [h.name for h in hcas] + [g.address for g in cards]
     known = ", ".join(there) or ("none" if ground.machine.hcas is not None else "no list of them in this input")
     raise BadValue(f"no adapter or GPU is called {name}", cure=f"there are: {known}")
 
 
 def device_names(machine: Machine) -> tuple[str, ...]:
     """Return a name for each adapter and GPU of a machine, as ``named`` knows it."""
-    gpus_there = tuple(f"gpu{_number(gpu, position)}" for position, gpu in enumerate(machine.gpus or ()))
-    return (*(hca.name for hca in machine.hcas or ()), *gpus_there)
+    return (*(hca.name for hca in machine.hcas or ()), *_numbers(machine.gpus or ()))
+
+
+def _numbers(cards: Sequence[Gpu]) -> list[str]:
+    return [f"gpu{position if gpu.index is None else gpu.index}" for position, gpu in enumerate(cards)]
 
 
 def nearest(ground: NodeResources, seat: FreeCore, devices: Sequence[Device]) -> list[Device]:
@@ -461,40 +448,18 @@ def beside(gpu: Device, devices: Sequence[Device]) -> list[Device]:
 
 def _shared(one: Device, other: Device) -> int:
     """Return how many host bridges and bridges two devices share, from the processor down."""
-    count = 0
-    for a, b in zip(one.upstream, other.upstream, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one.upstream, other.upstream, strict=False)))
 
 
-def _number(gpu: Gpu, position: int) -> int:
-    return position if gpu.index is None else gpu.index
-
-
-def _adapter(ground: NodeResources, hca: Hca) -> Device:
-    return _device(ground, hca.name, hca.locality, hca.address)
-
-
-def _gpu(ground: NodeResources, gpu: Gpu) -> Device:
-    return _device(ground, gpu.address, gpu.locality, gpu.card or gpu.address, gpu=True)
-
-
-def _device(ground: NodeResources, name: str, locality: Locality | None, address: str | None, *, gpu: bool = False) -> Device:
-    nodes = locality.numa_nodes if locality else ()
-    cpus = union(node.cpuset for node in ground.whole.nodes if node.os_index in nodes)
+def _device(ground: NodeResources, it: Hca | Gpu) -> Device:
+    locality, is_gpu = it.locality or Locality(numa_nodes=()), isinstance(it, Gpu)
+    name, address = (it.address, it.card or it.address) if isinstance(it, Gpu) else (it.name, it.address)
+    cpus = union(node.cpuset for node in ground.whole.nodes if node.os_index in locality.numa_nodes)
     sockets = tuple(i for i, socket in enumerate(ground.sockets) if socket & cpus)
-    card = next((device for device in ground.machine.pci or () if device.address == address), None) if address else None
-    return Device(
-        name,
-        nodes,
-        sockets,
-        gpu,
-        one_of=bool(locality and locality.one_of),
-        cpus=(locality.cpus if locality else None) or CpuSet(),
-        upstream=(card.upstream if card else None) or (),
-    )
+    card = next((each for each in ground.machine.pci or () if each.address == address), None) if address else None
+    upstream = (card.upstream if card else None) or ()
+    own = locality.cpus or CpuSet()
+    return Device(name, locality.numa_nodes, sockets, is_gpu, one_of=bool(locality.one_of), cpus=own, upstream=upstream)
 
 
 def _rate(hca: Hca, fabric: str | None) -> int | None:

@@ -111,16 +111,17 @@ def gpu_near(space: Space, count: int) -> list[RankCores]:
 
 def _shared(space: Space, count: int) -> list[RankCores]:
     # A GPU that is beside one L3 group of a node gets the ranks of that group, where they fit into such groups.
-    level = l3_in_node if any(device.cpus for device in space.near) else node
-    stacks = [packed_ranks(box, space.threads, len(box)) for box in parts(space.seats, level).values()]
-    if sum(map(len, stacks)) < count and level is l3_in_node:
-        stacks = [packed_ranks(box, space.threads, len(box)) for box in parts(space.seats, node).values()]
-    if sum(map(len, stacks)) < count:
+    levels = (l3_in_node, node) if any(device.cpus for device in space.near) else (node,)
+    stacks: list[list[RankCores]] = []
+    for level in levels:
+        stacks = [packed_ranks(box, space.threads, len(box)) for box in parts(space.seats, level).values()]
+        if sum(map(len, stacks)) >= count:
+            break
+    else:
         wide = [packed_ranks(box, space.threads, len(box)) for box in parts(space.seats, socket).values()]
         stacks = max(stacks, wide, key=lambda each: sum(map(len, each)))
     total = sum(map(len, stacks))
-    quota = distributed(min(count, total), [total] * len(space.near))
-    return _over_caches(space, _by_turns(space, stacks, quota))
+    return _over_caches(space, _by_turns(space, stacks, distributed(min(count, total), [total] * len(space.near))))
 
 
 def _by_turns(space: Space, stacks: list[list[RankCores]], quota: Sequence[int]) -> list[RankCores]:
@@ -208,21 +209,17 @@ class JobCores:
 
     def devices(self, strategy: Strategy) -> tuple[Device, ...]:
         """Return what a strategy needs to be near to; refused where there is none."""
+        if strategy not in _BY_DEVICE:
+            return ()
+        every = gpus(self.ground) if strategy == "gpu-near" else adapters(self.ground)
         if strategy == "hca-near":
-            return self._one_device()
-        found = {"per-hca": adapters, "gpu-near": gpus}.get(strategy, _none)(self.ground)
-        if not found and strategy in _BY_DEVICE:
-            what = "GPU" if strategy == "gpu-near" else "adapter"
-            raise BadValue(f"{strategy} needs a {what}, and this node shows none", cure="try --strategy balanced")
-        return found
-
-    def _one_device(self) -> tuple[Device]:
-        found = [self.near] if self.near else [d for d in adapters(self.ground) if d.nodes] or list(adapters(self.ground))
-        if not found:
-            raise BadValue("hca-near needs an adapter, and this node shows none", cure="try --strategy balanced")
-        if not found[0].nodes:
-            raise BadValue(f"where {found[0].name} is, is not known", cure="try --strategy balanced")
-        return (found[0],)
+            every = ((self.near,) if self.near else tuple(d for d in every if d.nodes) or every)[:1]
+        if not every:
+            what = "a GPU" if strategy == "gpu-near" else "an adapter"
+            raise BadValue(f"{strategy} needs {what}, and this node shows none", cure="try --strategy balanced")
+        if strategy == "hca-near" and not every[0].nodes:
+            raise BadValue(f"where {every[0].name} is, is not known", cure="try --strategy balanced")
+        return every
 
     def boxes(self, per: Per) -> list[tuple[FreeCore, ...]]:
         """Return the parts that ranks are counted in."""
@@ -326,8 +323,3 @@ def _runs(groups: Sequence[tuple[FreeCore, ...]], count: int) -> list[tuple[Free
     size, more = divmod(len(groups), count)
     starts = [i * size + min(i, more) for i in range(count + 1)]
     return [tuple(seat for group in groups[a:b] for seat in group) for a, b in pairwise(starts)]
-
-
-def _none(ground: NodeResources) -> tuple[Device, ...]:
-    del ground
-    return ()

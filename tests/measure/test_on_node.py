@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.jobs.pages.on_node import measure_script
+from advisor.jobs.on_node import measure_script
 from advisor.machine.hosts.base import Ran
 from advisor.measure.contract import read_kernels
 from advisor.measure.measurement import Task

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from advisor.jobs.pages.ranks import document_lines, rank_table
-from advisor.jobs.placement import NodePlan, Placement, Slot
+from advisor.jobs.placement import Placement, Slot
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
@@ -15,7 +15,7 @@ from advisor.machine.units import count
 from advisor.show.commandline import assignments, exports, folded, word
 from advisor.show.cpulists import listed, threads
 from advisor.show.lines import Line, Page, Span, labelled, wrapped
-from advisor.show.topology.elements import Block, Box, Device, Group, Member, Picture
+from advisor.show.topology.elements import Box, Device, Group, Member, Picture
 from advisor.show.topology.picture import picture
 from advisor.show.topology.svg import draw_svg
 from advisor.show.topology.terminal import picture_lines as drawn_lines
@@ -30,8 +30,12 @@ _GLUE = "\u00a0"
 def with_ranks(machine: Machine, slots: Sequence[Slot], title: str) -> Picture:
     """Return the picture of a machine with ranks, by their local numbers, in place of its CPUs."""
     seen = picture(machine, infer_layout(machine))
-    blocks = tuple(_block(block, slots) for block in seen.blocks)
-    drawn = replace(seen, title=title, blocks=blocks, devices=_useful(seen.devices), table=None, statements=(), notes=())
+    blocks = []
+    for block in seen.blocks:
+        boxes = (replace(box, groups=_groups(box, slots), devices=_useful(box.devices)) for box in block.boxes)
+        blocks.append(replace(block, boxes=tuple(boxes), devices=_useful(block.devices)))
+    devices = _useful(seen.devices)
+    drawn = replace(seen, title=title, blocks=tuple(blocks), devices=devices, table=None, statements=(), notes=())
     return drawn if all(slot.cpus <= drawn.cpus for slot in slots) else replace(drawn, notes=("Some CPUs are not drawn.",))
 
 
@@ -39,17 +43,9 @@ def _useful(devices: Sequence[Device]) -> tuple[Device, ...]:
     return tuple(device for device in devices if device.kind in _DEVICES)
 
 
-def _block(block: Block, slots: Sequence[Slot]) -> Block:
-    return replace(block, boxes=tuple(_box(box, slots) for box in block.boxes), devices=_useful(block.devices))
-
-
-def _box(box: Box, slots: Sequence[Slot]) -> Box:
-    groups = tuple(replace(group, members=tuple(_member(member, slots) for member in group.members)) for group in box.groups)
-    return replace(box, groups=_in_order(groups), devices=_useful(box.devices))
-
-
-def _in_order(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Return the groups with each member apart where they are of several kinds, in the order of their CPUs."""
+def _groups(box: Box, slots: Sequence[Slot]) -> tuple[Group, ...]:
+    """Return the groups with ranks; each member apart where they are of several kinds, in the order of their CPUs."""
+    groups = [replace(group, members=tuple(_member(member, slots) for member in group.members)) for group in box.groups]
     if len(groups) == 1:
         return tuple(groups)
     apart = [replace(group, members=(member,)) for group in groups for member in group.members]
@@ -184,15 +180,16 @@ def _command(told: BoundJob, width: int) -> Iterator[Line]:
 
 def _body(told: BoundJob, width: int, *, explain: bool) -> list[Line]:
     result = [(), *_reasons(told, width, explain=explain), *_files(told, width)]
-    for kind, plan, names in islice(_kinds(told.placement), None if explain else _KINDS):
-        picture = with_ranks(told.machines[kind], plan.slots, ranks_title(names, len(plan.slots)))
-        result += [(), *map(_coloured, drawn_lines(picture, width, whole=True)), *_legend(picture, len(plan.slots), width)]
+    for kind, plan in islice(enumerate(told.placement.plans), None if explain else _KINDS):
+        drawn = with_ranks(told.machines[kind], plan.slots, _title(told, kind))
+        colours = (tuple(_rank_span(*span) for span in line) for line in drawn_lines(drawn, width, whole=True))
+        result += [(), *colours, *_legend(drawn, len(plan.slots), width)]
     return [*result, (), *rank_table(told.placement, width, whole=explain)]
 
 
-def _coloured(line: Line) -> Line:
-    """Return a line of the drawing with each rank in its colour."""
-    return tuple(_rank_span(*span) for span in line)
+def _title(told: BoundJob, kind: int) -> str:
+    names = [host.name for host in told.placement.hosts if host.plan == kind]
+    return ranks_title(names, len(told.placement.plans[kind].slots))
 
 
 def _rank_span(text: str, style: str) -> Span:
@@ -208,11 +205,6 @@ def _legend(picture: Picture, ranks: int, width: int) -> list[Line]:
     parts += ["idle: CPUs without a rank"] if any("idle" in each for each in says) else []
     parts += [f"ranks have {COLOURS} colours in turn"] if ranks > 1 else []
     return labelled("Legend", [("; ".join(parts), "dim")], width, _ROOM)
-
-
-def _kinds(placement: Placement) -> Iterator[tuple[int, NodePlan, list[str | None]]]:
-    for position, plan in enumerate(placement.plans):
-        yield position, plan, [host.name for host in placement.hosts if host.plan == position]
 
 
 def _reasons(told: BoundJob, width: int, *, explain: bool) -> Iterator[Line]:
@@ -264,9 +256,8 @@ def bind_svg(told: BoundJob) -> str:
 
 def bind_picture(told: BoundJob) -> Picture:
     """Return the picture of the first kind of node with its ranks."""
-    kind, plan, names = next(_kinds(told.placement))
-    title = ranks_title(names, len(plan.slots)).partition(", each ")[0]  # large letters, and the legend says the rest
-    return with_ranks(told.machines[kind], plan.slots, title)
+    title = _title(told, 0).partition(", each ")[0]  # large letters, and the legend says the rest
+    return with_ranks(told.machines[0], told.placement.plans[0].slots, title)
 
 
 def bind_document(told: BoundJob) -> Iterator[str]:
