@@ -12,9 +12,8 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.measure.imported import Placing, place_of, results_of_run
-from advisor.measure.imports import read_runs
-from advisor.measure.imports.core_to_core import Level, levels, times_of
-from advisor.measure.imports.text import LARGEST
+from advisor.measure.imports import LARGEST, read_runs
+from advisor.measure.imports.memory import Level, levels, times_of
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.measurement import Conditions, ImportedRun, Measurements, Missing, Result, Unit
 from advisor.measure.platforms import match_platform

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.measure.imports import read_runs
-from advisor.measure.imports.core_to_core import levels, times_of
+from advisor.measure.imports.memory import levels, times_of
 
 SHARED = Path(__file__).parents[3] / "shared" / "knowledge" / "measured" / "c2c"
 

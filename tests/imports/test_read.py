@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.measure.imports import formats, read_runs
-from advisor.measure.imports.text import Line, clean, numbers, unlabelled
+from advisor.measure.imports import Line, clean, formats, numbers, read_runs, unlabelled
 from advisor.measure.measurement import ImportedFigure, ImportedRun
 
 OUTPUTS = Path(__file__).parent / "outputs"

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from advisor.measure.imports.text import NUMBER, Format, Line, has, value_after
-from advisor.measure.measurement import HPL_CHECK, HPL_ROW, ImportedFigure, ImportedRun, Scope, Unit
+from advisor.measure.imports import NUMBER, Format, Known, Line, figure, has, known, value_after, whole
+from advisor.measure.measurement import HPL_CHECK, HPL_ROW, ImportedRun, Scope, Unit
 
 _STAMP: Final = re.compile(r"^\s*HPL_pdgesv\(\) (?P<which>start|end) time\s+(?P<when>\w{3} \w{3} +\d+ [\d:]{8} \d{4})")
 _AGREE: Final = 0.005
@@ -20,57 +20,34 @@ def order_rate(n: int, seconds: float) -> float:
     return (2 / 3 * n**3 + 3 / 2 * n**2) / seconds if seconds > 0 else 0.0
 
 
-def _seconds(when: str) -> float:
-    """Return a stamp of C's ctime as seconds since some day; two of one run are of one clock."""
+def _stamps(block: Sequence[Line]) -> dict[str, float]:
+    """Return the stamps of C's ctime at start and end, as seconds since some day; none where one is not there."""
+    marks = [match for line in block if (match := _STAMP.match(line.text))]
     try:
-        return datetime.strptime(when, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC).timestamp()
+        times = {each["which"]: datetime.strptime(each["when"], "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC) for each in marks}
     except ValueError:
-        return 0.0
+        return {}
+    return {which: time.timestamp() for which, time in times.items()} if len(marks) == len(times) == 2 else {}
 
 
-def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], stamps: dict[str, float]) -> str | None:
+def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], block: Sequence[Line]) -> str | None:
     """Return why a row is not believed."""
-    seconds, n, said = float(row["seconds"]), int(row["n"]), row["gflops"]
+    seconds, n, rate = float(row["seconds"]), int(row["n"]), row["gflops"]
     failed = next((each for each in residuals if each["verdict"] == "FAILED"), None)
     if failed is not None:
         return f"its residual {failed['value'][:20]} FAILED the check"
-    if not said[-1].isdigit():
+    if not rate[-1].isdigit():
         return "its rate is no number"
     if seconds <= 0:
         return f"N={n} was over in less than 0.01 s: too short to be timed"
-    rate, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])
-    if abs(float(said) * 1e9 / rate - 1) > _AGREE + digits / seconds:
-        return f"N and its time give {rate / 1e9:.4g} GFLOP/s, the row says {said}: not printed by HPL as it stands"
-    passed = stamps["end"] - stamps["start"] if {"start", "end"} <= stamps.keys() else None
-    if passed is not None and abs(passed - seconds) > _SLACK + 0.05 * seconds:
+    counted, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])
+    if abs(float(rate) * 1e9 / counted - 1) > _AGREE + digits / seconds:
+        return f"N and its time give {counted / 1e9:.4g} GFLOP/s, the row says {rate}: not printed by HPL as it stands"
+    stamps = _stamps(block)
+    passed = stamps["end"] - stamps["start"] if stamps else seconds
+    if abs(passed - seconds) > _SLACK + 0.05 * seconds:
         return f"it says {seconds:g} s, and {passed:g} s passed between its start and its end: its timer was wrong"
     return None
-
-
-def _run_of(at: Line, row: re.Match[str], block: Sequence[Line], shared: ImportedRun, *, torn: bool) -> ImportedRun:
-    residuals = [found for line in block if (found := HPL_CHECK.match(line.text))]
-    marks = [found for line in block if (found := _STAMP.match(line.text))]
-    stamps = {each["which"]: _seconds(each["when"]) for each in marks}
-    refused = _disbelieved(row, residuals, stamps if len(marks) == 2 and all(stamps.values()) else {})
-    if refused is None and torn and not residuals:
-        refused = f"torn at line {block[-1].number}: the residual of its answer is missing"
-    p, q, n, seconds = (int(row["p"]), int(row["q"]), int(row["n"]), float(row["seconds"]))
-    told: dict[str, str | int | float] = {"N": n, "NB": int(row["nb"]), "P": p, "Q": q, "seconds": seconds, "T/V": row["tv"]}
-    rate = (
-        ImportedFigure(what="hpl", unit="flop/s", value=float(row["gflops"]) * 1e9, scope="all ranks")
-        if refused is None
-        else None
-    )
-    notes = () if residuals else ("no residual was checked: the answer may be wrong",)
-    return shared.model_copy(
-        update={
-            "line": at.number,
-            "figures": (rate,) if rate else (),
-            "conditions": told,
-            "notes": (*shared.notes, *notes),
-            "refused": refused,
-        }
-    )
 
 
 _BANNER: Final = re.compile(r"^\W*(?:HPL-NVIDIA|HPLinpack) v?\d")
@@ -84,18 +61,34 @@ _MAKERS: Final = (
 
 def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield each row of HPL with the check that follows it; a file without a row is torn."""
-    rows = [(at, found) for at, line in enumerate(lines) if (found := HPL_ROW.match(line.text))]
+    rows = [(at, row) for at, line in enumerate(lines) if (row := HPL_ROW.match(line.text))]
     maker = next((name for mark, name in _MAKERS if has(lines, mark)), "HPL")
     version = value_after(lines, r"HPL-NVIDIA v?([\d.]+)") or value_after(lines, r"HPLinpack ([\d.]+)")
     shared = ImportedRun(format="hpl", tool=maker, version=version, line=lines[0].number)
-    if not rows and has(lines, r"HPLinpack"):
+    banner = bool(has(lines, r"HPLinpack"))
+    if not rows and banner:
         skipped = has(lines, r"\b[1-9]\d* tests skipped because of illegal input values|Need at least \d+ processes")
-        why = "it ran nothing: P x Q is more than its ranks" if skipped else "no row with a time and a rate"
-        yield shared.model_copy(update={"refused": why if skipped else f"torn at line {lines[-1].number}: {why}"})
-    torn = bool(has(lines, r"HPLinpack")) and not has(lines, r"^End of Tests")
+        torn = f"torn at line {lines[-1].number}: no row with a time and a rate"
+        yield shared.model_copy(update={"refused": "it ran nothing: P x Q is more than its ranks" if skipped else torn})
+    unfinished = banner and not has(lines, r"^End of Tests")
     ends = [*(at for at, _ in rows[1:]), len(lines)]
     for (at, row), end in zip(rows, ends, strict=False):
-        yield _run_of(lines[at], row, lines[at:end], shared, torn=torn)
+        block = lines[at:end]
+        residuals = [match for line in block if (match := HPL_CHECK.match(line.text))]
+        why = _disbelieved(row, residuals, block)
+        if why is None and unfinished and not residuals:
+            why = f"torn at line {block[-1].number}: the residual of its answer is missing"
+        told = {name: int(row[name.lower()]) for name in ("N", "NB", "P", "Q")}
+        rate = None if why else figure("hpl", "flop/s", float(row["gflops"]) * 1e9, "all ranks")
+        yield shared.model_copy(
+            update={
+                "line": lines[at].number,
+                "figures": (rate,) if rate else (),
+                "conditions": {**told, "seconds": float(row["seconds"]), "T/V": row["tv"]},
+                "notes": () if residuals else ("no residual was checked: the answer may be wrong",),
+                "refused": why,
+            }
+        )
 
 
 _LINPACK_ROW: Final = re.compile(
@@ -105,23 +98,23 @@ _LINPACK_ROW: Final = re.compile(
 
 def read_linpack(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield each row of Intel's LINPACK for one node."""
-    threads = value_after(lines, r"Number of threads:\s*(\d+)")
+    threads = whole(value_after(lines, r"Number of threads:\s*(\d+)"))
     for line in lines:
         row = _LINPACK_ROW.match(line.text)
         if row is None:
             continue
+        n, seconds, rate = int(row["n"]), float(row["seconds"]), float(row["gflops"])
+        counted = order_rate(n, seconds) / 1e9
         why = None if row["check"] == "pass" else f"its own check says {row['check'][:20]}"
-        n, seconds = int(row["n"]), float(row["seconds"])
-        if why is None and seconds > 0 and abs(float(row["gflops"]) * 1e9 / order_rate(n, seconds) - 1) > 0.02:
-            why = f"N and its time give {order_rate(n, seconds) / 1e9:.4g} GFLOP/s, the row says {row['gflops']}"
-        rate = ImportedFigure(what="linpack", unit="flop/s", value=float(row["gflops"]) * 1e9, scope="all threads")
+        if why is None and seconds > 0 and abs(rate / counted - 1) > 0.02:
+            why = f"N and its time give {counted:.4g} GFLOP/s, the row says {row['gflops']}"
         yield ImportedRun(
             format="linpack",
             tool="Intel LINPACK (one node)",
             version=value_after(lines, r"Intel\(R\).*LINPACK.*?(\d{4}[\d.]*)"),
             line=line.number,
-            figures=() if why else (rate,),
-            conditions={"N": n, "seconds": seconds, **({"threads": int(threads)} if threads else {})},
+            figures=(figure("linpack", "flop/s", rate * 1e9, "all threads"),),
+            conditions={"N": n, "seconds": seconds, **known({"threads": threads})},
             notes=("not HPL: its own blocking, no grid",),
             refused=why,
         )
@@ -145,32 +138,29 @@ _HPCC: Final[dict[str, tuple[str, Unit, float, Scope]]] = {
 """Keys of src/io.c: STREAM there is GB/s of each process, whatever labels public parsers give it."""
 
 
+_HPCC_NAMES: Final = {
+    "HPL_N": "N", "HPL_NB": "NB", "HPL_nprow": "P", "HPL_npcol": "Q", "CommWorldProcs": "ranks", "STREAM_Threads": "threads",
+}  # fmt: skip
+
+
 def read_hpcc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield a summary of HPCC."""
-    told = {found["key"]: found["value"] for line in lines if (found := _KEY.match(line.text))}
+    told = {match["key"]: match["value"] for line in lines if (match := _KEY.match(line.text))}
     why = None if has(lines, r"End of Summary section") else f"torn at line {lines[-1].number}: the summary has no end"
     if why is None and told.get("Success") != "1":
         why = f"it says Success={told.get('Success', '')[:10] or 'nothing'}: a part failed"
     figures = [
-        ImportedFigure(what=what, unit=unit, value=float(told[key]) * scale, scope=scope)
+        figure(what, unit, float(told[key]) * scale, scope)
         for key, (what, unit, scale, scope) in _HPCC.items()
         if re.fullmatch(NUMBER, told.get(key, "")) and float(told[key]) > 0
     ]
-    names = {
-        "HPL_N": "N",
-        "HPL_NB": "NB",
-        "HPL_nprow": "P",
-        "HPL_npcol": "Q",
-        "CommWorldProcs": "ranks",
-        "STREAM_Threads": "threads",
-    }
     yield ImportedRun(
         format="hpcc",
         tool="HPC Challenge",
         version=".".join(told[each] for each in ("VersionMajor", "VersionMinor", "VersionMicro") if each in told) or None,
         line=lines[0].number,
-        figures=() if why else tuple(figures),
-        conditions={name: int(told[key]) for key, name in names.items() if told.get(key, "").isdigit()},
+        figures=tuple(figures),
+        conditions={name: int(told[key]) for key, name in _HPCC_NAMES.items() if told.get(key, "").isdigit()},
         refused=why,
     )
 
@@ -181,7 +171,7 @@ _COUNTED: Final = (("N", 4), ("NB", 6))
 
 def read_input(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield what an HPL.dat asks for: its lines count by their position, not by their comments."""
-    told: dict[str, str | int | float] = {}
+    told: Known = {}
     texts = [line.text.split() for line in lines]
     for name, at in (*_COUNTED, ("P", 9), ("Q", 9)):
         count = texts[at][0] if len(texts) > at and texts[at] else ""
