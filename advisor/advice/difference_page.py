@@ -10,10 +10,8 @@ from advisor.machine.layout import Assumption
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.units import binary, count, plain
 from advisor.machine.value import Value
-from advisor.measure.measurement import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
-from advisor.measure.pages.series import (
+from advisor.measure.figures import (
     Cell,
-    MeasuredPage,
     amount,
     distance,
     heading,
@@ -23,6 +21,7 @@ from advisor.measure.pages.series import (
     table,
     unit_name,
 )
+from advisor.measure.measurement import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
 from advisor.show.commandline import word
 from advisor.show.cpulists import numbered
 from advisor.show.lines import Line, Page, wrapped
@@ -204,9 +203,9 @@ def before_after_document(found: BeforeAfter) -> dict[str, Any]:
     return {"schema": BEFORE_AFTER_SCHEMA, **found.model_dump(mode="json")}
 
 
-def before_after_page(found: BeforeAfter, width: int | None = None) -> MeasuredPage:
+def before_after_page(found: BeforeAfter, width: int | None = None) -> Page:
     """Return a comparison as a page."""
-    return MeasuredPage(lambda room: before_after_lines(found, room), width)
+    return Page(lambda room: before_after_lines(found, room), width)
 
 
 def before_after_lines(found: BeforeAfter, width: int) -> list[Line]:

@@ -11,7 +11,7 @@ from advisor.machine.hosts.files import open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.imported import Placing, place_of, results_of_run
+from advisor.measure.imported import Beside, Placing, place_of, results_of_run
 from advisor.measure.imports import LARGEST, read_runs
 from advisor.measure.imports.memory import Level, levels, times_of
 from advisor.measure.measured_facts import MeasuredFacts
@@ -142,16 +142,6 @@ def must_have_results(found: Imported) -> Measurements:
         why = "; ".join((*found.refused, *found.notes)) or "no machine is given"
         raise BadValue(f"there is nothing to save: {why[:300]}", cure="--from CAPTURE says which machine, --placed which part")
     return found.measurements
-
-
-@dataclass(frozen=True)
-class Beside:
-    """One figure that two sides have: what it is, its unit, and both."""
-
-    what: str
-    unit: Unit
-    first: float
-    second: float
 
 
 def compare_measured(

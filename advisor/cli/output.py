@@ -88,7 +88,7 @@ def show_measured(
     """Print what was measured, and what that is beside an earlier run; keep and draw it as wished; return the exit status."""
     from advisor.advice.difference_page import before_after_document, before_after_page
     from advisor.advice.whatif import measured_on
-    from advisor.measure.pages.page import measured_page
+    from advisor.measure.page import measured_page
 
     if save is not None:
         emit_json(done.document(), save)
@@ -142,7 +142,7 @@ def _draw(done: "Measured", drawing: Drawing) -> None:
     files = [(file, kind) for file, kind in ((drawing.svg, "svg"), (drawing.png, "png")) if file is not None]
     if not files:
         return
-    from advisor.measure.charts.chart import chart, chart_named
+    from advisor.measure.charts import chart, chart_named
     from advisor.measure.plan import CHARTS, SETS
 
     wished = drawing.chart or ("" if drawing.what in SETS else drawing.what or "")
@@ -175,7 +175,7 @@ def show_job(job: "BoundJob", form: Form, svg: Path | None, what: str = "page") 
 def show_kernels(form: Form) -> int:
     """Print what each kernel measures; the status is 2 where a header comment leaves something out."""
     from advisor.measure.contract import read_kernels
-    from advisor.measure.pages.series import kernels_document, kernels_page
+    from advisor.measure.page import kernels_document, kernels_page
 
     found = read_kernels()
     sheets, wrong = found.sheets.values(), [str(error) for error in found.wrong.values()]
@@ -271,7 +271,7 @@ class Terminal:
 
     def task(self, now: "Progress") -> None:
         """Show what is being measured and how long the rest takes; on a terminal the time moves every second."""
-        from advisor.measure.pages.plan import in_words, time_left
+        from advisor.measure.page import in_words, time_left
 
         text, ends = f"{in_words(now.task)} ({now.number} of {now.of})", time.monotonic() + now.left
         self._stop()

@@ -121,7 +121,7 @@ def measurements(incomplete: str) -> Offers:
 
 def charts(incomplete: str) -> list[str]:
     """Offer the charts of measurements."""
-    from advisor.measure.charts.chart import KINDS
+    from advisor.measure.charts import KINDS
 
     return [name for name in KINDS if name.startswith(incomplete)]
 

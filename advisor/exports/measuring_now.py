@@ -19,7 +19,7 @@ from advisor.machine.observer import Observer
 from advisor.measure import task as measure
 from advisor.measure.build import cache_folder
 from advisor.measure.measurement import Measurements
-from advisor.measure.pages.plan import seconds as lasting
+from advisor.measure.page import seconds as lasting
 from advisor.measure.run import merge_runs
 
 _HPL_SECONDS: Final = 60.0

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
-from advisor.measure.measurement import ImportedFigure, ImportedRun, Part, Purpose, Result
+from advisor.measure.measurement import ImportedFigure, ImportedRun, Part, Purpose, Result, Unit
 from advisor.measure.resources import TIMES_L3, CoreGroup, Memory, Resources
 
 PLACES: Final = "machine, socket N, numa N, l3 N, core N, or cpus LIST"
@@ -35,6 +35,15 @@ def _pieces(ground: Resources) -> Iterator[CoreGroup]:
     yield from ground.pieces("machine")
     for part in _PARTS:
         yield from ground.pieces(part)
+
+
+class Beside(NamedTuple):
+    """One figure that two sides have: what it is, its unit, and both."""
+
+    what: str
+    unit: Unit
+    first: float
+    second: float
 
 
 _ARRAYS: Final = {"stream": 3}

@@ -211,11 +211,24 @@ STYLES = {
     "low": "bold cyan",
     "info": "dim",
     "good": "green",
+    "struck": "dim strike",
     **{f"rank {at}": style for at, style in enumerate(("green", "magenta", "cyan", "yellow"))},
     **{f"rank {at}": f"bold {style}" for at, style in enumerate(("green", "magenta", "cyan", "yellow"), start=4)},
 }
 
-_ASCII = str.maketrans({"─": "-", "│": "|", "┌": "+", "┐": "+", "└": "+", "┘": "+", "…": ".", "·": "-"})
+_ASCII = str.maketrans(
+    {
+        "─": "-",
+        "│": "|",
+        "┌": "+",
+        "┐": "+",
+        "└": "+",
+        "┘": "+",
+        "…": ".",
+        "·": "-",
+        **dict(zip("▏▎▍▌▋▊▉█", "...-####", strict=True)),
+    }
+)
 
 
 class Page:

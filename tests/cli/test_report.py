@@ -135,14 +135,14 @@ def test_a_mistake_is_one_line_and_writes_nothing(name: str, node: str, folder: 
 
 def test_without_matplotlib_the_figures_stay(node: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """The page says why there are no charts, and has every figure as text."""
-    from advisor.measure.charts import chart
+    from advisor.measure import charts
 
     def missing() -> None:
         from advisor.errors import CannotWork
 
         raise CannotWork("charts need matplotlib")
 
-    monkeypatch.setattr(chart, "need_matplotlib", missing)
+    monkeypatch.setattr(charts, "need_matplotlib", missing)
     assert status(["report", "--from", node, "--measurements", "rome-nps1.measured.json", "--as", "html"]) == 0
     page = capsys.readouterr().out
     assert ("charts need matplotlib" in page, "Every figure, as text" in page, 'class="chart"' in page) == (True, True, False)

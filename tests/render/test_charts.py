@@ -11,11 +11,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from advisor.errors import BadValue, CannotWork
-from advisor.measure.charts import rooflines
-from advisor.measure.charts.canvas import settings, spread
-from advisor.measure.charts.chart import KINDS, chart, charts_of
-from advisor.measure.charts.chart import _drawing as drawing
-from advisor.measure.charts.rooflines import Roofline, roofline
+from advisor.measure.charts import KINDS, chart, charts_of, drawing, settings, spread, your_code
+from advisor.measure.figures import Roofline, roofline
 from advisor.measure.measurement import Measurements, Result
 from tests.render import measurements as made
 
@@ -160,7 +157,7 @@ def outside(figure: Figure) -> list[str]:
 def test_labels_are_readable(name: str, kind: str) -> None:
     """No text lies over another, none leaves the sheet."""
     with settings():
-        figure = drawing(MACHINES[name], kind, None, LEVELS)()
+        figure = drawing(MACHINES[name], kind, None, LEVELS)
         assert (overlapping(figure), outside(figure)) == ([], [])
 
 
@@ -170,7 +167,7 @@ def test_labels_are_readable(name: str, kind: str) -> None:
 def test_the_users_code_is_readable(name: str, intensity: float) -> None:
     """Wherever the user's code lies in the roofline, its words lie over no others and on the sheet."""
     with settings():
-        figure = rooflines.draw(MACHINES[name], line_of(MACHINES[name]), intensity)
+        figure = drawing(MACHINES[name], "roofline", intensity, {})
         assert (overlapping(figure), outside(figure)) == ([], [])
 
 
@@ -207,7 +204,7 @@ def test_ridges_are_told() -> None:
 )
 def test_what_a_code_can_reach(intensity: float, said: tuple[str, ...]) -> None:
     """Left of the ridges bandwidth decides, pattern by pattern; right of them the peak."""
-    assert rooflines.your_code(line_of(delft()), intensity).splitlines() == [f"your code, {intensity:g} FLOP/byte,", *said]
+    assert your_code(line_of(delft()), intensity).splitlines() == [f"your code, {intensity:g} FLOP/byte,", *said]
 
 
 def test_the_faster_stores_make_the_roof() -> None:

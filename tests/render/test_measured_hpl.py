@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from advisor.measure.host_tables import hpl_tables
 from advisor.measure.measurement import Result
-from advisor.measure.pages.flops import hpl_tables
+from advisor.measure.tables import Seen
 from tests.measuring import one_result, one_run
 
 DETAILS = {
@@ -28,7 +29,7 @@ def run(**fields: Any) -> Result:
 
 def shown(*runs: Result, width: int = 120) -> list[str]:
     """Return the sections of some runs as plain lines."""
-    return [" ".join("".join(words for words, _ in line).split()) for line in hpl_tables(one_run(runs), width)]
+    return [" ".join("".join(words for words, _ in line).split()) for line in hpl_tables(Seen(one_run(runs), None, width))]
 
 
 def text(**fields: Any) -> list[str]:

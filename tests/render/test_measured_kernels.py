@@ -6,8 +6,7 @@ import pytest
 from rich.console import RenderableType
 
 from advisor.measure.measurement import KernelSheet, Measurements, Variant
-from advisor.measure.pages.page import measured_page
-from advisor.measure.pages.series import kernels_page
+from advisor.measure.page import kernels_page, measured_page
 from tests.printing import printed
 from tests.render import measurements as made
 

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from advisor.measure.host_tables import messages
 from advisor.measure.measurement import Result
-from advisor.measure.pages.page import tables
+from advisor.measure.tables import Seen
 from advisor.show.lines import Line
 from tests.measuring import one_result, one_run
 
@@ -48,7 +49,7 @@ def pairs() -> list[Result]:
 
 def text(results: list[Result]) -> list[str]:
     """Return the tables as plain lines."""
-    return [_plain(line) for line in tables(one_run(results), 120)]
+    return [_plain(line) for line in messages(Seen(one_run(results), None, 120))]
 
 
 def _plain(line: Line) -> str:

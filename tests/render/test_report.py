@@ -18,8 +18,8 @@ from advisor.exports.reports.change import ChangeReport, change_report
 from advisor.exports.reports.single import Report, report
 from advisor.machine.devices import Link
 from advisor.machine.read import read_machine
-from advisor.measure.charts.canvas import COLOURS as CURVES
-from advisor.measure.charts.chart import chart, charts_of
+from advisor.measure.charts import COLOURS as CURVES
+from advisor.measure.charts import chart, charts_of
 from advisor.show.topology.elements import Picture
 from advisor.show.topology.picture import picture
 from advisor.show.topology.svg import draw_svg

@@ -10,8 +10,8 @@ from advisor.cli.ticker import Ticker
 from advisor.machine.units import duration, throughput
 from advisor.measure.measured_facts import Compared, MeasuredFacts, Way
 from advisor.measure.measurement import Task
-from advisor.measure.pages.page import ANOTHER, beside, measured_page
-from advisor.measure.pages.plan import in_words, time_left
+from advisor.measure.page import ANOTHER, in_words, measured_page, time_left
+from advisor.measure.tables import beside
 from tests.machines.catalogue import MACHINES
 from tests.measure.samples import planned
 from tests.printing import printed

@@ -87,7 +87,7 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
     from advisor.advice.know.vendors import publications
     from advisor.jobs.started.hosts import asker
     from advisor.machine.hosts.trust import believed_files
-    from advisor.measure.pages.page import hpl_and_network
+    from advisor.measure.page import hpl_and_network
 
     measured, layout, facts = found.measured.measurements, found.judgement.layout, found.judgement.case.measured
     who = asker(again, bios=found.given.bios is not None)

@@ -79,7 +79,7 @@ def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
 
 def _plan(wish: "Request", source: str | None, form: Form) -> int:
     from advisor.measure.contract import read_kernels
-    from advisor.measure.pages.plan import plan_page
+    from advisor.measure.page import plan_page
 
     made = planned(read_machine(source, Terminal()), wish)
     left = (f"not: {each.task}: {each.why}" for each in made.left_out)
@@ -89,7 +89,7 @@ def _plan(wish: "Request", source: str | None, form: Form) -> int:
 
 def _check_drawing(drawing: Drawing, what: str, made: "Plan | None" = None) -> None:
     """Refuse before measuring a chart that it, or this machine, does not give, an intensity that is none, no matplotlib."""
-    from advisor.measure.charts.chart import must_be_drawable
+    from advisor.measure.charts import must_be_drawable
     from advisor.measure.plan import CHARTS, SETS, charts_of_plan
 
     drawn = drawing.svg is not None or drawing.png is not None

@@ -33,7 +33,7 @@ def run(
 ) -> int:
     """Lay figures beside each other."""
     from advisor.advice.imported import compare_measured
-    from advisor.measure.pages.imported import compared_document, compared_page
+    from advisor.measure.page import compared_document, compared_page
 
     form = Form(output, json, width, not no_color)
     rows = compare_measured(first, second, source, placed, Terminal())

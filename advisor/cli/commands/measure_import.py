@@ -30,8 +30,7 @@ def run(
 ) -> int:
     """Take figures of other programs."""
     from advisor.advice.imported import import_files, must_have_results
-    from advisor.measure.pages.imported import imported_page
-    from advisor.measure.pages.page import measured_page
+    from advisor.measure.page import imported_page, measured_page
 
     form = Form(output, json, width, not no_color)
     found = import_files(files, source, placed, Terminal())

@@ -23,7 +23,7 @@ from advisor.cli.options import BusyOk, Json, NoColor, Version, Width
 from advisor.cli.output import Form, Terminal, show
 from advisor.errors import BadValue
 from advisor.machine.hosts.files import write_file
-from advisor.measure.charts.canvas import need_matplotlib
+from advisor.measure.charts import need_matplotlib
 
 _INTERRUPTED = 130
 

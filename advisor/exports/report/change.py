@@ -13,9 +13,9 @@ from advisor.exports.report.findings import SCOPES, Verdict, verdict
 from advisor.exports.report.machine import marked
 from advisor.machine.jinja import fill
 from advisor.machine.units import binary, count, plain
-from advisor.measure.charts.canvas import change_chart
+from advisor.measure.charts import change_chart
+from advisor.measure.figures import amount, distance, part_name
 from advisor.measure.measurement import SIGNIFICANT, Contrast, least_p
-from advisor.measure.pages.series import amount, distance, part_name
 from advisor.show.commandline import word
 from advisor.show.topology.picture import picture
 from advisor.show.topology.svg import draw_svg

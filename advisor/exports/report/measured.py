@@ -12,12 +12,11 @@ from advisor.jobs.pages.races import race_chart
 from advisor.jobs.pages.tune import RacePage, race_table, verdict_sentence
 from advisor.machine.machine import Machine
 from advisor.machine.units import binary, duration, flop_rate, plain, throughput
-from advisor.measure.charts.chart import chart, charts_of
-from advisor.measure.charts.rooflines import roofline
+from advisor.measure.charts import chart, charts_of
+from advisor.measure.figures import HEADLINE, ladder, loaded, roofline, scaling, sound
 from advisor.measure.measured_facts import MeasuredFacts, Speed, Way
 from advisor.measure.measurement import Measurements
-from advisor.measure.pages.page import conditions, measured_lines
-from advisor.measure.pages.series import HEADLINE, ladder, loaded, scaling, sound
+from advisor.measure.page import conditions, measured_lines
 from advisor.show.lines import text_of
 
 WIDE: Final = 110

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from advisor.jobs.pages.tune import RacePage, RaceRow, in_time, percent, verdict_sentence
 from advisor.machine.units import count, plain
-from advisor.measure.charts.canvas import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
+from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,1 +1,0 @@
-"""Measurements as charts, by matplotlib."""

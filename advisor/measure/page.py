@@ -1,0 +1,410 @@
+"""The pages of measuring: what was measured, with its conditions; what will be; what kernels there are; what others printed."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from rich.console import RenderableType
+
+from advisor.machine.machine import Machine
+from advisor.machine.units import binary, count, duration, plain
+from advisor.measure import host_tables, tables
+from advisor.measure.figures import Cell, amount, caches, distance, heading, part_name, table
+from advisor.measure.imported import Beside
+from advisor.measure.imports.memory import Level
+from advisor.measure.measured_facts import MeasuredFacts
+from advisor.measure.measurement import (
+    NETWORK,
+    ImportedFigure,
+    ImportedRun,
+    KernelSheet,
+    Measurements,
+    Missing,
+    Purpose,
+    Task,
+    Unit,
+)
+from advisor.measure.tables import Seen
+from advisor.show.cpulists import numbered
+from advisor.show.lines import Line, Page, cut, width_of, wrapped
+
+ANOTHER: Final = "What is published for this machine is not looked up: the file is of another one, which --from would name."
+_MOST_REFUSED, _MOST_TASKS = 12, 3
+"""So many results and so many tasks of one reason are named; the file has all."""
+
+
+def conditions(measurements: Measurements, width: int) -> list[Line]:
+    """Return the machine, the time, whether it was idle, and how the kernels were built."""
+    told, machine = measurements.conditions, measurements.machine
+    parts = [plain(machine.cpu, 80) if machine.cpu else "processor not known"]
+    parts += [count(machine.cpus, "CPU")] if machine.cpus else []
+    parts += [count(len(machine.nodes), "NUMA node")] if machine.nodes else []
+    lines = wrapped([(plain(machine.name or "Machine", 80), "title"), (f"  {', '.join(parts)}", "")], width)
+    when = plain(told.when, 120)
+    if not told.started:
+        return lines + wrapped([(when, "")], width)
+    took = f"measured {when}, {duration(told.seconds)}, advisor {plain(measurements.advisor, 20)}"
+    why = f": {'; '.join(plain(each) for each in told.busy)}" if told.busy else ""
+    idle = {
+        True: ("The machine was idle.", "good"),
+        False: (f"! The machine was BUSY, the results are disturbed{why}", "warn"),
+        None: ("Whether the hosts were idle was not checked.", "unknown"),
+    }[told.idle]
+    kinds = sorted({plain(result.page_kind, 20) for result in measurements.results if result.page_kind})
+    built = " ".join(plain(each) for each in (told.compiler, told.flags) if each) if told.compiler else "kernels built elsewhere"
+    under = [
+        built,
+        f"governor {plain(told.governor, 80)}" if told.governor else "",
+        f"transparent hugepages {plain(told.hugepages, 40)}" if told.hugepages else "",
+        f"memory came in {' and '.join(kinds)} pages" if kinds else "",
+    ]
+    return [
+        *lines,
+        *wrapped([(took, "")], width),
+        *wrapped([idle], width),
+        *wrapped([("; ".join(filter(None, under)), "dim")], width),
+    ]
+
+
+def rejected(measurements: Measurements, width: int) -> list[Line]:
+    """Return what is rejected, with the reason."""
+    found = [result for result in measurements.results if result.refused is not None]
+    if not found:
+        return []
+    lines = heading("Not believed", f"{count(len(found), 'result')}, in no table above", width)
+    for each in found[:_MOST_REFUSED]:
+        cpus = f" {numbered(each.cpus)}" if each.part == "pair" else ""
+        away = f", {distance(each.distance)}" if each.distance else ""
+        what = f"{plain(each.kernel)} {plain(each.variant, 40)}, {part_name(each.part, each.index)}{cpus}{away}"
+        spans = [
+            ("x ", "warn"),
+            (f"{what}: {amount(each.median, each.unit)}", "struck"),
+            (f"  {plain(each.refused or '')}", "warn"),
+        ]
+        lines += wrapped(spans, width, indent=4)
+    more = f"  and {count(len(found) - _MOST_REFUSED, 'result')} more: --json has all"
+    return lines + (wrapped([(more, "dim")], width) if len(found) > _MOST_REFUSED else [])
+
+
+def missing(measurements: Measurements, width: int) -> list[Line]:
+    """Return what could not be measured, by the reason."""
+    if not measurements.missing:
+        return []
+    reasons: dict[str, list[Missing]] = defaultdict(list)
+    for each in measurements.missing:
+        reasons[each.why].append(each)
+    lines = heading("Missing", count(len(measurements.missing), "task"), width)
+    for why, tasks in reasons.items():
+        names = ", ".join(plain(each.task, 80) for each in tasks[:_MOST_TASKS])
+        names += f" and {len(tasks) - _MOST_TASKS} more" if len(tasks) > _MOST_TASKS else ""
+        lines += wrapped([("? ", "unknown"), (f"{plain(why)}: ", ""), (names, "dim")], width, indent=4)
+    return lines
+
+
+def measured_page(
+    measurements: Measurements,
+    width: int | None = None,
+    *,
+    machine: Machine | None = None,
+    levels: Mapping[str, int] | None = None,
+    facts: MeasuredFacts | None = None,
+    intensity: float | None = None,
+) -> RenderableType:
+    """Return everything that was measured; the machine adds where its caches end and which cores share what.
+
+    ``levels`` are the bytes of caches by name, where the caller knows more of them than the machine tells; ``facts`` have
+    what is published for such a machine; ``intensity`` is that of a code in the roofline.
+    """
+    ends = {**caches(machine), **(levels or {})}
+
+    def draw(room: int) -> list[Line]:
+        lines = _tables(Seen(measurements, facts, room, ends, machine, intensity))
+        if lines and facts is None:
+            lines += [(), *wrapped([(ANOTHER, "dim")], room)]
+        nothing: list[Line] = [(), (("Nothing was measured.", "warn"),)]
+        return [*conditions(measurements, room), *(lines or nothing), *rejected(measurements, room), *missing(measurements, room)]
+
+    return Page(draw, width)
+
+
+def measured_lines(
+    measurements: Measurements, machine: Machine | None, width: int, facts: MeasuredFacts | None = None
+) -> list[Line]:
+    """Return the tables of what was measured, what is rejected and what is missing, without the conditions."""
+    lines = _tables(Seen(measurements, facts, width, caches(machine), machine))
+    return [*lines, *rejected(measurements, width), *missing(measurements, width)]
+
+
+def _tables(seen: Seen) -> list[Line]:
+    return [
+        *tables.parts(seen),
+        *tables.sparse(seen),
+        *tables.patterns(seen),
+        *tables.threads(seen),
+        *tables.numa(seen, "bytes/s"),
+        *tables.numa(seen, "seconds"),
+        *tables.by_part(seen),
+        *tables.by_working_set(seen),
+        *tables.under_load(seen),
+        *tables.cores(seen),
+        *tables.flops(seen),
+        *tables.clocks(seen),
+        *tables.roofs(seen),
+        *host_tables.hpl_tables(seen),
+        *host_tables.messages(seen),
+        *tables.own_kernels(seen),
+    ]
+
+
+_ADDED: Final[tuple[Purpose, ...]] = (*NETWORK, "hpl")
+
+
+def hpl_and_network(measurements: Measurements, width: int, facts: MeasuredFacts | None = None) -> list[Line]:
+    """Return those tables, and what of them is not believed or is missing; nothing where neither was measured.
+
+    Why a task was to run is the second word of its name.
+    """
+    results = tuple(each for each in measurements.results if each.purpose in _ADDED)
+    lacking = tuple(each for each in measurements.missing if each.task.partition("/")[2].partition("/")[0] in _ADDED)
+    found = measurements.model_copy(update={"results": results, "missing": lacking})
+    seen = Seen(found, facts, width)
+    return [*host_tables.hpl_tables(seen), *host_tables.messages(seen), *rejected(found, width), *missing(found, width)]
+
+
+# ---- what kernels there are ----
+
+KERNELS_SCHEMA: Final = "advisor-kernels/1"
+"""The number rises when a key changes meaning or goes."""
+_COLUMNS: Final = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
+
+
+def kernels_page(kernels: Iterable[KernelSheet], wrong: Iterable[str] = (), width: int | None = None) -> RenderableType:
+    """Return what every kernel can measure, and which header comments cannot be read."""
+    sheets, problems = tuple(kernels), tuple(wrong)
+
+    def draw(room: int) -> list[Line]:
+        lines = [line for each in sheets for line in _kernel(each, room)]
+        lines += [line for each in problems for line in wrapped([("! ", "warn"), (plain(each), "warn")], room, indent=2)]
+        return lines[1:] if lines and not lines[0] else lines
+
+    return Page(draw, width)
+
+
+def kernels_document(kernels: Iterable[KernelSheet], wrong: Sequence[str]) -> dict[str, Any]:
+    """Return the same as plain JSON values."""
+    return {"schema": KERNELS_SCHEMA, "kernels": [each.model_dump(mode="json") for each in kernels], "wrong": [*wrong]}
+
+
+def _kernel(sheet: KernelSheet, width: int) -> list[Line]:
+    where = "between hosts or ranks, by MPI" if sheet.mpi else f"on {', '.join(part_name(part) for part in sheet.parts)}"
+    rows: list[list[Cell]] = []
+    for each in sheet.variants:
+        amounts = ("-" if amount is None else str(amount) for amount in (each.arrays, each.read, each.written, each.flops))
+        rows.append([plain(each.name, 40), plain(each.unit, 40), *amounts])
+    lines = table(_COLUMNS[:-1], rows, width, "llrrrr")
+    result = heading(sheet.name, f"{sheet.summary}, {where}", width)
+    for line, words in zip(lines, (_COLUMNS[-1], *(each.iteration for each in sheet.variants)), strict=True):
+        result += wrapped([*line, (f"  {plain(words, 400)}", "")], width, indent=min(width_of(line) + 2, max(4, width - 24)))
+    return result
+
+
+# ---- what will be measured, and what is being measured ----
+
+ALIKE = 8
+"""Up to so many tasks in a row that differ in their place only are listed each."""
+_PATTERNS: Final = 5
+_WITHOUT_MEMORY: Final[tuple[Purpose, ...]] = ("map", "peak", "clock", "hpl", *NETWORK)
+"""What is measured there has no memory to speak of, or each rank its own."""
+_PURPOSES: Final[dict[Purpose, str]] = {
+    "sparse": "1 per L3", "half": "half of each L3", "scaling": "threads", "ladder": "by size", "loaded": "under load",
+    "map": "core to core", "peak": "peak", "clock": "clock", "roofline": "roofline", "network": "all cores",
+    "network-few": "2 a node", "network-pair": "one pair",
+}  # fmt: skip
+
+
+def plan_page(tasks: Sequence[Task], kernels: Mapping[str, KernelSheet], width: int | None = None) -> RenderableType:
+    """Return what will be measured, where, with what, and how long it takes: kernel by kernel."""
+    by_kernel: dict[str, list[Task]] = defaultdict(list)
+    for task in tasks:
+        by_kernel[task.kernel].append(task)
+
+    def draw(room: int) -> list[Line]:
+        if not tasks:
+            return [(("Nothing to measure.", "warn"),)]
+        lines = [line for kernel, some in by_kernel.items() for line in _tasks(some, kernels.get(kernel), room)]
+        whole = f"{count(len(tasks), 'task')}, about {seconds(sum(task.seconds for task in tasks))}"
+        return [*lines[1:], (), ((whole, "title"),)]
+
+    return Page(draw, width)
+
+
+def seconds(time: float) -> str:
+    """Return how long something takes, as a person waits: ``4 s``, ``2 min 5 s``."""
+    whole = round(time)
+    if time < 9.95:
+        return f"{time:.1f} s"
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"
+
+
+def _tasks(tasks: Sequence[Task], sheet: KernelSheet | None, width: int) -> list[Line]:
+    """Return what one kernel is to do, a row for each task, or for many that differ in their place only."""
+    alone = len({task.variants for task in tasks}) == 1
+
+    def patterns(task: Task, between: str) -> str:
+        return between.join(plain(variant, 30) for variant in task.variants)
+
+    def row(some: Sequence[Task]) -> tuple[str, ...]:
+        first = some[0]
+        cpus = numbered({cpu for task in some for cpu in task.cpus})
+        wide = first.purpose in ("part", "matrix", "kernel") and len(first.cpus) > 1
+        memory = ""
+        if first.purpose not in _WITHOUT_MEMORY and (first.purpose, first.distance) != ("kernel", None):
+            known = {task.memory for task in some if task.memory is not None}
+            memory = f"node {numbered(known)}" if known else "first touch"
+        away = distance(first.distance) if first.distance != "spread" else ""
+        if first.purpose == "matrix" and first.slit is not None and first.distance != "local":
+            away += f" ({first.slit})"  # the firmware's number distinguishes one hop from two
+        return (
+            part_name(first.part, first.index, len(some)),
+            _PURPOSES.get(first.purpose) or (f"{first.groups} L3" if wide and first.groups else ""),
+            cut(f"{len(first.cpus)} of {cpus}" if len(some) > 1 else cpus, width // 4),
+            memory,
+            away,
+            "" if alone else patterns(first, ","),
+            f"{sum(task.seconds for task in some):.1f}",
+        )
+
+    def alike(task: Task) -> tuple[object, ...]:
+        where = (task.part, task.distance, task.slit, task.groups, len(task.cpus))
+        return task.kernel, task.purpose, task.variants, *where, task.arguments
+
+    shared = f", each with {patterns(tasks[0], ', ')}" if alone else ""
+    told = f"{count(len(tasks), 'task')}, {seconds(sum(task.seconds for task in tasks))}{shared}"
+    about = ", ".join(filter(None, (plain(sheet.summary) if sheet else "", told)))
+    rows: list[tuple[str, ...]] = []
+    for _, group in groupby(tasks, key=alike):
+        some = list(group)
+        rows += [row([task]) for task in some] if len(some) <= ALIKE else [row(some)]
+    head = ("part", "", "CPUs", "memory", "distance", "patterns", "s")
+    lines = table(head, rows, width, "llllllr", short=0 if alone else _PATTERNS, sparse=True)
+    return [*heading(tasks[0].kernel, about, width), *lines]
+
+
+_WHAT: Final = {"membw": "memory bandwidth", "memlat": "memory latency", "peakflops": "floating point", "c2c": "core to core"}
+_DOING: Final[dict[Purpose, str]] = {
+    "ladder": "latency by working set", "loaded": "latency under load", "clock": "clock", "scaling": "thread scaling",
+    "sparse": "memory bandwidth, one core of each L3 group", "half": "memory bandwidth, half the cores of each L3 group",
+    "roofline": "roofline",
+}  # fmt: skip
+
+
+def in_words(task: Task) -> str:
+    """Return what a task measures, as a person would say it: ``memory bandwidth of NUMA node 3, 16 cores``."""
+    what = _DOING.get(task.purpose) or _WHAT.get(task.kernel) or plain(task.kernel, 40)
+    if task.part == "pair" or task.purpose == "map":
+        return f"{what}, {count(len(task.cpus), 'CPU')}"
+    far = f", memory of the {distance(task.distance)}" if task.distance in ("same-socket", "other-socket") else ""
+    where = "the machine" if task.part == "machine" else part_name(task.part, task.index)
+    size = "" if task.part == "core" else f", {count(len(task.cpus), 'core')}"
+    return f"{what} of {where}{size}{far}"
+
+
+_OVERDUE: Final = -2.0
+
+
+def time_left(seconds: float) -> str:
+    """Return how long the rest takes: ``about 40 s left``, ``about 3 min left``, ``nearly done``, ``longer than planned``."""
+    if seconds < 1:
+        return "nearly done" if seconds > _OVERDUE else "longer than planned"
+    return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
+
+
+# ---- what other programs printed ----
+
+_ROW: Final = 6
+"""Figures of a run that are shown; --json has all."""
+
+
+def imported_page(
+    runs: Iterable[tuple[str, ImportedRun]],
+    levels: Mapping[str, Sequence[Level]],
+    refused: Sequence[str],
+    notes: Sequence[str],
+    width: int | None,
+) -> Page:
+    """Return the page of some files: a few lines a run, what is not in the file, and what is refused."""
+    every = [(name, run) for name, run in runs if run.refused is None]
+
+    def draw(room: int) -> list[Line]:
+        lines: list[Line] = []
+        for name, run in every:
+            version = f" {plain(run.version, 20)}" if run.version else ""
+            lines += heading(f"{plain(run.tool, 80)}{version}", f"{plain(name, 120)}:{run.line}", room)
+            figures = "; ".join(_figures(run.figures, levels.get(f"{name}:{run.line}", ())))
+            lines += wrapped([("  ", ""), (figures, "")], room, indent=2)
+            told = ", ".join(f"{plain(key, 20)} {plain(str(value), 60)}" for key, value in run.conditions.items())
+            for label, words in (("with", told), ("not in the file", ", ".join(run.not_said)), ("note", "; ".join(run.notes))):
+                if words:
+                    lines += wrapped([(f"  {label}: ", "label"), (plain(words, 400), "dim")], room, indent=4)
+        lines += heading("Refused", count(len(refused), "file or run", "files or runs"), room) if refused else []
+        for why in refused:
+            lines += wrapped([("x ", "warn"), (plain(why, 400), "")], room, indent=4)
+        for note in notes:
+            lines += wrapped([("Note: ", "label"), (plain(note, 400), "")], room, indent=6)
+        return lines
+
+    return Page(draw, width)
+
+
+def _figures(figures: Sequence[ImportedFigure], levels: Sequence[Level]) -> Iterator[str]:
+    """Yield a run's figures in words: one each, or of a table by size its ends, or of a matrix how far apart it is."""
+
+    def span(values: Sequence[float], unit: Unit) -> str:
+        return " to ".join(dict.fromkeys([amount(min(values), unit), amount(max(values), unit)]))
+
+    if any(figure.scope == "CPU to CPU" for figure in figures):
+        times = span([figure.value for figure in figures], "seconds")
+        yield f"{count(len(figures), 'pair')} of CPUs, {times} half a round trip"
+        for level in levels:
+            inside = f"below {amount(level.seconds, 'seconds')} inside of each"
+            yield f"{len(level.groups)} groups of {len(level.groups[0])} CPUs, {inside}"
+        if not levels:
+            yield "no groups: no step of half as far again"
+        return
+    kinds: dict[tuple[str, Unit, bool], list[ImportedFigure]] = defaultdict(list)
+    for figure in figures:
+        kinds[figure.what, figure.unit, figure.at is not None].append(figure)
+    for (what, unit, between), own in list(kinds.items())[:_ROW]:
+        if between:
+            sides = {"own node": True, "other nodes": False}
+            values = {
+                name: [each.value for each in own if each.at and (each.at[0] == each.at[1]) == near]
+                for name, near in sides.items()
+            }
+            yield f"{plain(what, 40)}: {', '.join(f'{name} {span(found, unit)}' for name, found in values.items() if found)}"
+        else:  # the best of a table by size; of times that of the smallest message
+            best = min(own, key=lambda each: each.size or 0) if unit == "seconds" else max(own, key=lambda each: each.value)
+            size = f" at {binary(best.size)}" if best.size is not None and len(own) > 1 else ""
+            made = best.scope if best.statistic == "one" else f"{best.statistic}, {best.scope}"
+            yield f"{plain(what, 40)} {amount(best.value, unit)}{size} ({made})"
+
+
+def compared_document(rows: Sequence[Beside], names: tuple[str, str]) -> dict[str, Any]:
+    """Return the document of ``advisor measure compare --json``."""
+    figures = [
+        {"what": row.what, "unit": row.unit, "first": row.first, "second": row.second, "ratio": row.second / row.first}
+        for row in rows
+    ]
+    return {"schema": "advisor-measure-compare/1", "files": list(names), "figures": figures}
+
+
+def compared_page(rows: Sequence[Beside], names: tuple[str, str], width: int | None) -> Page:
+    """Return figures that two sides have, beside each other."""
+    head = ("figure", plain(names[0], 30), plain(names[1], 30), "second / first")
+    cells = [
+        (row.what, amount(row.first, row.unit), amount(row.second, row.unit), f"{row.second / row.first:.2f}") for row in rows
+    ]
+    return Page(
+        lambda room: [*heading("Beside each other", count(len(rows), "figure"), room), *table(head, cells, room, "lrrr")], width
+    )

@@ -1,1 +1,0 @@
-"""Measurements in tables, on a terminal."""
