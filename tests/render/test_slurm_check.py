@@ -1,7 +1,6 @@
 """The screen of a slurm.conf that was compared: what differs first, what it costs, one line to write for each line."""
 
-from advisor.exports.slurm_check_page import check_page
-from advisor.exports.slurm_difference import CheckedConf, SlurmDifference
+from advisor.exports.slurm_check import CheckedConf, SlurmDifference
 from tests.conftest import Golden
 
 
@@ -19,21 +18,19 @@ def test_the_page_of_differences(golden: Golden) -> None:
     )
     golden(
         "slurm-check",
-        check_page(CheckedConf("/etc/slurm/slurm.conf", found, 4, ("/x: permission denied",), ("n4: its topology",))),
+        CheckedConf("/etc/slurm/slurm.conf", found, 4, ("/x: permission denied",), ("n4: its topology",)).page(),
     )
 
 
 def test_the_page_without_a_difference() -> None:
     """One line."""
-    assert check_page(CheckedConf("slurm.conf", (), 1)) == "slurm.conf: nothing differs that costs, on 1 node\n"
+    assert CheckedConf("slurm.conf", (), 1).page() == "slurm.conf: nothing differs that costs, on 1 node\n"
 
 
 def test_what_a_file_says_cannot_steer_a_terminal() -> None:
     """Names and values of a slurm.conf are from outside."""
     found = difference("slurm-memory-unused", "low", "NodeName=n Feature=\x1b[2J\x07\x9b")
-    assert [
-        letter for letter in check_page(CheckedConf("\x1b]0;x", (found,), 1)) if not letter.isprintable() and letter != "\n"
-    ] == []
+    assert [letter for letter in CheckedConf("\x1b]0;x", (found,), 1).page() if not letter.isprintable() and letter != "\n"] == []
 
 
 def test_the_exit_status_goes_by_the_worst() -> None:

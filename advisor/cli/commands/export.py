@@ -24,7 +24,6 @@ from advisor.errors import BadValue
 from advisor.exports.export import export, export_format, formats
 from advisor.exports.format import listing
 from advisor.exports.slurm_check import check_slurm
-from advisor.exports.slurm_check_page import check_document, check_page
 
 
 def run(
@@ -73,7 +72,7 @@ def _checked(name: str | None, file: str, source: str | None, form: Form, fail_o
         must_be_writable(form.output)
     found = check_slurm(file, source, Terminal())
     if form.json:
-        emit_json(check_document(found), form.output)
+        emit_json(found.document(), form.output)
     else:
-        emit_text(check_page(found), form.output)
+        emit_text(found.page(), form.output)
     return int(fail_on != "never" and found.reaches(fail_on))

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadInput
-from advisor.exports.slurm_conf.check import checked
-from advisor.exports.slurm_difference import CheckedConf
+from advisor.exports.slurm_check import CheckedConf, checked
 from advisor.machine.devices import Gpu, Locality
 from advisor.machine.machine import Machine
 from advisor.machine.slurm_definition import definition_of
