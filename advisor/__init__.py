@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from advisor.bios.stage import stage_bios as stage_bios
     from advisor.bios.stage import undo_bios as undo_bios
     from advisor.errors import AdvisorError as AdvisorError
+    from advisor.exports.change import change_report as change_report
     from advisor.exports.documents import document as document
     from advisor.exports.export import export as export
     from advisor.exports.measuring_now import MeasureNow as MeasureNow
-    from advisor.exports.reports.change import change_report as change_report
-    from advisor.exports.reports.single import report as report
+    from advisor.exports.single import report as report
     from advisor.jobs.bind import bind as bind
     from advisor.jobs.bind import lint_line as lint_line
     from advisor.jobs.hpl import measure_hpl as measure_hpl

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.screen import HEIGHT, Shown, screen
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import plan_of

@@ -15,9 +15,9 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from rich.console import Console
 
-from advisor.advice.audit_page.findings import Asker
-from advisor.advice.audit_page.page import audit_page, whole_audit_page
-from advisor.advice.audit_page.screen import Shown
+from advisor.advice.audit_page.card import Asker
+from advisor.advice.audit_page.screen import Shown, audit_page
+from advisor.advice.audit_page.whole import whole_audit_page
 from advisor.advice.judgement import judged
 from advisor.advice.schema import audit_document
 from advisor.cli.main import status

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.exports.reports.change import change_report
-from advisor.exports.reports.single import report
+from advisor.exports.change import change_report
+from advisor.exports.single import report
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 from tests.browser import Look, invalid, needs_browser, open_page, printed

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from advisor import __version__
-from advisor.advice.audit_page.head import Head, head_of
+from advisor.advice.audit_page.outcome import Head, head_of
 from advisor.advice.bios_files import BiosInput, firmware_from, must_fit, with_apply_time
 from advisor.advice.checklist_page.exports import values
 from advisor.advice.checklist_page.page import checklist_document

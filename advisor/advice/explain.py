@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor.advice.audit import Audited, judge_source
+from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.explain import Told
-from advisor.advice.audit_page.findings import Asker
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.judgement import explained, rule_named
 from advisor.advice.know.benchmarks import BENCHES, bench_of

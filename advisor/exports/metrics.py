@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, get_args
 
-from advisor.advice.audit_page.head import Outcome, head_of
+from advisor.advice.audit_page.outcome import Outcome, head_of
 from advisor.advice.model.findings import Audit
 from advisor.advice.model.rule import Verdict
 from advisor.advice.model.totals import worst_verdicts

@@ -70,7 +70,7 @@ class Compared:
         """Cores that Slurm can describe."""
         return self.wanted.found.described // self.wanted.found.threads
 
-    def differs(  # noqa: PLR0917 - what a row is made of
+    def differs(
         self,
         id: str,  # noqa: A002 - as rules say
         severity: Severity,

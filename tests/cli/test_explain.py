@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.advice.audit_page.findings import Asker, fix_rows
+from advisor.advice.audit_page.card import Asker, fix_rows
 from advisor.advice.model.findings import Fix
 from advisor.advice.model.planned import Planned
 from advisor.cli.main import status

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from advisor.advice.audit_page.head import Head
+from advisor.advice.audit_page.outcome import Head
 from advisor.advice.checklist_page.exports import values
 from advisor.advice.checklist_page.steps import Sheet
 from advisor.advice.know.vendors import vendors

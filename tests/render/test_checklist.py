@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from advisor.advice.audit_page.head import head_of
+from advisor.advice.audit_page.outcome import head_of
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import SYSTEM_FILES, planned
 from advisor.advice.checklist_page.details import broken

@@ -1,6 +1,6 @@
 from typing import get_args, get_origin, get_type_hints
 
-from advisor.advice.audit_page.page import details
+from advisor.advice.audit_page.machine import details
 from advisor.machine.cpu import Cpu, IdleState
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import in_order

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.advice.audit_page.proven import proven
+from advisor.advice.audit_page.machine import proven
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Environment
 from advisor.machine.partitioning import infer_layout

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from advisor.advice.audit_page.page import facts_with_places
-from advisor.exports.report.change import values as change_values
-from advisor.exports.report.content import ReportContent
-from advisor.exports.report.drawings import PALETTE, dark_rules, embedded
-from advisor.exports.report.findings import comparisons, figures, verdict
-from advisor.exports.report.machine import marked
-from advisor.exports.report.measured import exhibits
-from advisor.exports.reports.change import ChangeReport, change_report
-from advisor.exports.reports.single import Report, report
+from advisor.advice.audit_page.machine import facts_with_places
+from advisor.exports.change import ChangeReport, change_report
+from advisor.exports.change import values as change_values
+from advisor.exports.exhibits import PALETTE, dark_rules, embedded, exhibits
+from advisor.exports.figures import comparisons, figures, verdict
+from advisor.exports.marks import marked
+from advisor.exports.page import ReportContent
+from advisor.exports.single import Report, report
 from advisor.machine.devices import Link
 from advisor.machine.read import read_machine
 from advisor.measure.charts import COLOURS as CURVES
@@ -194,7 +193,7 @@ def test_launch_lines_are_those_of_the_usual_shapes(rome: Report, folder: Path) 
 @pytest.mark.slow
 def test_a_report_asks_for_no_measurement_that_cannot_be(folder: Path) -> None:
     """On a laptop there is no second NUMA node and no adapter: neither a matrix nor messages are called not measured."""
-    there, lacking = ({each.command for each in exhibits(None, None, made(name, folder).content.machine).missing}
+    there, lacking = ({command for _, command in exhibits(None, None, made(name, folder).content.machine).missing}
                       for name in ("rome-nps1", "laptop"))  # fmt: skip
     assert there - lacking == {"advisor measure matrix", "advisor measure network --hosts A,B"}
 

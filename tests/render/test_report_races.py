@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
-from advisor.exports.report.content import ReportContent
-from advisor.exports.reports.single import Report, report
+from advisor.exports.page import ReportContent
+from advisor.exports.single import Report, report
 from tests.machines.catalogue import write_archive
 from tests.render.test_tune import page
 

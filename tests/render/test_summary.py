@@ -1,6 +1,6 @@
-from advisor.advice.audit_page.findings import Asker
-from advisor.advice.audit_page.page import audit_page, whole_audit_page
-from advisor.advice.audit_page.screen import Shown
+from advisor.advice.audit_page.card import Asker
+from advisor.advice.audit_page.screen import Shown, audit_page
+from advisor.advice.audit_page.whole import whole_audit_page
 from advisor.advice.model.findings import Audit
 from advisor.machine.cpu import Cpu
 from advisor.machine.devices import Locality

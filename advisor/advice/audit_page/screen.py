@@ -1,19 +1,17 @@
 """The first screen of an audit: what to fix first, with how; then what to consider, what was measured, what was not seen."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from advisor.advice.audit_page.findings import (
+from advisor.advice.audit_page.card import (
     LONGEST,
     ROOM,
     Asker,
-    Group,
     changed,
     cost_or_basis,
+    cost_words,
     fix_rows,
     fix_words,
-    gain,
     grouped,
     headline,
     in_short,
@@ -23,10 +21,8 @@ from advisor.advice.audit_page.findings import (
     undo_words,
     unsure_words,
 )
-from advisor.advice.audit_page.head import head_of
-from advisor.advice.audit_page.proven import proven
-from advisor.advice.audit_page.summary import figures, identity
-from advisor.advice.audit_page.unseen import open_checks, passed, tally, unseen_words
+from advisor.advice.audit_page.machine import figures, identity, proven
+from advisor.advice.audit_page.outcome import head_of, open_checks, passed, tally, unseen_words
 from advisor.advice.model.findings import Audit, Finding
 from advisor.advice.model.plan import Plan
 from advisor.advice.model.planned import Planned, planned_for
@@ -37,15 +33,18 @@ from advisor.machine.units import count, plain
 from advisor.measure.bounds import MemoryBounds
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.show.commandline import folded
-from advisor.show.lines import Line, Span, clipped, glued, labelled, with_units, wrapped
+from advisor.show.lines import Line, Page, Span, clipped, glued, labelled, with_units, wrapped
 from advisor.show.topology.elements import Picture
+from advisor.show.topology.picture import picture
 
 HEIGHT, WIDTH = 24, 80
 """Lines of a terminal as it opens, which the screen keeps to from so many columns on."""
 
+Lines = Callable[[int], list[Line]]
+"""What has so many columns."""
 
-@dataclass(frozen=True)
-class _Detail:
+
+class _Detail(NamedTuple):
     """How much a screen shows: the first that fits is taken."""
 
     fixes: int
@@ -60,17 +59,20 @@ class _Detail:
     """Lines that a fix in short may take."""
 
 
-_DETAILS = (
+_DETAILS: Final = (
     _Detail(3, 6, 5, 3, 4), _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2),
     _Detail(2, 3, 1, 1, 2), _Detail(1, 6, 3, 3, 4), _Detail(1, 4, 2, 2, 3), _Detail(1, 3, 1, 1, 3), _Detail(1, 3, 1, 1, 2),
     _Detail(1, 3, 0, 1, 2), _Detail(1, 2, 0, 1, 1),
 )  # fmt: skip
 
-_LONG_COMMAND = 3
+_LONG_COMMAND: Final = 3
 """Lines of a command with long paths, beside which a full screen has no line for the names of others."""
 
-_NARROW = _Detail(1, 4, 4, 6, 10)
+_NARROW: Final = _Detail(1, 4, 4, 6, 10)
 """On a terminal that scrolls in any case: whatever is shown is shown whole."""
+
+_SHORT: Final = 44
+"""Columns of what stands on one line, where a longer text is broken."""
 
 
 class Shown(NamedTuple):
@@ -92,23 +94,29 @@ class Shown(NamedTuple):
         """Return the number by which every command takes a finding."""
         return (self.numbers or {own[0].id: at for at, own in enumerate(self.audit.by_rule, 1)})[rule]
 
-    def planned(self, head: Finding) -> Planned:
-        """Return what files for tools would write for a finding."""
-        return planned_for(self.plan, head) if self.plan is not None else Planned()
+
+def audit_page(shown: Shown, *, added: Lines = lambda _: [], width: int | None = None) -> Page:
+    """Return an audit on one screen: the machine, what to fix and how, what to consider, what was measured and what not seen.
+
+    ``added`` is what was asked for beside it, such as tables of what was measured.
+    """
+    seen = picture(shown.machine, shown.layout)
+    return Page(lambda room: [*screen(shown, seen, room), *added(room)], width)
 
 
 def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
     """Return the screen in as much detail as 24 lines hold; a narrow terminal gets the least, on more lines."""
-    audit = shown.audit
-    rules = audit.by_rule
+    audit, rules = shown.audit, shown.audit.by_rule
     harmful = [own for own in rules if own[0].severity != "info"]
     considered = _considered(shown, [own for own in rules if own[0].severity == "info"], width)
-    unseen = open_checks(audit, shown.asker)
+    ways = open_checks(audit, shown.asker)
     head = [*identity(shown.machine, shown.layout, seen, width, ROOM), *_verdict(shown, harmful, width)]
     little = head_of(audit).little
     checked = _section("CHECKED", list(passed(audit)), width, 2, "good") if not harmful and not little else []
     facts = list(proven(shown.machine, shown.layout, shown.bounds)) if little else []
-    pending = _section("PENDING", _pending(audit), width, 1, "warn")
+    waits = [row for row in audit.settings if row.pending is not None and row.pending != row.current]
+    next_boot = [f"{plain(row.term, 60)} {plain(row.current or '?', 30)} -> {plain(str(row.pending), 30)}" for row in waits]
+    pending = _section("PENDING", [f"{text} at the next boot" for text in next_boot], width, 1, "warn")
     results = list(figures(shown.measured).values()) if shown.measured else []
 
     def lines(detail: _Detail) -> list[Line]:
@@ -116,34 +124,34 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
         measured = _section("MEASURED", results, width, max(detail.considered - 1, 2 if detail.considered else 1), "label")
         if measured and not detail.considered:
             measured = clipped([(f"{'MEASURED':<{ROOM}}", "label"), (with_units(" · ".join(results)), "")], width, 1, ROOM)
-        not_seen = _not_seen(unseen, width, detail.unseen, shown.asker)
-        fixes = _fixes(shown, harmful, width, detail)
+        first = [" · ".join(facts[:at]) for at in range(len(facts), 0, -1)]
+        unseen = [unseen_words(ways, at, shown.asker) for at in range(len(ways), -1, -1)] if ways else []
         return [
             *head,
-            *fixes,
+            *_fixes(shown, harmful, width, detail),
             *checked,
-            *_proven(facts, width, detail.considered),
+            *_fitting(("PROVEN", "label"), map(with_units, first), width, detail.considered),
             *pending,
             *consider,
             *measured,
-            *not_seen,
+            *_fitting(("NOT SEEN", "label"), unseen, width, detail.unseen, unseen[-2:-1]),
             *_end(shown, width, brief=not detail.considered),
         ]
 
     if width < WIDTH:
         return lines(_NARROW)
-    return next((found for found in map(lines, _DETAILS[:-1]) if len(found) <= HEIGHT), None) or lines(_DETAILS[-1])
+    return next((drawn for drawn in map(lines, _DETAILS[:-1]) if len(drawn) <= HEIGHT), None) or lines(_DETAILS[-1])
 
 
 def _end(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     """Return what stands below on every screen: what was waived, what broke, the numbers, the commands to go on with."""
-    audit = shown.audit
-    return [
-        *_section("WAIVED", [f"{own.id}: {plain(own.waived or '', 80)}" for own in _of(audit, "waived")], width, 1, "dim"),
-        *_section("BROKEN", [f"{own.id}: {plain(own.claim or '', 80)}" for own in _of(audit, "error")], width, 1, "down"),
-        *rules_line(audit, width),
-        *_next(shown, width, brief=brief),
-    ]
+    kinds = {"waived": ("WAIVED", "dim"), "error": ("BROKEN", "down")}
+    result: list[Line] = []
+    for verdict, (word, style) in kinds.items():
+        own = {each.id: each for each in shown.audit.findings if each.verdict == verdict}.values()
+        texts = [f"{each.id}: {plain((each.waived if verdict == 'waived' else each.claim) or '', 80)}" for each in own]
+        result += _section(word, texts, width, 1, style)
+    return [*result, *rules_line(shown.audit, width), *_next(shown, width, brief=brief)]
 
 
 def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -> list[Line]:
@@ -151,12 +159,17 @@ def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -
     audit, outcome = shown.audit, head_of(shown.audit)
     answered, open_rules = totals(audit).answered, totals(audit).unknown
     lines: list[list[Span]] = []
-    if outcome.little:
-        said = f"  {_input(shown)} answers {answered} of {answered + open_rules} checks{'' if harmful else '; no fault found'}"
-        lines.append([("LITTLE IS KNOWN", "warn"), (said, "")])
+    if outcome.little:  # a reader may have a better source
+        where = next((source.where for source in shown.machine.sources if source.fact == "topology"), "")
+        given = "hwloc XML" if where == "hwloc XML" else "machine" if shown.asker.live else "input"
+        words = f"  this {given} answers {answered} of {answered + open_rules} checks{'' if harmful else '; no fault found'}"
+        lines.append([("LITTLE IS KNOWN", "warn"), (words, "")])
     if harmful:
-        needs = restart(*(own[0] for own in harmful))
-        what, style = f"{_headline(audit, harmful[0])}{f'; one {needs}' if needs else ''}", "down"
+        first, needs = harmful[0][0], restart(*(own[0] for own in harmful))
+        name, cost = headline(first), first.cost
+        worth = f": {cost_words(cost).partition(',')[0]}" if cost and cost.gain is not None and name == first.title else ""
+        change = changed(audit, first.wants, explained=True) or name
+        what, style = f"{change}{worth}{f'; one {needs}' if needs else ''}", "down"
     elif outcome.outcome == "nothing":
         rest = f", {open_rules} need{'s' if open_rules == 1 else ''} more facts" if open_rules else ""
         what, style = f"{count(answered, 'check')} answered for {audit.scope}{rest}", "good"
@@ -167,23 +180,9 @@ def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -
     return [(), *(line for each in lines for line in wrapped(each, width))]
 
 
-def _input(shown: Shown) -> str:
-    """Return what the machine is known from, for a reader who may have a better source."""
-    where = next((source.where for source in shown.machine.sources if source.fact == "topology"), "")
-    return f"this {'hwloc XML' if where == 'hwloc XML' else 'machine' if shown.asker.live else 'input'}"
-
-
-def _headline(audit: Audit, found: Sequence[Finding]) -> str:
-    head = found[0]
-    worth = gain(head).partition(",")[0] if head.cost and head.cost.gain is not None and headline(head) == head.title else ""
-    return f"{changed(audit, head.wants, explained=True) or headline(head)}{f': {worth}' if worth else ''}"
-
-
 def _fixes(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int, detail: _Detail) -> list[Line]:
     """Return the fixes, numbered: some in full, some in a line or two, the rest counted."""
-    result: list[Line] = []
-    for own in harmful[: detail.fixes]:
-        result += _in_full(shown, grouped(own), width)
+    result = [line for own in harmful[: detail.fixes] for line in _in_full(shown, own, width)]
     rest = harmful[detail.fixes : detail.fixes + detail.lines]
     for own in rest:
         head = own[0]
@@ -195,86 +194,49 @@ def _fixes(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int, det
     return [*result, *labelled("", [(f"{left} more to fix: advisor audit -v", "dim")], width, ROOM)] if left > 0 else result
 
 
-def _in_full(shown: Shown, groups: tuple[Group, ...], width: int) -> list[Line]:
-    head = groups[0].head
-    members = [finding for group in groups for finding in group.members]
-    said = [(plain(head.claim or head.title, 300), "title"), (f"{subjects(members)} ({head.id})", "dim")]
-    claim = clipped([lead(shown.number(head.id), head), *said], width, 3 if width >= WIDTH else LONGEST, ROOM)
-    fix = fix_rows(head, shown.planned(head), shown.audit.vendor, shown.asker)
+def _in_full(shown: Shown, own: tuple[Finding, ...], width: int) -> list[Line]:
+    """Return a finding with its parts, on few lines where the screen is to be one; a word to be copied is never broken."""
+    head, narrow = own[0], width < WIDTH
+    members = [finding for group in grouped(own) for finding in group]
+    words = [(plain(head.claim or head.title, 300), "title"), (f"{subjects(members)} ({head.id})", "dim")]
+    result = clipped([lead(shown.number(head.id), head), *words], width, LONGEST if narrow else 3, ROOM)
+    planned = planned_for(shown.plan, head) if shown.plan is not None else Planned()
+    fix = fix_rows(head, planned, shown.audit.vendor, shown.asker)
     rows = [*fix, ("cost", cost_or_basis(head)), ("check", shown.asker.filled(head.check or "")), ("undo", undo_words(head))]
-    return [*claim, *(line for label, text in rows if text for line in _row(label, text, width))]
+    for label, text in rows:
+        most = LONGEST if narrow else 3 if label in ("fix", "or") else 2
+        spans = [(f"{'':3}{label:<{ROOM - 3}}", "label"), (plain(text, 400), "")]
+        result += clipped(spans, width, most, ROOM, whole=True) if text else []
+    return result
 
 
-def _row(label: str, text: str, width: int) -> list[Line]:
-    """Return a part of a finding, on few lines where the screen is to be one; a word to be copied is never broken."""
-    most = LONGEST if width < WIDTH else 3 if label in ("fix", "or") else 2
-    return clipped([(f"{'':3}{label:<{ROOM - 3}}", "label"), (plain(text, 400), "")], width, most, ROOM, whole=True)
+def _fitting(word: Span, texts: Iterable[str], width: int, most: int, least: Sequence[str] = ()) -> list[Line]:
+    """Return the first of some texts that stands beside a word on as many lines as are given, or is the least that is said."""
+    for text in texts:
+        lines = wrapped([(f"{word[0]:<{ROOM}}", word[1]), (text, "")], width, indent=ROOM)
+        if len(lines) <= most or text in least:
+            return lines
+    return []
 
 
 def _section(word: str, items: Sequence[str], width: int, most: int, style: str) -> list[Line]:
     """Return items on as many lines as are given, those left out counted, all of them on none; nothing where there are none."""
     if items and not most:
         return [((f"{word:<{ROOM}}", style), (f"{count(len(items), 'thing')}: -v", ""))]
-    for shown in range(len(items), 0, -1):
-        more = f" · {len(items) - shown} more: -v" if shown < len(items) else ""
-        lines = wrapped([(f"{word:<{ROOM}}", style), (with_units(" · ".join(items[:shown])) + more, "")], width, indent=ROOM)
-        if len(lines) <= most or shown == 1:
-            return lines
-    return []
-
-
-def _proven(facts: Sequence[str], width: int, most: int) -> list[Line]:
-    """Return what is proven on as many lines as are given, the most useful first."""
-    for shown in range(len(facts), 0, -1):
-        words = with_units(" · ".join(facts[:shown]))
-        lines = wrapped([(f"{'PROVEN':<{ROOM}}", "label"), (words, "")], width, indent=ROOM)
-        if len(lines) <= most:
-            return lines
-    return []
-
-
-def _not_seen(ways: Sequence[tuple[str, int]], width: int, most: int, asker: Asker) -> list[Line]:
-    """Return how many checks need more facts and which command has them; ways that find no room are counted together."""
-    label = f"{'NOT SEEN':<{ROOM}}"
-    for shown in range(len(ways), -1, -1):
-        lines = wrapped([(label, "label"), (unseen_words(ways, shown, asker), "")], width, indent=ROOM)
-        if len(lines) <= most or shown <= 1:
-            return lines if ways else []
-    return []
-
-
-def _others(own: tuple[Finding, ...]) -> str:
-    more = len({finding.subject for finding in own}) - 1
-    return f" and {more} more" if more else ""
-
-
-_SHORT = 44
-"""Columns of what stands on one line, where a longer text is broken."""
+    more = [f" · {len(items) - at} more: -v" if at < len(items) else "" for at in range(len(items) + 1)]
+    texts = [with_units(" · ".join(items[:at])) + more[at] for at in range(len(items), 0, -1)]
+    return _fitting((word, style), texts, width, most, texts[-1:])
 
 
 def _considered(shown: Shown, minor: Sequence[tuple[Finding, ...]], width: int) -> list[str]:
     """Return what to consider, a few words each; where guides differ these words say so."""
-    said = (
-        (
-            own[0].id,
-            (changed(shown.audit, own[0].wants) or f"{in_short(own[0])}{_others(own)}")
-            + (", guides differ" if own[0].basis == "disputed" else ""),
-        )
-        for own in minor
-    )
-    return [glued(f"({shown.number(rule)}) ", ROOM) + glued(words, min(_SHORT, width - 2 * ROOM)) for rule, words in said]
-
-
-def _pending(audit: Audit) -> list[str]:
-    """Return what the next restart brings, where the BIOS holds other values than those in effect."""
-    rows = [row for row in audit.settings if row.pending is not None and row.pending != row.current]
-    return [
-        f"{plain(row.term, 60)} {plain(row.current or '?', 30)} -> {plain(str(row.pending), 30)} at the next boot" for row in rows
-    ]
-
-
-def _of(audit: Audit, verdict: str) -> list[Finding]:
-    return list({finding.id: finding for finding in audit.findings if finding.verdict == verdict}.values())
+    result = []
+    for own in minor:
+        more = len({finding.subject for finding in own}) - 1
+        words = changed(shown.audit, own[0].wants) or f"{in_short(own[0])}{f' and {more} more' if more else ''}"
+        words += ", guides differ" if own[0].basis == "disputed" else ""
+        result.append(glued(f"({shown.number(own[0].id)}) ", ROOM) + glued(words, min(_SHORT, width - 2 * ROOM)))
+    return result
 
 
 def rules_line(audit: Audit, width: int) -> list[Line]:
@@ -288,8 +250,9 @@ def _next(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     names = [*([f"explain {shown.number(rules[0][0].id)}"] if rules else []), "checklist", "report -o FILE.html", "audit -v"]
     label = (f"{'MORE':<{ROOM}}", "label")
     if not asker.words:
-        said = " · ".join(glued(f"advisor {name}", width - ROOM) for name in names)
-        return wrapped([label, (said, "title")], width, indent=ROOM)
+        return wrapped(
+            [label, (" · ".join(glued(f"advisor {name}", width - ROOM) for name in names), "title")], width, indent=ROOM
+        )
     room = max(width - ROOM, ROOM)
     first = folded(("advisor", *names[0].split(), *asker.words), room)
     shows = folded(("advisor", "measure", "show", *asker.files), room) if asker.files and not brief else []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from advisor.advice.audit_page.head import Head
+from advisor.advice.audit_page.outcome import Head
 from advisor.advice.model.checklist import HEADINGS, Checklist, Item, Mark
 from advisor.advice.model.plan import LOOK_UP_WITH, Plan, value_text
 from advisor.advice.model.setting import Where

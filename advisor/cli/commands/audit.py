@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from advisor.advice.audit import Audited
-    from advisor.advice.audit_page.page import Lines, Step
+    from advisor.advice.audit_page.screen import Lines
+    from advisor.advice.audit_page.whole import Step
 
 
 @reads_bios
@@ -82,8 +83,8 @@ def _together(more: dict[str, bool], others: dict[str, bool]) -> None:
 
 def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":
     """Return the page, with the tables of HPL and of messages where they were asked for."""
-    from advisor.advice.audit_page.page import audit_page, whole_audit_page
-    from advisor.advice.audit_page.screen import Shown
+    from advisor.advice.audit_page.screen import Shown, audit_page
+    from advisor.advice.audit_page.whole import whole_audit_page
     from advisor.advice.know.vendors import publications
     from advisor.jobs.started.hosts import asker
     from advisor.machine.hosts.trust import believed_files

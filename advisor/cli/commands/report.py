@@ -66,9 +66,9 @@ def run(
     output: opt.Output = None,
 ) -> int:
     """Write the report."""
+    from advisor.exports.change import change_report, two_machines
     from advisor.exports.measuring_now import MeasureNow
-    from advisor.exports.reports.change import change_report, two_machines
-    from advisor.exports.reports.single import form_of, report
+    from advisor.exports.single import form_of, report
 
     names, kind, watcher = two_machines(two) if two else None, form_of(form, output), Terminal(details=sys.stderr.isatty())
     _apart(

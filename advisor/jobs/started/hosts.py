@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from advisor.advice.audit_page.findings import Asker
+from advisor.advice.audit_page.card import Asker
 from advisor.advice.bios_files import text_of
 from advisor.errors import AdvisorError, BadInput, BadValue, did_you_mean, in_words, must_be_one_of
 from advisor.jobs.failures import PLACEHOLDERS

@@ -1,0 +1,262 @@
+"""A report as one page for a browser, and as Markdown for a ticket: what it is made of, and what the templates fill in."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from advisor.advice.audit_page.card import Asker, Card, Source, card, source
+from advisor.advice.audit_page.machine import facts_with_places, identity
+from advisor.advice.audit_page.outcome import THERE, elsewhere, missing_facts, open_checks, tally
+from advisor.advice.audit_page.whole import harms, state
+from advisor.advice.model.findings import Audit, Row
+from advisor.advice.model.plan import Plan
+from advisor.advice.model.rule import WHERES, Publication, Verdict
+from advisor.advice.model.totals import verdicts_of
+from advisor.exports.exhibits import dark_rules, embedded, exhibits, race_exhibits
+from advisor.exports.figures import SCOPES, change_or_claim, comparisons, figures, numbered, verdict
+from advisor.exports.marks import marked, places
+from advisor.jobs.pages.tune import RacePage
+from advisor.machine.fact import withheld
+from advisor.machine.jinja import fill
+from advisor.machine.layout import Layout
+from advisor.machine.machine import Machine
+from advisor.machine.units import count, plain
+from advisor.measure.measured_facts import MeasuredFacts
+from advisor.measure.measurement import Measurements
+from advisor.paths import template
+from advisor.show.commandline import word
+from advisor.show.lines import text_of
+from advisor.show.topology.picture import picture
+from advisor.show.topology.svg import draw_svg
+
+_FIXES: Final = 3
+"""So many stand in full on the first page."""
+_OFTEN: Final = 3
+"""A note of so many launch lines is said once."""
+
+_FOR: Final = {
+    "internal": "For this site: credentials are withheld",
+    "vendor": "For a vendor: credentials and the names of people, hosts and networks are withheld",
+    "public": "For the public: credentials and all that names this machine are withheld",
+}
+_STATES: Final = (
+    (("differs", "pending"), "Now and wanted", True),
+    (("taste",), "To consider", True),
+    (("met",), "As wanted", False),
+    (("open",), "Different, and nothing found against it", False),
+    (("unknown",), "Not known", False),
+    (("free",), "Known, and nothing asks for another value", False),
+)
+_VERDICTS: Final[tuple[tuple[Verdict, str], ...]] = (
+    ("pass", "Checks passed"), ("unknown", "Checks that need more facts"), ("not-applicable", "Not applicable"),
+)  # fmt: skip
+
+
+class LaunchLine(NamedTuple):
+    """The command that starts a job of a usual shape on this machine."""
+
+    shape: str
+    """One rank per NUMA node, 16 threads each."""
+    command: str
+    """Ready to be pasted; variables that it needs stand before it."""
+    launcher: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """One machine, audited, with what was measured and what is to be done."""
+
+    machine: Machine
+    layout: Layout
+    audit: Audit
+    measured: MeasuredFacts | None
+    measurements: Measurements | None
+    plan: Plan
+    vendor: str
+    scripts: tuple[tuple[str, str], ...]
+    """The plan as the lines of each tool."""
+    launches: tuple[LaunchLine, ...]
+    publications: Mapping[str, Publication]
+    asker: Asker
+    version: str
+    made: str
+    """When: 2026-11-22 14:05."""
+    races: tuple[RacePage, ...] = ()
+    """What advisor tune found."""
+    audience: str = "internal"
+    """For whom it is: internal, vendor, public."""
+    only: frozenset[str] = frozenset()
+    """The rules whose findings the report is about; all where it is empty."""
+
+    def withheld(self) -> dict[str, int]:
+        """Return of which facts how many values are withheld."""
+        counted = Counter(withheld(self.machine))
+        if self.measurements is not None:
+            counted.update(f"measurements.{name}" for name in withheld(self.measurements))
+        return dict(sorted(counted.items()))
+
+
+class SettingGroup(NamedTuple):
+    """Settings that stand alike to what is wanted of them, each with the rules that ask for it and their sources."""
+
+    title: str
+    open: bool
+    rows: tuple[tuple[Row, tuple[str, ...], tuple[Source, ...]], ...]
+
+
+def html_report(content: ReportContent) -> str:
+    """Return the page: one file, without script and without request."""
+    drawn = {"style": template("report/style.css"), "dark": dark_rules()}
+    return fill(template("report/report.html.j2"), {**values(content, form="-o report.html"), **drawn}, "report.html.j2")
+
+
+def markdown_report(content: ReportContent) -> str:
+    """Return the report for a ticket: without drawings."""
+    return fill(template("report/report.md.j2"), values(content, form="--as md", drawn=False), "report.md.j2")
+
+
+def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str, Any]:
+    """Return what the templates may use; ``form`` are the words that make the same kind of file again."""
+    audit, machine, only, plan, asker = content.audit, content.machine, content.only, content.plan, content.asker
+    harmful, minor = numbered(audit, minor=False, only=only), numbered(audit, minor=True, only=only)
+    if only:  # whoever asks for a finding by its number wants all of it, however little it weighs
+        harmful, minor = [*harmful, *minor], []
+    cards, rest = ([card(*one, plan, content.publications) for one in some] for some in (harmful, minor))
+    seen = marked(picture(machine, content.layout), machine, audit, content.measured, only)
+    about = f"{seen.processors}; {seen.counts}; numbers mark findings, listed below"
+    svg = draw_svg(seen, head=False) if drawn and machine.topology else ""
+    steps = (step for finding in audit.found for step in finding.fix if step.where == "bios")
+    raced = [each for page in content.races for each in ("--tuned", page.folder)]
+    settings = _settings(audit, content.publications, only)
+    found = {
+        **_first_page(content, seen.title),
+        "verdict": verdict(audit, only),
+        "cards": cards[:_FIXES],
+        "more": cards[_FIXES:],
+        "every": [*cards, *rest],
+        "drawing": embedded(svg, "machine-drawn", f"Drawing of {seen.title}", about) if svg else "",
+        "on_picture": places(seen),
+        "exhibits": exhibits(content.measurements if drawn else None, content.measured, machine),
+        "races": race_exhibits(content.races, drawn=drawn),
+        "elsewhere": not asker.live,
+        "again": " ".join(("advisor report", *map(word, (*asker.words, *raced)), form)),
+        "options": "".join(f" {word(each)}" for each in asker.words),
+        "source": "".join(f" {word(each)}" for each in asker.source),
+        "settings": settings,
+        "plan": plan,
+        "by_hand": list(_left(plan, frozenset(each.head.id for each in (*cards, *rest)))),
+        "commands": [change.command for change in plan.writes if change.command],
+        "apply": list(dict.fromkeys(line for step in steps for line in step.apply)),
+        "scripts": content.scripts,
+        "launches": () if only else content.launches,
+        "launch_notes": _shared([note for line in content.launches for note in line.notes]),
+        "only": bool(only),
+        "not_seen": missing_facts(audit),
+        "sources": _sources(content, [*cards, *rest], settings),
+        "facts": list(facts_with_places(machine)),
+        "verdicts": list(_verdicts(audit)),
+    }
+    sections = (
+        ("machine", "The machine", found["drawing"]), ("measured", "Measured", True), ("settings", "Settings", settings),
+        ("plan", "Plan", True), ("launch", "Launch lines", found["launches"]),
+        ("races", "Races of launch lines", found["races"]), ("unseen", "Not seen", True),
+        ("findings", "Findings in full", found["every"]), ("facts", "Every fact", True), ("sources", "Sources", found["sources"]),
+    )  # fmt: skip
+    return {**found, "contents": [(name, title) for name, title, there in sections if there]}
+
+
+def _first_page(content: ReportContent, name: str) -> dict[str, Any]:
+    """Return what stands above and below everything else: what and whose it is, what waits, the figures that matter."""
+    audit, layout, asker, facts = content.audit, content.layout, content.asker, content.withheld()
+    seen = replace(picture(content.machine, layout), title="")  # the name stands above it
+    lines = identity(content.machine, layout, seen, 2000, 10)
+    ways = [] if content.only else open_checks(audit, asker)
+    waits = [row for row in audit.settings if row.pending is not None and row.pending != row.current]
+    waived = {finding.id: finding for finding in audit.findings if finding.verdict == "waived"}
+    many = f"{count(sum(facts.values()), 'value')}, in {', '.join(f'{fact} ({number})' for fact, number in facts.items())}"
+    return {
+        "name": name,
+        "identity": "; ".join(" ".join(text_of(line).strip(" ·").split()) for line in lines),
+        "made": plain(content.made, 40),
+        "scope": SCOPES.get(audit.scope, audit.scope),
+        "version": plain(content.version, 40),
+        "platform": plain(audit.platform or "", 80),
+        "vendor": plain(content.vendor, 60),
+        "considered": [] if content.only else [(at, change_or_claim(audit, own[0])) for at, own in numbered(audit, minor=True)],
+        "pending": [f"{plain(row.term, 60)} {plain(row.current or '?', 30)} → {plain(str(row.pending), 30)}" for row in waits],
+        "waived": [f"{rule}: {plain(own.waived or own.claim or '', 120)}" for rule, own in waived.items()],
+        "tally": ", ".join(tally(audit)),
+        "figures": figures(content.measured),
+        "comparisons": comparisons(content.measured, content.publications),
+        "unseen": [f"{count(at, 'check')}: {way}{f' {THERE}' if elsewhere(way, asker) else ''}" for way, at in ways],
+        "withheld": f"{_FOR[content.audience]}: {many if facts else 'none was found'}.",
+    }
+
+
+def _left(plan: Plan, found: Collection[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield what the plan leaves to a person, with the reason, list by list; nothing of an empty one.
+
+    ``found`` are the rules that found something: what only others ask for is not known to be wrong.
+    """
+    wanted = [line for line in plan.by_hand if not frozenset(line.rules).isdisjoint(found)]
+    lists = {
+        "In the setup menus, by hand": wanted,
+        "Guides differ about these": plan.contested,
+        "Look up first: the present value is not known": plan.look_up,
+        "Look at these in the setup menus: how they stand is not known": [line for line in plan.by_hand if line not in wanted],
+        "Left out: contradicts something else": plan.refused,
+    }
+    yield from ((heading, own) for heading, own in lists.items() if own)
+
+
+def _sources(content: ReportContent, cards: Iterable[Card], settings: Iterable[SettingGroup]) -> list[Source]:
+    """Return every publication that the page cites, each once."""
+    refs = [each.ref for each in figures(content.measured)]
+    refs += [own[0].cost.ref or "" for own in content.audit.by_rule if own[0].cost]
+    cited = [one for each in cards for one in each.sources]
+    cited += [row.source for row in comparisons(content.measured, content.publications)]
+    cited += [one for group in settings if group.open for _, _, sources in group.rows for one in sources]
+    cited += [source(ref, content.publications) for ref in refs if ref]
+    return sorted({one.ref: one for one in cited}.values())
+
+
+def _settings(audit: Audit, publications: Mapping[str, Publication], only: Collection[str]) -> list[SettingGroup]:
+    """Return the settings by how they stand; where rules found something on this machine, those are the ones that speak."""
+    found, refs = harms(audit), {finding.id: finding.refs for finding in audit.findings}
+    rows = []
+    for row in sorted(audit.settings, key=lambda row: WHERES.index(row.where)):
+        asked = tuple(rule for rule in row.rules if rule in found) or row.rules
+        cited = list(dict.fromkeys(ref for rule in asked for ref in refs.get(rule, ())))[:3]
+        if not only or not frozenset(row.rules).isdisjoint(only):
+            rows.append((state(row, found), (row, asked, tuple(source(ref, publications) for ref in cited))))
+    groups = []
+    for states, title, is_open in _STATES:
+        own = tuple(each for standing, each in rows if standing in states)
+        groups += [SettingGroup(title if is_open else f"{title} ({len(own)})", is_open, own)] if own else []
+    return groups
+
+
+def _verdicts(audit: Audit) -> Iterator[tuple[str, list[str]]]:
+    """Yield rules that came to the same verdict, each with what is to be said of it, on what."""
+    for verdict_word, title in _VERDICTS:
+        counted, partly = verdicts_of(audit, verdict_word)
+        lines: dict[str, list[str]] = {}
+        for finding in (each for own in (*counted.values(), *partly.values()) for each in own):
+            claim = ", ".join(plain(lack.fact, 80) for lack in finding.lacks) or plain(finding.claim or "", 200)
+            line = f"{finding.id}: {plain(finding.title, 200)}{f' ({claim})' if claim else ''}"
+            lines.setdefault(line, []).extend([plain(finding.subject, 60)] if finding.subject else [])
+        number = f"{len(counted)}{f', and in part {len(partly)} counted elsewhere' if partly else ''}"
+        if lines:
+            yield f"{title} ({number})", [f"{line}{_of(names)}" for line, names in lines.items()]
+
+
+def _of(names: Sequence[str]) -> str:
+    more = f" and {count(len(names) - 6, 'other')}" if len(names) > 6 else ""
+    return f": {', '.join(names[:6])}{more}" if names else ""
+
+
+def _shared(notes: Sequence[str]) -> list[str]:
+    """Return the notes that most lines have, to be said once."""
+    return [note for note in dict.fromkeys(notes) if notes.count(note) >= _OFTEN]
