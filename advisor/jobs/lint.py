@@ -9,8 +9,8 @@ from advisor.errors import BadInput
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
 from advisor.jobs.mpirun import slot_text
+from advisor.jobs.openmpi import newer
 from advisor.jobs.openmpi_map import default_level
-from advisor.jobs.openmpi_words import newer
 from advisor.jobs.placement import HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
 from advisor.jobs.predict import predict
 from advisor.jobs.problems import MEANINGS, warnings

@@ -1,12 +1,12 @@
 """What lines of Open MPI 4 and 5 share when they are written: versions and faults, hosts, variables, short forms, rankfiles."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Avoided, LaunchRequest, Lines
+from advisor.jobs.launcher import Avoided, Launch, LaunchRequest, Lines
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import NodePlan, Placement
 from advisor.jobs.ranks_per_host import devices_differ, homeless, kinds, memory_notes, runs
@@ -31,11 +31,18 @@ class Form:
 
     map_by: str
     bind_to: str = "core"
+    near: tuple[str, ...] = ()
+    """The words that name the adapter of dist."""
 
     @property
     def name(self) -> str:
         """What the form is called: a list of cores is in the line already."""
-        return "pe-list" if _PE_LIST.fullmatch(self.map_by) else self.map_by
+        return "dist" if self.near else "pe-list" if _PE_LIST.fullmatch(self.map_by) else self.map_by
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of it on a line."""
+        return "--map-by", self.map_by, *self.near, "--bind-to", self.bind_to
 
     @property
     def deals(self) -> int:
@@ -217,6 +224,47 @@ def wants_wrapper(placement: Placement, wish: LaunchRequest) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class Writing:
+    """What a version writes for a placement: a short form, a rankfile, or the wrapper where neither is right."""
+
+    name: str
+    form: Form | None
+    why: Avoided | None
+    """Why no rankfile is written."""
+    by_file: tuple[str, ...]
+    """The words that go with a rankfile."""
+    count: "Count"
+    avoided: tuple[Avoided, ...]
+    supposed: str
+    """For what it is written where the version is not known."""
+    report: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    spelled: Mapping[str, str] = field(default_factory=dict)
+
+
+def launched(placement: Placement, wish: LaunchRequest, writing: Writing) -> Launch:
+    """Return the line with all that both versions say alike."""
+    command, files, avoided = wish.command, dict[str, Lines](), writing.avoided
+    if writing.form:
+        name, words = writing.form.name, writing.form.words
+    elif writing.why:
+        avoided = (*avoided, writing.why)
+        name, words = "wrapper", ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
+        command, files = wrapper.wrapped(wish.command), wrapper.files(placement)
+    else:
+        name, words, files = "rankfile", writing.by_file, {"rankfile": rankfile(placement, writing.count)}
+    options, hostfile = hosts(placement)
+    report = writing.report if wish.report else ()
+    form = tuple(writing.spelled.get(word, word) for word in words)
+    passed = tuple(variables(wish, placement, name))
+    argv = ("mpirun", *writing.before, "-np", str(placement.size), *options, *form, *report, *passed, *command)
+    unknown = () if wish.version else (f"version not known: {writing.supposed}",)
+    notes = wrapper.NOTES if name == "wrapper" else (*memory_notes(placement), *((_HOMELESS,) if homeless(placement) else ()))
+    files = {**files, **hostfile}
+    return Launch(writing.name, wish.version, name, argv, files=files, avoided=avoided, notes=(*unknown, *notes))
+
+
 def hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
     """Return the options that name the hosts with their ranks as slots, and the hostfile where they are many."""
     list(runs(placement))  # refuses what is no host's name
@@ -242,13 +290,6 @@ def variables(wish: LaunchRequest, placement: Placement, form: str) -> Iterator[
         yield from ("--mca", "pml", "ucx")
     for name, value in sorted(wish.environment.items()):
         yield from ("-x", f"{name}={value}")
-
-
-def notes(placement: Placement, form: str) -> tuple[str, ...]:
-    """Return what to know of a form: what the wrapper needs, or which memory binding alone does not give."""
-    if form == "wrapper":
-        return wrapper.NOTES
-    return (*memory_notes(placement), *((_HOMELESS,) if homeless(placement) else ()))
 
 
 def short_form(

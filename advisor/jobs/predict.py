@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.line import binders, binds_itself, request_of
-from advisor.jobs.openmpi_map import hosts_of_file, together
+from advisor.jobs.openmpi_map import hosts_of_file
 from advisor.jobs.placement import LintRank
 from advisor.jobs.registry import launchers, of_lines
 from advisor.jobs.request import Binder, Line, Prediction, Refused, Request, Texts, Unclear, hosts
@@ -94,8 +94,6 @@ def predict(line: Line, machine: Machine, files: Texts) -> Prediction:
     made = Prediction(line, request_of(line), machine, machine.topology or Topology(), files)
     try:
         made = replace(made, want=_with_hosts(made))
-        if made.open_mpi:
-            made = replace(made, want=together(line, made.want))
         return replace(made, ranks=_ranks(made))
     except Refused as refusal:
         return replace(made, refused=str(refusal))

@@ -154,6 +154,13 @@ class Line:
         return [said for segment in self.segments for said in segment.options]
 
 
+def adapters(machine: Machine) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the name of each HCA and its NUMA nodes."""
+    for hca in machine.hcas or ():
+        if hca.locality and hca.locality.numa_nodes:
+            yield hca.name, hca.locality.numa_nodes
+
+
 def release_of(version: str | None) -> Release | None:
     """Return the numbers of a version, None where it has none."""
     if version in ("main", "master"):
@@ -183,7 +190,6 @@ class Request:
 
     ranks: int | None = None
     per_node: int | None = None
-    per_socket: int | None = None
     hosts: tuple[tuple[str, int | None], ...] = ()
     hostfile: str | None = None
     from_file: bool = False
@@ -198,8 +204,6 @@ class Request:
     modifiers: frozenset[str] = frozenset()
     map_text: str | None = None
     bind: str | None = None
-    bind_by_parameter: bool = False
-    """Whether a parameter says it and no option: in 5 ranks are then mapped as if nothing were said."""
     overload: bool = False
     rank_by: str | None = None
     rankfile: str | None = None
@@ -208,12 +212,10 @@ class Request:
     hwthread_slots: bool = False
     """Whether hardware threads are slots too, and not only what ranks are bound to."""
     oversubscribe: bool = False
-    no_oversubscribe: bool = False
-    oversubscribe_option: bool = False
-    """Whether --oversubscribe itself is there: in 4 it allows to bind more ranks than cores too."""
-    no_local: bool = False
     fault: str | None = None
     """What a launcher finds wrong in --map-by and the like: nothing starts."""
+    odd: str | None = None
+    """What of them is left open."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
     """Variables that the ranks get."""

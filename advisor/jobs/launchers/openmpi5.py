@@ -1,33 +1,26 @@
 """Open MPI 5: mpirun of PRRTE 3, and the spellings of PRRTE's development branch."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from advisor.errors import BadValue
 from advisor.jobs import mpirun
-from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, RankVariables
-from advisor.jobs.launchers import wrapper
-from advisor.jobs.mpirun import Fault, Form, fits, longest, rankfile
-from advisor.jobs.openmpi_map import (
-    Host,
-    NodeParts,
-    Proc,
-    default_level,
-    faultless,
-    hosts_with_slots,
-    listed5,
-    not_here,
-    number5,
-    open_mpi_ranks,
-    ranks_in_order,
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, RankVariables
+from advisor.jobs.mpirun import Count, Fault, Form, fits, longest
+from advisor.jobs.openmpi import (
+    OPENMPI,
+    OPENMPI_ALIASES,
+    long_or_short,
+    of_open_mpi,
+    open_mpi_claim,
+    open_mpi_lists,
+    which_open_mpi,
 )
-from advisor.jobs.openmpi_request import of_open_mpi, open_mpi_lists
-from advisor.jobs.openmpi_words import OPENMPI, OPENMPI_ALIASES, long_or_short, open_mpi_claim, settled5, which_open_mpi
+from advisor.jobs.openmpi_map import Host, NodeParts, Proc, default_level, numbered, open_mpi_ranks, ranks_in_order
 from advisor.jobs.placement import LintRank, NodePlan, Placement
 from advisor.jobs.request import MAIN, OBJECTS, Prediction, Refused, Release, Request, Unclear, bounded
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.numbering import logical_numbering
-from advisor.machine.topology import Topology
 
 NAME = "openmpi5"
 
@@ -42,9 +35,6 @@ RANKS = RankVariables(
 
 
 UNBOUND = ("--bind-to", "none")
-
-
-JOB = JobScript()
 
 
 def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
@@ -89,42 +79,21 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
         placement, wish, "package", lambda form: partly.reason if partly and form.deals and last % form.deals else None
     )
     short = short or _listed(placement, plans, wish)
-    files: dict[str, Lines] = {}
-    command = wish.command
-    form: tuple[str, ...]
-    if short:
-        name, form = short.name, ("--map-by", short.map_by, "--bind-to", short.bind_to)
-    elif why := _no_rankfile(placement, plans, wish, version):
-        avoided.append(why)
-        name, form = "wrapper", ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
-        command, files = wrapper.wrapped(wish.command), wrapper.files(placement)
-    else:
-        whole = mpirun.whole_cores(plans)
-        name, form = "rankfile", _with_rankfile(plans)
-        files = {"rankfile": rankfile(placement, "core" if whole else "thread")}
-    # Without it 5.x looks CPU numbers up on the first node for all nodes that have as many objects.
-    differ = () if mpirun.alike(plans) else ("--hetero-nodes",)
-    options, hostfile = mpirun.hosts(placement)
-    report = ("--display", "bind") if wish.report else ()
-    passed = tuple(mpirun.variables(wish, placement, name))
-    argv = ("mpirun", *differ, "-np", str(placement.size), *options, *_spelled(form, version), *report, *passed, *command)
-    unknown = () if wish.version else ("version not known: written for all of Open MPI 5.0",)
-    notes = (*unknown, *mpirun.notes(placement, name))
-    return Launch(NAME, wish.version, name, argv, files={**files, **hostfile}, avoided=tuple(avoided), notes=notes)
-
-
-def _with_rankfile(plans: list[NodePlan]) -> tuple[str, ...]:
     whole = mpirun.whole_cores(plans)
+    count: Count = "core" if whole else "thread"
     shared = ":overload-allowed" if mpirun.overlapping(plans) else ""
     source = "rankfile:file=rankfile" + ("" if whole else ":hwtcpus")
-    return "--map-by", source, "--bind-to", ("core" if whole else "hwthread") + shared
-
-
-def _spelled(options: tuple[str, ...], version: Release) -> tuple[str, ...]:
-    """Return options as a version spells them: the development branch wants --mapby and --bindto."""
-    if version != MAIN:
-        return options
-    return tuple({"--map-by": "--mapby", "--bind-to": "--bindto"}.get(word, word) for word in options)
+    by_file = ("--map-by", source, "--bind-to", ("core" if whole else "hwthread") + shared)
+    why = None if short else _no_rankfile(placement, wish, version, count)
+    # Without it 5.x looks CPU numbers up on the first node for all nodes that have as many objects.
+    differ = () if mpirun.alike(plans) else ("--hetero-nodes",)
+    spelled = {"--map-by": "--mapby", "--bind-to": "--bindto"} if version == MAIN else {}
+    note = "written for all of Open MPI 5.0"
+    return mpirun.launched(
+        placement,
+        wish,
+        mpirun.Writing(NAME, short, why, by_file, count, tuple(avoided), note, ("--display", "bind"), differ, spelled),
+    )
 
 
 def _listed(placement: Placement, plans: list[NodePlan], wish: LaunchRequest) -> Form | None:
@@ -142,219 +111,76 @@ def _listed(placement: Placement, plans: list[NodePlan], wish: LaunchRequest) ->
     return form if fits(form, placement) else None
 
 
-def _no_rankfile(placement: Placement, plans: list[NodePlan], wish: LaunchRequest, version: Release) -> Avoided | None:
+def _no_rankfile(placement: Placement, wish: LaunchRequest, version: Release, count: Count) -> Avoided | None:
     """Return why no rankfile is written; None where one is."""
-    whole = mpirun.whole_cores(plans)
     if why := mpirun.wants_wrapper(placement, wish):
         return Avoided("rankfile", why)
-    if not whole and (broken := mpirun.fault(FAULTS, "hwthreads", version)):
+    if count == "thread" and (broken := mpirun.fault(FAULTS, "hwthreads", version)):
         return Avoided("rankfile of hardware threads", broken.reason)
-    length = longest(placement, "core" if whole else "thread", with_host=False)
+    length = longest(placement, count, with_host=False)
     if length > _LONGEST:
         return Avoided("rankfile", f"a slot list has {length} characters, and 5.x drops what is beyond {_LONGEST}, silently")
     return None
 
 
-DEPTH = {"none": 0} | {kind: depth for depth, kind in enumerate(reversed(OBJECTS), 1)}
+_DEPTH = {"none": 0} | {kind: depth for depth, kind in enumerate(reversed(OBJECTS), 1)}
 """How deep in a machine things are: ranks are not bound to what lies above that which they are spread over."""
 
 
-class Full(Exception):  # noqa: N818 - no error: the host takes no more
+class _Full(Exception):  # noqa: N818 - no error: the host takes no more
     """A host takes no more ranks."""
 
 
-class FreeHost:
-    """A host and the cores that are left on it."""
+class _Job:
+    """The ranks of a line, its hosts, and the CPUs that are left on each."""
 
-    def __init__(self, host: Host, free: CpuSet) -> None:
-        self.host, self.free, self.at_first = host, free, free
-        self.offer = host.slots
-        """The slots that were free before the program that is placed."""
-
-
-def open_cores(want: Request, topology: Topology) -> CpuSet:
-    """Return the CPUs that ranks may have on each host: all, or the cores that hwloc_default_cpu_list names."""
-    known = logical_numbering(topology)
-    everything, listed = CpuSet(known.pus), want.parameters.get("hwloc_default_cpu_list")
-    if not listed:
-        return everything
-    threads = want.hwthreads or "hwthread" in (want.bind, want.level)
-    if want.overload or want.level == "pe-list" or (threads and any(len(core) > 1 for core in known.cores)):
-        raise Unclear("hwloc_default_cpu_list beside such directives is not worked out here")
-    try:
-        numbers = CpuSet.parse(listed)
-    except BadValue as error:
-        raise Unclear(f"hwloc_default_cpu_list={listed[:40]} is no list of cores") from error
-    return union(known.cores[number] for number in numbers if number < len(known.cores))
-
-
-def _counted(want: Request, ground: NodeParts, hosts: int, slots: int) -> int:
-    """Return the number of ranks of a line that does not say it."""
-    if want.ppr:
-        return want.ppr[0] * (1 if want.ppr[1] == "node" else len(ground.parts(want.ppr[1]))) * hosts
-    if (want.pe or 1) > 1:
-        return max(1, min(slots, hosts * (len(ground.units) // (want.pe or 1))))
-    return slots
-
-
-class Free:
-    """What a program of a line wants, and the hosts with the cores that those before it left."""
-
-    def __init__(self, want: Request, topology: Topology, seats: list[FreeHost], whole: int) -> None:
-        self.want, self.seats = want, seats
-        self.ground = NodeParts(topology, threads=want.hwthreads or want.level == "hwthread")
+    def __init__(self, want: Request, node: NodeParts, hosts: list[Host]) -> None:
+        self.want, self.node, self.hosts = want, node, hosts
+        self.free = {host.name: node.all for host in hosts}
         self.width = want.pe or 1
-        for seat in seats:
-            seat.offer = max(0, seat.host.free)
-        self.slots = sum(seat.offer for seat in seats)
-        self.total = bounded(want.ranks or _counted(want, self.ground, len(seats), self.slots), len(self.ground.known.cores))
-        self.few = max(whole, self.total) <= 2
-        self.level = want.level or default_level(want, five=True, few=self.few)
-        self.ppr = want.ppr if self.level == "ppr" else None
-        if self.ppr:
-            self.level = self.ppr[1]
-        self.bound, self.given = self._target()
+        self.slots = sum(host.slots for host in hosts)
+        counted = self.slots
+        if want.ppr:
+            counted = want.ppr[0] * (1 if want.ppr[1] == "node" else len(node.parts(want.ppr[1]))) * len(hosts)
+        elif self.width > 1:
+            counted = max(1, min(self.slots, len(hosts) * (len(node.units) // self.width)))
+        self.total = bounded(want.ranks or counted, len(node.known.cores))
+        few = self.total <= 2
+        self.level = want.level or default_level(want, five=True, few=few)
+        self.ppr = want.ppr[0] if want.ppr and self.level == "ppr" else 0
+        if want.ppr and self.ppr:
+            self.level = want.ppr[1]
+        unit = "hwthread" if node.threads else "core"
+        self.given = bool(want.bind) or self.width > 1
+        """Whether the line itself says what ranks are bound to."""
+        if self.given:
+            self.bound = want.bind or unit
+        elif want.oversubscribe:
+            self.bound = "none"
+        elif want.pe or (few and self.level not in OBJECTS):
+            self.bound = unit
+        else:
+            self.bound = self.level if self.level in OBJECTS else "numa" if node.parts("numa") else "package"
         self._refuse()
-        self.mapped: list[FreeHost] = []
-        self.used: set[FreeHost] = set()
-        self.left = 0
-
-    def _target(self) -> tuple[str, bool]:
-        want = self.want
-        unit = "hwthread" if self.ground.threads else "core"
-        if want.bind:
-            return want.bind, True
-        if self.width > 1:
-            return unit, True
-        if want.oversubscribe:
-            return "none", False
-        if want.pe:
-            return unit, False
-        if self.level in OBJECTS:
-            return self.level, False
-        if self.few:
-            return unit, False
-        return ("numa" if self.ground.parts("numa") else "package"), False
+        self.mapped: list[Host] = []
+        """The hosts in the order in which they got ranks."""
+        self.left = self.total
 
     def _refuse(self) -> None:
-        want = self.want
-        if self.width > 1 and (self.level == "hwthread" or (self.level == "core" and not self.ground.threads)):
+        want, wide = self.want, self.width > 1
+        if wide and (self.level == "hwthread" or (self.level == "core" and not self.node.threads)):
             raise Refused(f"PE={self.width} is more than one {self.level} has; nothing starts")
-        if DEPTH.get(self.level, 0) > DEPTH[self.bound] and self.bound != "none":
+        if _DEPTH.get(self.level, 0) > _DEPTH[self.bound] and self.bound != "none":
             raise Refused(f"--bind-to {self.bound} is larger than what ranks are placed over, which 5.x refuses; nothing starts")
         if want.pe and self.given and self.bound not in ("core", "hwthread"):
             raise Refused(f"PE={self.width} needs --bind-to core or hwthread, and {self.bound} is asked for; nothing starts")
-        if self.width > 1:
-            self.ground = NodeParts(self.ground.topology, threads=self.bound == "hwthread")
-        order = want.rank_by or ("span" if self.ppr and "span" in want.modifiers else "")
-        if order in ("fill", "span") and self.level not in OBJECTS:
-            raise Refused(f"--rank-by {order} needs a --map-by over parts of the node; nothing starts")
+        if wide:
+            self.node = NodeParts(self.node.topology, threads=self.bound == "hwthread")
+        if want.rank_by in ("fill", "span") and self.level not in OBJECTS:
+            raise Refused(f"--rank-by {want.rank_by} needs a --map-by over parts of the node; nothing starts")
+        if "span" in want.modifiers and (self.ppr or len(self.hosts) > 1):
+            raise Unclear("span beside ppr or on several hosts is not worked out here")
 
-    def place(self, seat: FreeHost, target: CpuSet, part: CpuSet | None, number: int) -> None:
-        """Put a rank on a host; raise Full where the host has taken its last one."""
-        home = self.ground.all if part is None else part
-        proc = Proc(home, number)
-        proc.cpus = self._cpus(seat, target, part)
-        if seat not in self.used:
-            self.used.add(seat)
-            self.mapped.append(seat)
-        seat.host.procs.append(proc)
-        if not self.want.oversubscribe and seat.host.free == 0:
-            raise Full
-
-    def _cpus(self, seat: FreeHost, target: CpuSet, part: CpuSet | None) -> CpuSet | None:
-        if self.bound == "none":
-            return None
-        if self.width > 1:
-            return self._several(seat, target, part)
-        inside = target & (self.ground.all if part is None else part)
-        things = self.ground.parts(self.bound)
-        if not things:
-            if self.given:
-                raise Refused(f"--bind-to {self.bound}: this machine shows none; nothing starts")
-            return None
-        for thing in things:
-            usable = seat.free & thing & inside
-            units = self.ground.units_in(usable) if usable else []
-            if units:
-                seat.free = seat.free - units[0]
-                if not seat.free and self.want.overload:
-                    seat.free = seat.at_first
-                return thing
-        if self.given:
-            raise Refused("more ranks than cores where they are placed, without overload-allowed; nothing starts")
-        return None
-
-    def _several(self, seat: FreeHost, target: CpuSet, part: CpuSet | None) -> CpuSet | None:
-        usable = target & seat.free & (self.ground.all if part is None else part)
-        if part is None:
-            packages = self.ground.parts("package")
-            usable = next((usable & p for p in packages if self.ground.count(usable & p) >= self.width), CpuSet())
-            if not usable and self.want.overload:
-                raise Unclear(f"PE={self.width} where ranks may share cores is not worked out here")
-            if not usable:
-                raise Refused(f"no socket has {self.width} cores left for a rank; nothing starts")
-        units = self.ground.units_in(usable)[: self.width]
-        if len(units) < self.width and self.want.overload:
-            raise Unclear(f"PE={self.width} where ranks may share cores is not worked out here")
-        if len(units) < self.width:
-            raise Refused(f"PE={self.width} for {self.total} ranks is more cores than there are; nothing starts")
-        seat.free = seat.free - union(units)
-        return union(units)
-
-    def room(self, snapshot: CpuSet, wanted: int) -> int | None:
-        """Return how many of the wanted ranks a host's free cores allow; None where it takes none."""
-        if self.bound == "none":
-            return wanted
-        fit = self.ground.count(snapshot) // self.width
-        if wanted < fit or self.want.overload:
-            return wanted
-        return fit or None
-
-    def unbind_if_crowded(self, seat: FreeHost, number: int) -> None:
-        """Leave the ranks of a host unbound where slots allow more than it has cores and the line says nothing of binding."""
-        if not self.given and self.ground.count(seat.free) < number <= seat.host.free:
-            self.bound = "none"
-
-    def lacks(self, free: CpuSet, cores: int) -> bool:
-        """Whether there are fewer free cores than ranks need that are bound to cores of their own."""
-        return self.bound != "none" and not self.want.overload and self.ground.count(free) < cores
-
-
-def ranks(programs: Sequence[Request], topology: Topology) -> tuple[LintRank, ...]:
-    """Return where every rank of every host will be, program after program; raise Refused or Unclear."""
-    want = programs[0]
-    not_here(want)
-    known = logical_numbering(topology)
-    apart = len({program.hosts for program in programs}) > 1
-    named = tuple(host for program in programs for host in program.hosts) if apart else want.hosts
-    hosts = hosts_with_slots(replace(want, hosts=named), len(known.pus if want.hwthread_slots else known.cores))
-    free = open_cores(want, topology)
-    seats = [FreeHost(host, free) for host in hosts]
-    whole = sum(program.ranks or 0 for program in programs)
-    for program in programs:
-        before = [len(host.procs) for host in hosts]
-        first = sum(before)
-        if program.level == "pe-list":
-            listed5(program, topology, hosts)
-            continue
-        own = [seat for seat in seats if not apart or seat.host.name in dict(program.hosts)]
-        job = _Job(program, topology, own, whole)
-        job.deal()
-        fresh = [Host(host.name, host.slots, host.procs[count:]) for host, count in zip(hosts, before, strict=True)]
-        place = dict(zip(seats, fresh, strict=True))
-        order = [place[seat] for seat in job.mapped]
-        number5(program, job.level, order, job.ground, first)
-        if job.left < 0:  # only what has a number below theirs is started
-            for host in hosts:
-                host.procs = [proc for proc in host.procs if proc.rank is not None and proc.rank < first + job.total]
-    total = sum(len(host.procs) for host in hosts)
-    if not total:
-        raise Refused("no rank is mapped; nothing starts")
-    return ranks_in_order(hosts, total)
-
-
-class _Job(Free):
     def deal(self) -> None:
         """Give every host its ranks."""
         if self.total > self.slots:
@@ -363,79 +189,112 @@ class _Job(Free):
             if not self.given:
                 self.bound = "none"
         if self.ppr:
-            self._ppr(self.ppr[0])
-        elif self.level == "slot":
-            self._by_slot()
-        elif self.level == "node":
-            self._by_node()
+            self._by_pattern()
+        elif self.level in ("slot", "node"):
+            self._by_host()
         elif self.level in OBJECTS:
-            self._by_part()
+            self._by_part(self.node.parts(self.level))
         else:
             raise Unclear(f"--map-by {self.want.map_text or self.level} is not worked out here")
+        if self.left > 0:
+            raise Refused(f"{self.left} of {self.total} ranks find no room; nothing starts")
 
-    def _by_slot(self) -> None:
-        left = self.total
-        for seat in self.seats:
-            left -= self._fill(seat, max(0, seat.host.free), left)[0]
-        if left:  # more ranks than slots: the rest is shared out
-            more, rest = divmod(left, len(self.seats))
-            for position, seat in enumerate(self.seats):
-                left -= self._fill(seat, more + (position < rest), left)[0]
-        self._none_left(left)
-
-    def _by_node(self) -> None:
-        left = self.total
+    def _by_host(self) -> None:
+        if self.level == "slot":
+            for host in self.hosts:
+                self._fill(host, host.free)
+            more, rest = divmod(self.left, len(self.hosts))
+            for position, host in enumerate(self.hosts if self.left else ()):  # more ranks than slots: the rest is shared out
+                self._fill(host, more + (position < rest))
+            return
         for _ in range(2):
-            each = left // len(self.seats) or 1
-            for seat in self.seats:
-                if left:
-                    placed, each = self._fill(seat, each, left)  # what one host has no room for, the next does not get either
-                    left -= placed
-        self._none_left(left)
+            each = self.left // len(self.hosts) or 1
+            for host in self.hosts:
+                each = self._fill(host, each) if self.left else each  # what one has no room for, the next does not get either
 
-    def _none_left(self, left: int) -> None:
-        if left:
-            raise Refused(f"{left} of {self.total} ranks find no room; nothing starts")
-
-    def _fill(self, seat: FreeHost, number: int, left: int) -> tuple[int, int]:
-        """Put up to a number of ranks on a host; return how many, and how many it had room for."""
+    def _fill(self, host: Host, number: int) -> int:
+        """Put up to a number of ranks on a host; return how many it had room for."""
         if not self.want.oversubscribe:
-            number = min(number, seat.offer)
-            if seat.host.free <= 0:
-                return 0, number
-        bound = self.bound
-        self.unbind_if_crowded(seat, number)
-        room = self.room(seat.free, number)
-        target, placed = seat.free, 0
+            if host.free <= 0:
+                return min(number, host.slots)
+            number = min(number, host.slots)
+        bound, free = self.bound, self.free[host.name]
+        self._unbind_if_crowded(host, number)
+        room: int | None = number
+        fit = self.node.count(free) // self.width
+        if self.bound != "none" and number >= fit and not self.want.overload:
+            room = fit or None
         try:
-            for _ in range(min(room or 0, left)):
-                placed += 1
-                self.place(seat, target, None, 0)
-        except Full:
+            for _ in range(min(room or 0, self.left)):
+                self._place(host, free, None, 0)
+        except _Full:
             pass
         self.bound = bound
-        return placed, number if room is None else room
+        return number if room is None else room
 
-    def _by_part(self) -> None:
-        parts = self.ground.parts(self.level)
-        if len(self.seats) > 1 and self.total > len(parts) and self.ground.hides(self.level):
+    def _place(self, host: Host, target: CpuSet, part: CpuSet | None, number: int) -> None:
+        """Put a rank on a host; raise _Full where the host has taken its last one."""
+        self.left -= 1
+        home = self.node.all if part is None else part
+        if self.bound == "none":
+            cpus = None
+        elif self.width > 1:
+            cpus = self._several(host, target, part)
+        else:
+            cpus = self._one(host, target & home)
+        if host not in self.mapped:
+            self.mapped.append(host)
+        host.procs.append(Proc(home, number, cpus))
+        if not self.want.oversubscribe and host.free == 0:
+            raise _Full
+
+    def _one(self, host: Host, inside: CpuSet) -> CpuSet | None:
+        things, free = self.node.parts(self.bound), self.free[host.name]
+        for thing in things:
+            if units := self.node.units_in(free & thing & inside):
+                rest = free - units[0]
+                self.free[host.name] = rest if rest or not self.want.overload else self.node.all
+                return thing
+        if not self.given:
+            return None
+        if not things:
+            raise Refused(f"--bind-to {self.bound}: this machine shows none; nothing starts")
+        raise Refused("more ranks than cores where they are placed, without overload-allowed; nothing starts")
+
+    def _several(self, host: Host, target: CpuSet, part: CpuSet | None) -> CpuSet:
+        usable = target & self.free[host.name] & (self.node.all if part is None else part)
+        if part is None:
+            packages = self.node.parts("package")
+            usable = next((usable & p for p in packages if self.node.count(usable & p) >= self.width), CpuSet())
+        units = self.node.units_in(usable)[: self.width]
+        if len(units) < self.width and self.want.overload:
+            raise Unclear(f"PE={self.width} where ranks may share cores is not worked out here")
+        if part is None and not usable:
+            raise Refused(f"no socket has {self.width} cores left for a rank; nothing starts")
+        if len(units) < self.width:
+            raise Refused(f"PE={self.width} for {self.total} ranks is more cores than there are; nothing starts")
+        self.free[host.name] -= union(units)
+        return union(units)
+
+    def _unbind_if_crowded(self, host: Host, number: int) -> None:
+        """Leave the ranks of a host unbound where slots allow more than it has cores and the line says nothing of binding."""
+        if not self.given and self.node.count(self.free[host.name]) < number <= host.free:
+            self.bound = "none"
+
+    def _lacks(self, free: CpuSet, cores: int) -> bool:
+        """Whether there are fewer free cores than ranks need that are bound to cores of their own."""
+        return self.bound != "none" and not self.want.overload and self.node.count(free) < cores
+
+    def _by_part(self, parts: Sequence[CpuSet]) -> None:
+        topology = self.node.topology
+        if len(self.hosts) > 1 and self.total > len(parts) and topology.inside != topology:
             raise Unclear("parts that the process may not use are counted too, and how on several hosts is not worked out here")
-        waiting = [seat for seat in self.seats if parts and (self.want.oversubscribe or seat.host.free > 0)]
-        self.left, moved = self.total, True
+        waiting, moved = [host for host in self.hosts if parts], True
         while self.left and moved:
-            moved = False
-            left_open = []
-            for seat in waiting:
-                full, placed = self._rounds(seat, parts)
-                moved = moved or placed
-                if not full:
-                    left_open.append(seat)
-                if not self.left:
-                    return
-            waiting = left_open
-        self._none_left(self.left)
+            placed = [(host, self._rounds(host, parts)) for host in waiting if self.left]
+            waiting, moved = [host for host, (full, _) in placed if not full], any(any_placed for _, (_, any_placed) in placed)
 
-    def _rounds(self, seat: FreeHost, parts: Sequence[CpuSet]) -> tuple[bool, bool]:
+    def _rounds(self, host: Host, parts: Sequence[CpuSet]) -> tuple[bool, bool]:
         """Give one rank to each part again and again until the host is full or short of cores; say which, and if any."""
         moved = False
         while True:
@@ -443,76 +302,121 @@ class _Job(Free):
             for at, part in enumerate(parts):
                 if not self.left:
                     return False, True
-                if self.lacks(seat.free & part, self.width):
+                if self._lacks(self.free[host.name] & part, self.width):
                     short = True
                     continue
-                self.left -= 1
                 placed = moved = True
                 try:
-                    self.place(seat, seat.free & part, part, at)
-                except Full:
+                    self._place(host, self.free[host.name] & part, part, at)
+                except _Full:
                     return True, True
             if short or not placed or "span" in self.want.modifiers:
                 return False, moved
 
-    def _ppr(self, each: int) -> None:
-        self.left = self.total
-        bound = self.bound
-        for seat in self.seats:
-            self._pattern(seat, each)
+    def _by_pattern(self) -> None:
+        """Put so many ranks on each part of every host, or on the hosts."""
+        bound, whole = self.bound, self.level == "node"
+        parts: Sequence[CpuSet | None] = (None,) if whole else self.node.parts(self.level)
+        for host in self.hosts:
             self.bound = bound
+            self._unbind_if_crowded(host, self.ppr * len(parts))
+            snapshot = self.free[host.name]
+            for at, part in enumerate(parts):
+                target = snapshot if part is None else snapshot & part
+                if (
+                    self.left <= 0
+                    or (not self.want.oversubscribe and host.free <= 0)
+                    or self._lacks(target, self.ppr * self.width)
+                ):
+                    continue
+                try:
+                    for _ in range(min(self.ppr, self.left) if whole else self.ppr):
+                        self._place(host, target, part, at)
+                except _Full:
+                    pass
         if self.left > 0:
             raise Refused(f"{self.want.map_text or 'that'} has room for fewer than {self.total} ranks; nothing starts")
-        order = self.want.rank_by or ("span" if "span" in self.want.modifiers else "slot")
-        if self.left < 0 and order == "node":
+        if self.left < 0 and self.want.rank_by not in (None, "slot"):
             raise Unclear(f"which of the ranks of {self.want.map_text} are left out is not worked out here")
-        if self.left < 0 and order == "slot":
+        if self.left < 0:
             raise Refused(
                 f"{self.total} ranks are not a multiple of {self.want.map_text}: 5.0 starts none, and ends as if all were well"
             )
 
-    def _pattern(self, seat: FreeHost, each: int) -> None:
-        """Put so many ranks on each part of a host, or on the host."""
-        whole = self.level == "node"
-        parts: Sequence[CpuSet | None] = (None,) if whole else self.ground.parts(self.level)
-        self.unbind_if_crowded(seat, each * len(parts))
-        snapshot = seat.free
-        for at, part in enumerate(parts):
-            if self.left <= 0 or (not self.want.oversubscribe and seat.host.free <= 0):
-                return
-            target = snapshot if part is None else snapshot & part
-            if self.lacks(target, each * self.width):
-                continue
-            try:
-                for _ in range(min(each, self.left) if whole else each):
-                    self.left -= 1
-                    self.place(seat, target, part, at)
-            except Full:
-                continue
+    def number(self) -> None:
+        """Give ranks their numbers: host by host, hosts in turn, part by part, or of every part one in turn."""
+        own = "slot" if self.ppr else self.level if self.level in ("node", "slot") else "fill"
+        order = self.want.rank_by or ("span" if "span" in self.want.modifiers and own == "fill" else own)
+        if order == "slot":
+            numbered(proc for host in self.mapped for proc in host.procs)
+        elif order == "node":
+            for position, host in enumerate(self.mapped):
+                for i, proc in enumerate(host.procs):
+                    proc.rank = position + i * len(self.mapped)
+        elif order == "fill":
+            numbered(proc for host in self.mapped for proc in sorted(host.procs, key=lambda proc: proc.part))
+        else:
+            numbered(_spanned(self.mapped))
 
 
-def ranks5(made: Prediction) -> tuple[LintRank, ...]:
-    """Return the ranks of a line of Open MPI 5; raise Refused or Unclear."""
-    return open_mpi_ranks(made, _placed5)
+def _spanned(hosts: Sequence[Host]) -> Iterable[Proc]:
+    """Return the ranks as --rank-by span numbers them: one of every part of every host in turn."""
+    turns = Counter[tuple[int, int]]()
+    found: list[tuple[int, int, int, Proc]] = []
+    for position, host in enumerate(hosts):
+        for proc in host.procs:
+            found.append((turns[position, proc.part], position, proc.part, proc))
+            turns[position, proc.part] += 1
+    return (proc for *_, proc in sorted(found, key=lambda each: each[:3]))
 
 
-def _placed5(made: Prediction, parts: tuple[Request, ...]) -> tuple[LintRank, ...]:
-    faultless(parts)
-    return ranks(parts, made.topology)
+def _placed(made: Prediction, node: NodeParts, hosts: list[Host]) -> tuple[LintRank, ...]:
+    """Return where every rank of every host will be; raise Refused or Unclear."""
+    if made.want.level == "pe-list":
+        return tuple(_by_list(made.want, made.want.cpus or "", node, hosts))
+    job = _Job(made.want, node, hosts)
+    job.deal()
+    job.number()
+    return ranks_in_order(job.hosts, job.total)
+
+
+def _by_list(want: Request, listed: str, node: NodeParts, hosts: list[Host]) -> Iterator[LintRank]:
+    """Yield the ranks of a pe-list: each bound to all of it, or in its order one core each, again on every host."""
+    if want.oversubscribe or want.overload or (want.pe or 1) > 1 or want.rank_by not in (None, "slot"):
+        raise Unclear("a list with other directives beside it is not worked out here")
+    if want.bind not in (None, "core", "hwthread"):
+        raise Refused(f"a pe-list needs --bind-to core or hwthread, and {want.bind} is asked for; nothing starts")
+    single = want.bind == "hwthread" or (want.hwthreads and want.bind is None)
+    node = NodeParts(node.topology, threads=single if want.ordered else want.hwthreads)  # the binding counts in order alone
+    try:
+        whole = union(node.units[number] for number in CpuSet.parse(listed))
+    except (BadValue, IndexError) as error:
+        raise Unclear(f"the list {listed[:60]} names cores that are not there") from error
+    if not want.ordered and not any(whole <= package for package in node.parts("package")):
+        raise Refused("the list lies across sockets, which 5.x refuses for ranks bound to all of it; nothing starts")
+    entries = listed.split(",")  # 5.0 takes a range for one entry
+    total, rank = bounded(want.ranks or len(entries)), 0
+    rooms = [min(len(entries), host.slots, node.count(whole)) for host in hosts]
+    if sum(rooms) < total:
+        raise Refused(f"{total} ranks, and the list of {len(entries)} entries and the slots allow {sum(rooms)}; nothing starts")
+    for host, room in zip(hosts, rooms, strict=True):
+        for entry in entries[: min(room, total - rank)]:
+            cpus = node.units[int(entry.partition("-")[0])] if want.ordered else whole
+            yield LintRank(rank=rank, host=host.name, cpus=cpus)
+            rank += 1
 
 
 LINES = Dialect(
     programs=("mpirun", "mpiexec", "orterun", "prterun", "prun"),
     options=OPENMPI,
     aliases=OPENMPI_ALIASES,
-    ranks=ranks5,
+    ranks=lambda made: open_mpi_ranks(made, _placed),
     request=of_open_mpi,
     claim=open_mpi_claim,
     which=which_open_mpi,
     lists=open_mpi_lists,
     spellings=long_or_short,
     equals=True,
-    settle=settled5,
 )
 
 
@@ -526,7 +430,6 @@ LAUNCHER = Launcher(
     variables=VARIABLES,
     ranks=RANKS,
     without_binding=UNBOUND,
-    job=JOB,
     dialect=LINES,
     unbound_line=unbound,
 )

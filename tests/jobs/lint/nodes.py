@@ -5,6 +5,7 @@ and of each rank its host and CPUs, ``n1:0-3x2`` for two ranks in a row that are
 name n1, n2, n3 ran on such hosts, all alike; the others on one host, whose name is ``-``.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -64,6 +65,26 @@ def _without(topology: Topology, gone: CpuSet) -> Topology:
 def node(name: str) -> Machine:
     """Return one of the machines."""
     return machine(_without(_SHAPES["two"], CpuSet([2, 7])) if name == "asym" else _SHAPES[name])
+
+
+_PLAIN = re.compile(
+    r"mpirun|mpiexec|-np|-n|-c|--np|--host|-H|-host|--hostfile|-hostfile|--machinefile|--map-by|--rank-by|--bind-to|--oversubscribe|"
+    r"--use-hwthread-cpus|-N|--npernode|-npernode|--pernode|-rf|--rankfile|--report-bindings"
+)
+
+
+def is_plain(line: str) -> bool:
+    """Return whether a line has none but the words that are predicted: each once, none of mapping beside another."""
+    words = line.split()
+    options = [word for word in words if word.startswith("-")]
+    mapping = [
+        word for word in options if word in ("--map-by", "-N", "--npernode", "-npernode", "--pernode", "-rf", "--rankfile")
+    ]
+    known = all(map(_PLAIN.fullmatch, (words[0], *options))) and ":" not in words
+    odd = re.search(
+        r"span|numa:fill|cpu-list|-by \w+:(PE=\d+:)?(span|fill)|--bind-to (board|:)|-by (board|seq|dist)", line, re.IGNORECASE
+    )
+    return bool(known) and not odd and len(mapping) < 2 and len(options) == len(set(options))
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,21 @@ ROWS = [row.split("\t") for row in (Path(__file__).parent / "openmpi_parameters.
 VERSIONS = {"4": "4.1.4", "5": "5.0.11"}
 
 
+_READ = re.compile(
+    r"OMPI_MCA_(rmaps_base_mapping|hwloc_base_binding)_policy=\w+ mpirun( --host \S+)?( -np \d+)?( --bind-to \w+)?"
+)
+"""Lines that are predicted: such a parameter of 4 is as good as its option, where that is not there."""
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: re.sub(r"[^\w.,:=-]+", "_", f"{row[0]}-{row[1]}-{row[2]}{row[3]}")[:120])
 def test_a_line_with_parameters_does_what_was_observed(row: list[str]) -> None:
-    """The CPUs of every rank and its host, or FAIL where nothing started."""
+    """The CPUs of every rank and its host, or FAIL where nothing started; parameters that are not read leave a line open."""
     version, name, line, rankfile, seen = row
     here = machine(name)
     made = predict(parse([f"{line} ./a"], VERSIONS[version]), here, {"rf": rankfile.replace("|", "\n")} if rankfile else {})
-    assert made.unclear is None
+    if made.unclear:
+        assert not _READ.fullmatch(line)
+        return
     everything = here.topology.pus if here.topology else None
     told = "FAIL" if made.ranks is None else " ".join(f"{rank.host or ''}:{rank.cpus or everything}" for rank in made.ranks)
     assert told == seen
@@ -41,15 +49,12 @@ def test_a_default_width_beside_what_changes_it_is_not_worked_out(version: str, 
     assert (made.ranks, (made.unclear or "").endswith("is not worked out here")) == (None, True)
 
 
-def test_4_takes_no_host_by_its_number_even_where_its_rank_is_not_started() -> None:
-    """Rows of a rankfile beyond -np: their hosts are read and their slots are not; 5.x knows +n0."""
+def test_rows_of_a_rankfile_beyond_the_ranks_that_are_started_are_left_open() -> None:
+    """4 reads their hosts and not their slots, and takes no +n0 outside of a scheduler's job; 5 may pass over faults."""
     rows = "rank 0=n1 slot=0\nrank 1={} slot={}\n"
     line = "mpirun -n 1 --host n1:2,n2:2 --rankfile rf ./a"
-    words = [("4.1.4", "+n0", "1"), ("4.1.4", "n1", "999"), ("5.0.11", "+n0", "1")]
-    made = [predict(parse([line], each), machine("b-c6525-2x7702-nps4"), {"rf": rows.format(*said)}) for each, *said in words]
-    assert [len(each.ranks or ()) for each in made] == [0, 1, 1]
-    odd = predict(parse([line], "5.0.11"), machine("b-c6525-2x7702-nps4"), {"rf": rows.format("n1", "1:64")})
-    assert "5 may pass over" in str(odd.unclear)
+    for version, *said in (("4.1.4", "+n0", "1"), ("4.1.4", "n1", "999"), ("5.0.11", "+n0", "1"), ("5.0.11", "n1", "1:64")):
+        assert predict(parse([line], version), machine("b-c6525-2x7702-nps4"), {"rf": rows.format(*said)}).unclear
 
 
 NAPLES_SMT = "a-r7425-2x7601-dell-smt"
@@ -58,23 +63,6 @@ NAPLES_SMT = "a-r7425-2x7601-dell-smt"
 def _seen(version: str, line: str) -> list[str]:
     made = predict(parse([f"{line} ./a"], version), machine(NAPLES_SMT), {})
     return [str(rank.cpus) for rank in made.ranks or ()] or [made.unclear or "FAIL"]
-
-
-@pytest.mark.parametrize("words", ["", "--map-by node", "--bind-to core", "--map-by core", "--cpu-set 0-5", "-N 2"])
-def test_4s_parameter_of_hardware_threads_is_as_good_as_its_option(words: str) -> None:
-    """Two ranks without other words go to the two threads of one core."""
-    line = f"mpirun -np 2 {words}"
-    said = _seen("4.1.4", f"OMPI_MCA_hwloc_base_use_hwthreads_as_cpus=1 {line}")
-    assert said == _seen("4.1.4", f"{line} --use-hwthread-cpus")
-
-
-@pytest.mark.parametrize(
-    ("value", "taken"), [("1", True), ("-1", True), ("t", True), ("enabled", True), ("True", False), ("on", False)]
-)
-def test_what_4_takes_for_true_is_in_small_letters(value: str, taken: bool) -> None:
-    """Numbers but 0 are true, and what it cannot read is passed over."""
-    line = f"OMPI_MCA_hwloc_base_use_hwthreads_as_cpus={value} mpirun -np 2"
-    assert _seen("4.1.4", line) == (["0", "64"] if taken else ["0,64", "16,80"])
 
 
 def test_a_list_of_5_counts_cores_whatever_ranks_are_bound_to_unless_it_is_ordered() -> None:

@@ -25,63 +25,32 @@ def test_five_takes_an_option_of_placement_once(option: str) -> None:
     assert "once in a line" in str(_made(FIVE, line).refused)
 
 
-def test_five_takes_one_number_for_each_node_but_the_same_again_passes() -> None:
-    """--npernode 2 twice starts two ranks (5.0.11, observed); another number, or another word, starts nothing."""
-    assert len(_cpus(FIVE, "mpirun --npernode 2 --npernode 2")) == 2
-    assert [_made(FIVE, f"mpirun --npernode 2 {words}").refused is None for words in ("--npernode 3", "--pernode")] == [False] * 2
-
-
-def test_four_takes_the_last_of_two_options_and_five_the_first_number_of_ranks() -> None:
-    """As both were seen to do."""
-    assert len(_cpus(FOUR, "mpirun -np 3 -np 2")) == 2
-    assert len(_cpus(FIVE, "mpirun -np 3 -np 2")) == 3
-
-
-def test_hosts_of_several_options_add_up() -> None:
-    """In both versions."""
-    for version in (FOUR, FIVE):
-        assert [text[:2] for text in _cpus(version, "mpirun -np 3 --bind-to core --host n1:2 --host n2:2")] == ["n1", "n1", "n2"]
-
-
-def test_four_refuses_a_parameter_that_is_there_twice_and_five_two_values_of_it() -> None:
-    """5 lets the same value pass."""
-    same, other = "mpirun -np 2 --mca btl ^tcp --mca btl ^tcp", "mpirun -np 2 --mca btl ^tcp --mca btl ^vader"
-    assert [_made(version, line).refused is not None for version in (FOUR, FIVE) for line in (same, other)] == [
-        True,
-        True,
-        False,
-        True,
-    ]
+@pytest.mark.parametrize("version", [FOUR, FIVE])
+@pytest.mark.parametrize(
+    "words", ["--npernode 2 --npernode 3", "-np 3 -np 2", "--host n1:2 --host n2:2", "--mca btl ^tcp --mca btl ^vader"]
+)
+def test_what_is_said_twice_is_left_open(version: str, words: str) -> None:
+    """4 takes the last of some and ends at others, 5 the first of some."""
+    assert "twice is not worked out here" in str(_made(version, f"mpirun {words}").unclear)
 
 
 def test_five_hands_on_what_mca_says_of_mapping() -> None:
-    """To PRRTE, whose parameters these are; a variable of Open MPI's own it does not hand on."""
-    own = _cpus(FIVE, "mpirun -np 2 --prtemca rmaps_default_mapping_policy numa")
-    assert (_cpus(FIVE, "mpirun -np 2 --mca rmaps_default_mapping_policy numa"), own != [":0", ":1"]) == (own, True)
+    """To PRRTE, whose parameters these are, and that is left open; a variable of Open MPI's own it does not hand on."""
+    for option in ("--mca", "--prtemca"):
+        assert _made(FIVE, f"mpirun -np 2 {option} rmaps_default_mapping_policy numa").unclear
     assert _cpus(FIVE, "OMPI_MCA_rmaps_default_mapping_policy=numa mpirun -np 2") == [":0", ":1"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--bycore --byslot",
-        "--pernode --bynode",
-        "--byslot --mca rmaps_base_ranking_policy node",
-        "--nooversubscribe --mca rmaps_base_oversubscribe 1",
-        "--bind-to none --bind-to-core",
-        "--rankfile rf --map-by node",
-        "--mca orte_rankfile rf --mca rmaps_base_cpus_per_rank 2",
-    ],
-)
-def test_four_refuses_two_words_that_say_one_thing(words: str) -> None:
-    """An old option beside a new one, an option beside a parameter."""
-    why = str(_made(FOUR, f"mpirun -np 2 {words}").refused)
-    assert "say both" in why or "asked both" in why
 
 
 @pytest.mark.parametrize(
     ("version", "words"),
     [
+        (FOUR, "--bycore --byslot"),
+        (FOUR, "--pernode --bynode"),
+        (FOUR, "--byslot --mca rmaps_base_ranking_policy node"),
+        (FOUR, "--nooversubscribe --mca rmaps_base_oversubscribe 1"),
+        (FOUR, "--bind-to none --bind-to-core"),
+        (FOUR, "--rankfile rf --map-by node"),
+        (FOUR, "--mca orte_rankfile rf"),
         (FOUR, "--mca rmaps seq"),
         (FIVE, "--prtemca rmaps ppr"),
         (FOUR, "--mca rmaps_base_no_oversubscribe 1"),
