@@ -33,7 +33,7 @@ from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import read_machine
 from advisor.machine.sources.reader import FactSource
 from advisor.machine.sources.registry import sources
-from advisor.machine.sources.system.software import VERSIONS
+from advisor.machine.sources.scheduler import VERSIONS
 from advisor.machine.value import Value
 from advisor.measure.measurement import Measurements
 from advisor.show.topology.picture import picture

@@ -1,8 +1,7 @@
 """BIOS exports as --bios reads them, from a text."""
 
 from advisor.machine.firmware import Bios, Registry
-from advisor.machine.sources.firmware.redfish import bios_of, is_registry, registry_of
-from advisor.machine.sources.firmware.resource import resource_of
+from advisor.machine.sources.redfish import bios_of, is_registry, registry_of, resource_of
 
 
 def parse_bios(text: str, file: str) -> Bios:

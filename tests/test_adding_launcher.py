@@ -15,13 +15,13 @@ from tests.machines.catalogue import write_archive
 
 ROOT = Path(__file__).parents[1]
 MODULE, READER = "advisor/jobs/launchers/hpcrun.py", "tests/jobs/readers/hpcrun.py"
-VERSIONS, ROWS = "advisor/machine/sources/system/software.py", "VERSIONS: Final = (\n"
+VERSIONS, ROWS = "advisor/machine/sources/scheduler.py", "VERSIONS: Final = (\n"
 USED = """
 import contextlib, io, json, sys
 from advisor.cli.job_options import LauncherName
 from advisor.cli.main import status
 from advisor.machine.sources.registry import commands
-from advisor.machine.sources.system.software import classify
+from advisor.machine.sources.scheduler import classify
 from advisor.jobs.registry import find, rank_variables
 from docs.generate import launcher_page
 

@@ -14,7 +14,7 @@ from advisor.errors import AdvisorError
 from advisor.machine.devices import Hca, Nic
 from advisor.machine.hosts.source import XmlHost
 from advisor.machine.partitioning import infer_layout
-from advisor.machine.sources.hwloc.lstopo import collect, machine_from_xml
+from advisor.machine.sources.hwloc import collect, machine_from_xml
 from advisor.machine.topology import counts
 from tests.examples import a_third
 from tests.machines.read import published

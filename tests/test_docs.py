@@ -76,7 +76,7 @@ def test_every_source_of_facts_is_wholly_declared() -> None:
     """Its name is its own, it says what it reports, and what it gives away are lines of its own files that no site wrote."""
     assert list(generator().wrong_sources(sources())) == []
     kernel = next(each for each in sources() if each.name == "kernel")
-    at = "advisor/machine/sources/system/kernel.py: line "
+    at = "advisor/machine/sources/system.py: line "
     (line,) = generator().wrong_sources((kernel, kernel))
     assert re.sub(r"\d+", "N", line) == f"{at}N: kernel: {at}N is called so too; give one of them a name of its own"
 

@@ -23,9 +23,9 @@ from advisor.advice.schema import audit_document
 from advisor.cli.main import status
 from advisor.errors import AdvisorError
 from advisor.machine.hosts.archive import decompressed
+from advisor.machine.hosts.capture import Entry, Link
 from advisor.machine.hosts.record import record
 from advisor.machine.hosts.source import open_host
-from advisor.machine.hosts.tree import Entry, Link
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import machine_from_json, read_machine

@@ -5,7 +5,7 @@ import pytest
 from advisor.machine.devices import Locality
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import find_sockets, infer_layout
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 from advisor.machine.topology import Topology, counts
 from advisor.show.topology.terminal import draw
 from tests.examples import a_third

@@ -13,8 +13,7 @@ from advisor.exports.formats.slurm import files
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Gpu, Locality
 from advisor.machine.machine import Machine
-from advisor.machine.slurm_definition import definition_of
-from advisor.machine.slurm_node import FoundNode, SocketsAre, found_by_slurmd
+from advisor.machine.slurm import FoundNode, SocketsAre, definition_of, found_by_slurmd
 from tests.fakenode import slurmd
 from tests.machines.read import published
 

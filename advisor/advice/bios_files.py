@@ -14,18 +14,18 @@ from advisor.machine.hosts.files import open_here
 from advisor.machine.hosts.trust import Use, open_trusted
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
-from advisor.machine.sources.firmware.redfish import (
+from advisor.machine.sources.redfish import (
     apply_times,
     bios_of,
     in_menu_words,
     is_registry,
     is_settings,
     registry_of,
+    resource_of,
     system_of,
     with_other_names,
     with_pending,
 )
-from advisor.machine.sources.firmware.resource import resource_of
 from advisor.measure.platforms import match_platform
 
 _LARGEST = 4 << 20

@@ -24,8 +24,7 @@ from advisor.advice.plan.checklist import with_plan
 from advisor.advice.plan.draft import FirmwareState
 from advisor.errors import BadInput, BadValue, must_be_one_of
 from advisor.machine.firmware import Bios
-from advisor.machine.hosts.site import template_files, template_text
-from advisor.machine.jinja import about, fill
+from advisor.machine.jinja import about, fill, template_files, template_text
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.measure.platform import Scope

@@ -23,9 +23,8 @@ from advisor.advice.know.settings import settings
 from advisor.advice.know.sheet_checks import Expression, mistakes
 from advisor.advice.know.vendors import publications, vendors
 from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of
-from advisor.machine.hosts.site import RULES, template_files, template_text
 from advisor.machine.hosts.trust import Use, at_home, trusted
-from advisor.machine.jinja import about
+from advisor.machine.jinja import RULES, about, template_files, template_text
 from advisor.measure.platforms import platforms
 from advisor.paths import rules as rules_folder
 

@@ -16,8 +16,7 @@ from advisor.machine.hosts.base import Host
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.hosts.trust import Use, at_home, open_trusted, trusted
-from advisor.machine.sources.firmware.dmi import TABLE
-from advisor.machine.sources.firmware.smbios import redfish_addresses, structures
+from advisor.machine.sources.smbios import TABLE, redfish_addresses, structures
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

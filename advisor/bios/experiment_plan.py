@@ -15,7 +15,7 @@ from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import publications
 from advisor.advice.model.setting import Name, Neutral, Setting
 from advisor.errors import BadInput, BadValue, did_you_mean, in_words
-from advisor.machine.hosts.node_lists import checked_names
+from advisor.machine.hosts.errands import checked_names
 from advisor.machine.hosts.trust import Use
 from advisor.machine.value import Value, wrong_at
 from advisor.measure.measurement import Purpose

@@ -13,7 +13,7 @@ from advisor.bios.connection import Resource
 from advisor.bios.door import Door
 from advisor.errors import one_line
 from advisor.machine.firmware import Bios, Registry
-from advisor.machine.sources.firmware.redfish import apply_times, bios_of, registry_of, with_other_names
+from advisor.machine.sources.redfish import apply_times, bios_of, registry_of, with_other_names
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session

@@ -21,8 +21,8 @@ from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX
 from advisor.jobs.started.folder import File, write_folder
 from advisor.machine.hosts.capture import CaptureHost
 from advisor.machine.hosts.files import write_file
-from advisor.machine.hosts.site import template_files, template_text
 from advisor.machine.hosts.source import read_json
+from advisor.machine.jinja import template_files, template_text
 from advisor.machine.machine import Machine
 from advisor.machine.node_sets import expanded
 from advisor.machine.observer import SILENT, Observer

@@ -14,9 +14,16 @@ from advisor.machine.hosts.files import open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.machine.slurm_conf import ConfLine, SlurmConf, said_node
-from advisor.machine.slurm_definition import definition_of, hostlist, total_memory
-from advisor.machine.slurm_node import PARAMETERS, found_by_slurmd
+from advisor.machine.slurm import (
+    PARAMETERS,
+    ConfLine,
+    SlurmConf,
+    definition_of,
+    found_by_slurmd,
+    hostlist,
+    said_node,
+    total_memory,
+)
 from advisor.machine.units import count, plain
 from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
 

@@ -13,9 +13,18 @@ from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Gpu
 from advisor.machine.machine import Machine
-from advisor.machine.slurm_conf import ConfLine, Said, SlurmConf
-from advisor.machine.slurm_definition import Definition, local_cpus, near, total_memory
-from advisor.machine.slurm_node import PARAMETERS, FoundNode, found_by_slurmd
+from advisor.machine.slurm import (
+    PARAMETERS,
+    ConfLine,
+    Definition,
+    FoundNode,
+    Said,
+    SlurmConf,
+    found_by_slurmd,
+    local_cpus,
+    near,
+    total_memory,
+)
 from advisor.machine.topology import Topology
 
 _SHAPE: Final = ("cpus", "procs", "boards", "socketsperboard", "sockets", "corespersocket", "threadspercore")

@@ -18,10 +18,9 @@ from advisor.fleet.audit import audit_fleet
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Slow
 from advisor.jobs.on_node import brought, errand, measure_script, new_mark
-from advisor.machine.hosts.errands import Reply, Way
+from advisor.machine.hosts.errands import Reply, Way, checked_names
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.node_lists import checked_names
 from advisor.machine.hosts.nodes import ask_nodes
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

@@ -21,10 +21,9 @@ from advisor.jobs.started.folder import File
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.hpl import HplJob, HplOptions, command_of, free_bytes, placed
 from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
-from advisor.machine.hosts.errands import Way
+from advisor.machine.hosts.errands import Way, checked_names
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.node_lists import checked_names
 from advisor.machine.observer import SILENT, Observer
 from advisor.measure.idle_check import conditions
 from advisor.measure.measurement import Measurements, Result, reported_or_zero

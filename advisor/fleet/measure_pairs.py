@@ -22,10 +22,9 @@ from advisor.jobs.placement import Placement
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
 from advisor.jobs.started.network import Experiment, NetworkOptions, adapters
-from advisor.machine.hosts.errands import Way
+from advisor.machine.hosts.errands import Way, checked_names
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.node_lists import checked_names
 from advisor.machine.machine import Machine
 from advisor.machine.node_sets import folded
 from advisor.machine.observer import SILENT, Observer

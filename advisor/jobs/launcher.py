@@ -145,7 +145,7 @@ class Launcher:
     aliases: tuple[str, ...] = ()
     """Other names that people give it; no other launcher's."""
     tools: tuple[str, ...] = ()
-    """What Machine.tools calls it: rows of VERSIONS in advisor/machine/sources/system/software.py; () where nothing tells."""
+    """What Machine.tools calls it: rows of VERSIONS in advisor/machine/sources/scheduler.py; () where nothing tells."""
     variables: tuple[str, ...] = ()
     """How its own variables begin: what is set for it means nothing to others."""
     ranks: RankVariables | None = None

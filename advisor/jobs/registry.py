@@ -13,7 +13,7 @@ from advisor.jobs import launchers as folder
 from advisor.jobs.launcher import Dialect, Launcher
 from advisor.jobs.ranks_per_host import version_of
 from advisor.machine.operating_system import Tool
-from advisor.machine.sources.system.software import VERSIONS
+from advisor.machine.sources.scheduler import VERSIONS
 
 OTHERS: Final = ("ibrun", "ccc_mprun", "yod", "poe")
 """Programs of launchers whose lines are neither written nor read here: they are refused by name."""

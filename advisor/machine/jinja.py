@@ -13,17 +13,50 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from shlex import quote
 from textwrap import wrap
 from types import TracebackType
 from typing import Final, NamedTuple
 
-from advisor.errors import BadInput
-from advisor.machine.hosts.base import SLURM_CONF
+from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.machine.hosts.base import SLURM_CONFS
 from advisor.machine.hosts.files import LIMIT
+from advisor.machine.hosts.trust import at_home, open_trusted, trusted
 from advisor.machine.registers import registers
 from advisor.machine.secrecy import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS, WITHHELD
 from advisor.machine.units import plain
+from advisor.paths import templates
+
+RULES = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
+"""Where a site keeps its own rules, thresholds and waivers."""
+TEMPLATES = (Path("~/.config/advisor/templates"), Path("/etc/advisor/templates"))
+"""Where a site keeps templates of its own; the nearer wins."""
+_LARGEST = 1 << 20
+
+
+def template_files(kind: str) -> dict[str, Path]:
+    """Return the templates of a folder by name; a site's own come before ours."""
+    found = {path.name.removesuffix(".j2"): path for path in sorted((templates() / kind).glob("*.j2"))}
+    for folder in reversed(TEMPLATES):
+        for path in sorted((at_home(folder) / kind).glob("*.j2")):
+            trusted(path)
+            found[path.name.removesuffix(".j2")] = path
+    return found
+
+
+def template_text(path: Path) -> str:
+    """Return a template's text; refuse what is none."""
+    own = path.is_relative_to(templates())
+    try:
+        with path.open("rb") if own else open_trusted(path) as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise BadValue(f"{path} is larger than any template")
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
+
 
 REBOOTS: Final = "Then, once for all changes, on a drained node (this reboots it):"
 """What stands above the lines that make staged BIOS changes take effect, wherever they may be copied."""
@@ -236,7 +269,7 @@ def _tables() -> dict[str, object]:
         "placed": _case(PLACED_VARIABLES),
         "never": _case(tuple(map(_any_case, NEVER_VARIABLES))),
         "variables": _case(KEPT_VARIABLES),
-        "slurm_conf": SLURM_CONF,
+        "slurm_conf": SLURM_CONFS,
         "slurm_keys": "|".join(SLURM_KEYS),
         "credentials": "|".join(f"*{_any_case(word)}*" for word in _CREDENTIALS),
         "hint": _HINT,

@@ -6,17 +6,341 @@ one the processor's own vendor uses.
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
-from advisor.machine.cpu import advertised_cores
+from advisor.machine.cpu import Cpu, advertised_cores
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.layout import Cut, Layout, Smt, judge_distances
+from advisor.machine.layout import Confidence, Cut, Layout, Smt, judge_distances
 from advisor.machine.machine import Machine
 from advisor.machine.numbering import infer_numbering, madt_order, srat_agreement, srat_nodes
-from advisor.machine.partition_names import NAMERS, Socket, View
-from advisor.machine.platform_traits import Scheme
-from advisor.machine.schemes import known_by_name_only, scheme
-from advisor.machine.topology import Package, Topology, covered
+from advisor.machine.platform_traits import Scheme, Traits, traits
+from advisor.machine.topology import L3, NumaNode, Package, Topology, covered
+
+_AMD_WITHOUT_SHEET: Final = (
+    # Opteron.
+    ((15, 16, 21), range(256), Scheme.FIXED),
+    # The desktop and embedded parts of Zen and Zen+.
+    ((23,), range(16), Scheme.DIES),
+    # Trento, and models that their generation leaves free.
+    ((25,), (*range(8, 16), *range(48, 64)), Scheme.NPS),
+    ((26,), (*range(8, 16), *range(80, 96)), Scheme.NPS),
+)
+"""Families and models (Linux arch/x86/kernel/cpu/amd.c)."""
+
+_INTEL_WITHOUT_SHEET: Final = {
+    86: Scheme.COD,  # Broadwell-DE
+    **dict.fromkeys((108, 174, 221), Scheme.SNC),  # Ice Lake-D, Granite Rapids-D, Clearwater Forest
+    **dict.fromkeys((87, 133), Scheme.KNL),
+    # Nehalem to Ivy Bridge servers had one node a socket whatever the BIOS did.
+    **dict.fromkeys((26, 30, 37, 44, 46, 47, 45, 62), Scheme.WHOLE),
+}
+"""Family 6 by model, decimal (Intel SDM volume 4, table 2-1; Linux arch/x86/include/asm/intel-family.h)."""
+
+_E_CORES_WITHOUT_SHEET: Final = (221,)
+"""Clearwater Forest: its cores have one thread."""
+
+_A64FX: Final = ("0x46", 1)
+"""Its four core memory groups are nodes, whatever the firmware is set to (implementer Fujitsu, part 1)."""
+
+_NAMES_WITHOUT_SHEET: Final = (
+    (r"EPYC [37]\w\w1", Scheme.DIES),
+    (r"Hygon", Scheme.DIES),
+    (r"EPYC (7\w\w[23]|[89]\w\w[45])", Scheme.NPS),  # with those made for one customer: EPYC 9B14
+    (r"Opteron\b", Scheme.FIXED),
+    (r"Xeon Phi.* 72\d\d", Scheme.KNL),
+    (r"Xeon.* E[57]-\d{4}\w? v[34]\b", Scheme.COD),
+    (r"Xeon.* (E[57]- ?\d{4}|[ELWX](55|56|65|75)\d\d\b)", Scheme.WHOLE),
+    (r"Xeon.* (Platinum|Gold|Silver|Bronze|Max|6\d{3}[EP]) ", Scheme.SNC),
+)
+"""Marketing names, for files that give no family and model (hwloc before 1.11)."""
+
+
+def sheet_of(cpu: Cpu | None) -> Traits | None:
+    """Return the traits of a platform with such processors, by family and model; what refines it has the same silicon."""
+    if cpu is None or cpu.family is None or cpu.model is None:
+        return None
+    same = [
+        each
+        for each in traits()
+        if (each.match.vendor, each.match.family) == (cpu.vendor, cpu.family) and cpu.model in each.match.models
+    ]
+    return max(same, key=lambda each: (cpu.stepping in each.match.steppings, not each.match.refines), default=None)
+
+
+def scheme(cpu: Cpu | None) -> Scheme:
+    """Return how the processor can be cut; UNKNOWN where its identity is not known."""
+    sheet = sheet_of(cpu)
+    return Scheme[sheet.scheme] if sheet else scheme_without_sheet(cpu)
+
+
+def scheme_without_sheet(cpu: Cpu | None) -> Scheme:
+    """Return how a processor can be cut of which there is no platform's sheet."""
+    if cpu is None:
+        return Scheme.UNKNOWN
+    if (cpu.vendor, cpu.model) == _A64FX:
+        return Scheme.FIXED
+    if cpu.vendor is None or cpu.family is None or cpu.model is None:
+        return _by_name(cpu.model_name)
+    if cpu.vendor == "GenuineIntel":
+        return _INTEL_WITHOUT_SHEET.get(cpu.model, Scheme.UNKNOWN) if cpu.family == 6 else Scheme.UNKNOWN
+    if cpu.vendor == "HygonGenuine":
+        return Scheme.DIES
+    return _amd(cpu.family, cpu.model) if cpu.vendor == "AuthenticAMD" else Scheme.UNKNOWN
+
+
+def _amd(family: int, model: int) -> Scheme:
+    fits = (kind for families, models, kind in _AMD_WITHOUT_SHEET if family in families and model in models)
+    return next(fits, Scheme.UNKNOWN)
+
+
+def _by_name(name: str | None) -> Scheme:
+    plain = re.sub(r"\([^)]*\)|\bCPU\b(?! Max)", "", name or "")
+    bare = " ".join(plain.split())
+    named = (each for each in traits() if each.match.family is not None and re.search(rf"\b(?:{each.series})(?!\w)", bare))
+    if sheet := next(named, None):
+        return Scheme[sheet.scheme]
+    return next((found for pattern, found in _NAMES_WITHOUT_SHEET if re.search(pattern, plain, re.ASCII)), Scheme.UNKNOWN)
+
+
+def known_by_name_only(cpu: Cpu | None) -> bool:
+    """Return whether the scheme rests on a marketing name."""
+    return cpu is not None and cpu.model is None and scheme(cpu) is not Scheme.UNKNOWN
+
+
+def two_l3_a_die(cpu: Cpu | None) -> bool:
+    """Return whether each die of the processor has two L3 groups."""
+    sheet = sheet_of(cpu)
+    return sheet is not None and sheet.l3_per_die == _TWO
+
+
+def has_smt(cpu: Cpu | None) -> bool:
+    """Return whether the processor is known to have two threads per core, and a switch for the second."""
+    if cpu is None or cpu.vendor not in ("AuthenticAMD", "GenuineIntel", "HygonGenuine"):
+        return False
+    sheet = sheet_of(cpu)
+    one = sheet.core_type == "efficient" if sheet else cpu.vendor == "GenuineIntel" and cpu.model in _E_CORES_WITHOUT_SHEET
+    return not one and scheme(cpu) is not Scheme.KNL
+
+
+_TWO: Final = 2
+
+
+@dataclass(frozen=True)
+class Socket:
+    """A socket with its NUMA nodes that have CPUs, and its L3 groups."""
+
+    cpus: CpuSet
+    nodes: tuple[NumaNode, ...]
+    l3: tuple[L3, ...]
+
+    @property
+    def nodes_are_l3(self) -> bool:
+        """Whether each node is exactly one L3 group."""
+        return len(self.nodes) > 1 and {node.cpuset for node in self.nodes} == {l3.cpuset for l3 in self.l3}
+
+    @property
+    def l3_spans_nodes(self) -> bool:
+        """Whether some L3 group reaches over several nodes, as only Intel's clusters leave it."""
+        return any(sum(1 for node in self.nodes if node.cpuset & l3.cpuset) > 1 for l3 in self.l3)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a namer may look at."""
+
+    machine: Machine
+    topology: Topology
+    sockets: tuple[Socket, ...]
+
+    @property
+    def l3_per_socket(self) -> int | None:
+        """L3 groups of each socket; None where sockets differ or none is shown."""
+        counts = {len(socket.l3) for socket in self.sockets}
+        return counts.pop() or None if len(counts) == 1 else None
+
+
+def _cut(name: str, nodes: int, confidence: Confidence, *why: str) -> Cut:
+    return Cut(name=name, nodes_per_socket=nodes, confidence=confidence, why=why)
+
+
+def _per_socket(nodes: int) -> str:
+    return f"{nodes} NUMA node{'s' if nodes > 1 else ''} with CPUs in each socket"
+
+
+def _dies(view: View, nodes: int) -> Cut:
+    """EPYC 7001: two L3 groups a die, one memory controller a die."""
+    groups = view.l3_per_socket
+    dies = groups // 2 if groups and groups % 2 == 0 else None
+    if nodes in (2, 4) and all(socket.nodes_are_l3 for socket in view.sockets):
+        reason = "each is one L3 group: the other of its die is switched off"
+        return _cut("channel-interleaving", nodes, "medium", _per_socket(nodes), reason)
+    if dies == 1 and nodes == 1:
+        return _cut("none", nodes, "high", "one die a socket, nothing to interleave")
+    if nodes == dies or (dies is None and nodes == 4):
+        reason = "one node for each die, so memory is interleaved over the channels of a die"
+        return _cut("channel-interleaving", nodes, "high" if dies else "medium", _per_socket(nodes), reason)
+    if nodes == 1:
+        sure: Confidence = "high" if dies else "medium"
+        return _cut("die-interleaving", nodes, sure, _per_socket(nodes), "the memory of all its dies is interleaved")
+    return _cut(
+        "unknown", nodes, "low", _per_socket(nodes), f"{dies or 'an unknown number of'} dies a socket: no BIOS setting gives that"
+    )
+
+
+def _nps(view: View, nodes: int) -> Cut:
+    """EPYC 7002 and later. Whether L3-as-NUMA is on top of NPS2 or NPS4 shows only in the distances."""
+    alike = all(socket.nodes_are_l3 for socket in view.sockets)
+    halves = ("a die has two of them, and NPS divides no die",) if nodes in (2, 4) and _halves_of_dies(view) else ()
+    if alike and (nodes not in (2, 4) or halves or _virtual_distance(view)):
+        sure: Confidence = "high" if nodes not in (2, 4) or halves else "medium"
+        beneath, told = _nps_below(view)
+        cut = _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *told)
+        return cut.model_copy(update={"beneath": beneath})
+    if nodes not in (1, 2, 4):
+        return _cut("unknown", nodes, "low", _per_socket(nodes), "neither an NPS setting nor the number of L3 groups")
+    if alike:
+        reason = "each is also one L3 group, so L3-as-NUMA would look the same"
+        return _cut(f"NPS{nodes}", nodes, "medium", _per_socket(nodes), reason)
+    groups = sorted({len(socket.l3) for socket in view.sockets})
+    if groups == [0]:
+        return _cut(
+            f"NPS{nodes}", nodes, "medium", _per_socket(nodes), "the L3 groups are not shown, so L3-as-NUMA is not ruled out"
+        )
+    shown = " or ".join(map(str, groups))
+    return _cut(f"NPS{nodes}", nodes, "high", _per_socket(nodes), f"L3 groups in each: {shown}, so L3-as-NUMA is off")
+
+
+def _halves_of_dies(view: View) -> bool:
+    """Return whether L3 groups are halves of dies: where all cores that the name promises are there, no half is switched off."""
+    cpu, cores = view.machine.cpu, len(view.topology.cores)
+    return two_l3_a_die(cpu) and cores == (advertised_cores(cpu) or 0) * len(view.sockets)
+
+
+# AMD's reference BIOS gives nodes that are L3 groups of one quadrant the distance 11 (AGESA "ACPI SLIT virtual distance").
+_VIRTUAL = 11
+
+
+def _virtual_distance(view: View) -> bool:
+    table = view.topology.distances
+    return table is not None and any(_VIRTUAL in row for row in table.rows)
+
+
+def _nps_below(view: View) -> tuple[int | None, tuple[str, ...]]:
+    """Return the NPS under L3-as-NUMA and how the distances tell it: nodes of one quadrant are 11 apart."""
+    table = view.topology.distances
+    first = view.sockets[0].nodes
+    if table is None or not _virtual_distance(view):
+        return None, ("the distances do not tell the NPS setting beneath",)
+    near = sum(1 for node in first if table.between(first[0].os_index, node.os_index) in (10, _VIRTUAL))
+    if not near:
+        return None, ()
+    nps = len(first) // near
+    return nps, (f"distance {_VIRTUAL} groups {near} of {len(first)} nodes, which means NPS{nps} beneath",)
+
+
+def _cod(view: View, nodes: int) -> Cut:
+    if nodes == 1:
+        return _cut("none", nodes, "high", _per_socket(nodes), "cluster on die is off")
+    if nodes == 2:
+        split = view.l3_per_socket == 2
+        return _cut(
+            "COD",
+            nodes,
+            "high" if split else "medium",
+            _per_socket(nodes),
+            "and two L3 groups" if split else "the L3 groups are not shown split",
+        )
+    return _cut("unknown", nodes, "low", _per_socket(nodes), "cluster on die gives two")
+
+
+def _snc(view: View, nodes: int) -> Cut:
+    if nodes == 1:
+        return _cut("none", nodes, "high", _per_socket(nodes), "sub-NUMA clustering is off")
+    dies = _dies_of_advanced(view)
+    if nodes == dies:
+        return _cut("none", nodes, "high", _per_socket(nodes), "the dies of a Xeon Platinum 9200, each with an L3")
+    if dies and nodes == 2 * dies:
+        return _cut("SNC2", nodes, "high", _per_socket(nodes), "two on each die of a Xeon Platinum 9200")
+    if nodes in (2, 3, 4, 6):
+        spans = all(socket.l3_spans_nodes for socket in view.sockets)
+        return _cut(
+            f"SNC{nodes}",
+            nodes,
+            "high" if spans else "medium",
+            _per_socket(nodes),
+            *(("one L3 over all of them",) if spans else ()),
+        )
+    return _cut("unknown", nodes, "low", _per_socket(nodes), "sub-NUMA clustering gives 2, 3, 4 or 6")
+
+
+def _dies_of_advanced(view: View) -> int | None:
+    """Return 2 for a Cascade Lake AP, whose package has two dies with an L3 each, else None."""
+    cpu = view.machine.cpu
+    return 2 if cpu and cpu.model == 85 and view.l3_per_socket == 2 else None
+
+
+def _knl(view: View, nodes: int) -> Cut:
+    """Knights Landing. SNC modes show in the nodes; all-to-all, hemisphere and quadrant look alike to the system."""
+    firmware = view.machine.firmware
+    told = (firmware.cluster_mode, firmware.memory_mode) if firmware else (None, None)
+    fast = any(not node.cpuset for node in view.topology.nodes)
+    cluster = told[0] or (f"SNC{nodes}" if nodes in (2, 4) else None)
+    # Its cores share no L3: what is shown as one, or as a memory-side cache, is MCDRAM if it is a quarter of 16 GB or more.
+    shown = (*(l3.size for l3 in view.topology.l3), *(tier.cache for tier in view.machine.tiers or ()))
+    cached = sum(size or 0 for size in shown) >= 1 << 31
+    memory = (told[1] or (("hybrid" if cached else "flat") if fast else "cache")).lower()
+    name = "-".join(
+        word for word in ("KNL", cluster if not cluster or cluster.startswith("SNC") else cluster.lower(), memory) if word
+    )
+    reason = "MCDRAM is a node of its own" if fast else "MCDRAM shows no node, so it is the cache of the DRAM"
+    if all(told):
+        return _cut(name, nodes, "high", _per_socket(nodes), "the firmware's own tables tell the modes")
+    more = () if cluster else ("quadrant, hemisphere and all-to-all look alike to the operating system",)
+    return _cut(name, nodes, "high" if cluster else "medium", _per_socket(nodes), reason, *more)
+
+
+def _fixed(view: View, nodes: int) -> Cut:
+    del view
+    if nodes == 1:
+        return _cut("none", nodes, "high", _per_socket(nodes))
+    return _cut("none", nodes, "high", _per_socket(nodes), "the dies of the package, which the BIOS does not cut")
+
+
+def _whole(view: View, nodes: int) -> Cut:
+    del view
+    if nodes == 1:
+        return _cut("none", nodes, "high", _per_socket(nodes), "this processor has no NUMA partitioning")
+    return _cut("unknown", nodes, "low", _per_socket(nodes), "this processor is not known to be cut")
+
+
+def _by_shape(view: View, nodes: int) -> Cut:
+    """Without a known processor only the shape speaks."""
+    x86 = view.machine.architecture in (None, "x86_64") and (
+        view.machine.cpu is None or view.machine.cpu.vendor in (None, "GenuineIntel")
+    )
+    if nodes == 1:
+        return _cut("none", nodes, "medium", _per_socket(nodes))
+    if x86 and nodes in (2, 3, 4) and all(socket.l3_spans_nodes for socket in view.sockets):
+        return _cut(
+            f"SNC{nodes}", nodes, "medium", _per_socket(nodes), "one L3 over all of them, as only Intel's clusters have it"
+        )
+    return _cut("unknown", nodes, "low", _per_socket(nodes), "advisor does not know the NUMA partitioning of this processor")
+
+
+NAMERS: dict[Scheme, Callable[[View, int], Cut]] = {
+    Scheme.DIES: _dies,
+    Scheme.NPS: _nps,
+    Scheme.COD: _cod,
+    Scheme.SNC: _snc,
+    Scheme.KNL: _knl,
+    Scheme.FIXED: _fixed,
+    Scheme.WHOLE: _whole,
+    Scheme.UNKNOWN: _by_shape,
+}
+"""A namer for every scheme."""
+
 
 _XEON_MAX = re.compile(r"\bMax 94\d\d\b", re.ASCII)
 

@@ -8,7 +8,7 @@ import pytest
 from advisor.bios.door import own_bmc
 from advisor.errors import CannotWork
 from advisor.machine.hosts.base import Ran, Reading, Why
-from advisor.machine.sources.firmware.smbios import redfish_addresses, structures
+from advisor.machine.sources.smbios import redfish_addresses, structures
 from tests.bios.admin import Admin
 from tests.bios.conftest import Imitated
 from tests.bios.imitation import PASSWORD, USER

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.advice.plan.registry import moved, named, settle, static
 from advisor.machine.firmware import Registry, Scalar
-from advisor.machine.sources.firmware.redfish import bios_of, registry_of
+from advisor.machine.sources.redfish import bios_of, registry_of
 from tests.bios.machines import ABSENT, PRESENT, Machine, captured, own
 from tests.bios.registry_oracle import Oracle
 from tests.examples import ALL

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from advisor.machine.firmware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap, Machine, Source, merge
-from advisor.machine.sources.firmware import acpi
-from advisor.machine.sources.firmware.acpi import HMAT_ENTRIES, LARGEST
+from advisor.machine.sources import acpi
+from advisor.machine.sources.acpi import HMAT_ENTRIES, LARGEST
 from advisor.machine.sources.reader import ROOT_HELP
 from tests.collect import table_builder as build
 from tests.collect.table_host import TableHost

@@ -5,7 +5,7 @@ import pytest
 
 from advisor.errors import BadCapture
 from advisor.machine.firmware import Bios, Registry
-from advisor.machine.sources.firmware.redfish import with_other_names
+from advisor.machine.sources.redfish import with_other_names
 from tests.redfish import parse_either
 
 AMI: dict[str, Any] = {

@@ -10,7 +10,7 @@ from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Machine
 from advisor.machine.memory import DaxDevice, Dimm, Memory, MemoryTier
 from advisor.machine.partitioning import hbm_mode
-from advisor.machine.sources.numa_nodes import DAX_PATHS, collect_dax
+from advisor.machine.sources.sysfs import DAX_PATHS, collect_dax
 from tests.collect.device_host import DeviceHost, uncovered
 from tests.collect.os_host import FakeHost
 

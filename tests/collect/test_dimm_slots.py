@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.sources.firmware.dimm_slots import Board, Name, Place, channels_of, places
+from advisor.machine.sources.smbios import Board, Name, Place, channels_of, places
 
 NAPLES, ROME, GENOA, SKYLAKE, HASWELL = (0x17, 1), (0x17, 0x31), (0x19, 0x11), (6, 85), (6, 63)
 

@@ -8,7 +8,7 @@ from advisor.machine.firmware import Firmware
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap, Machine, Source, merge
 from advisor.machine.memory import Dimm, Memory, SocketMemory
-from advisor.machine.sources.firmware import dmi
+from advisor.machine.sources import smbios as dmi
 from advisor.machine.sources.reader import ROOT_HELP
 from advisor.machine.value import GIB, MIB
 from tests.collect import table_builder as build

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.machine import Machine
-from advisor.machine.sources.system import process
+from advisor.machine.sources import system as process
 from tests.collect.os_host import FakeHost, covered, printed
 
 VM, CONTAINER = ("systemd-detect-virt", "--vm"), ("systemd-detect-virt", "--container")

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.machine.devices import Hca, PciDevice, Port
 from advisor.machine.machine import Machine
-from advisor.machine.sources.fabrics import with_link_layers
+from advisor.machine.sources.network import with_link_layers
 
 AT = "0000:21:00.0"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from advisor.machine.devices import Gpu
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.sources.gpu_state import LIST, NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
+from advisor.machine.sources.gpu import LIST, NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
 from tests.collect.os_host import FakeHost, covered, printed
 
 H100 = "0, 00000000:3B:00.0, Enabled, Enabled, Enabled, 1980, 500.00, 700.00\n"

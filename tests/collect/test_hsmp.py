@@ -5,7 +5,7 @@ import pytest
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap
 from advisor.machine.registers import SocketFirmware
-from advisor.machine.sources.system.registers import HSMP_PATHS, LOAD_HSMP, collect_hsmp
+from advisor.machine.sources.registers import HSMP_PATHS, LOAD_HSMP, collect_hsmp
 from tests.collect.os_host import FakeHost, covered
 from tests.fakenode.devices import cpuinfo
 

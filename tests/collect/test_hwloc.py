@@ -6,7 +6,7 @@ from advisor.errors import BadXml
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Locality
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.sources.hwloc.lstopo import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
+from advisor.machine.sources.hwloc import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
 from advisor.machine.topology import Counts, counts
 from tests.collect.os_host import FakeHost
 from tests.collect.xmls import CONNECTX, adapter, core, cores, document, info, node, thing

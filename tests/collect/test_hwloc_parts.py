@@ -7,7 +7,7 @@ from advisor.machine.devices import Link, Locality, PciDevice
 from advisor.machine.hosts.base import Host
 from advisor.machine.hosts.source import XmlHost
 from advisor.machine.machine import Machine
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 from advisor.machine.sources.reader import FactSource
 from advisor.machine.sources.registry import collect_machine
 from tests.collect.xmls import core, cores, document, info, mask, node, thing

@@ -3,7 +3,7 @@ import pytest
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Hca, Irq, Locality, Port
 from advisor.machine.machine import Gap
-from advisor.machine.sources.adapters import INFINIBAND_PATHS, collect_infiniband, rate, word
+from advisor.machine.sources.network import INFINIBAND_PATHS, collect_infiniband, rate, word
 from tests.collect.device_host import CONNECTX, ETHERNET, Server, uncovered
 
 CARD = "pci0000:60/0000:60:01.1/0000:61:00.0"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Why
 from advisor.machine.operating_system import Iommu
-from advisor.machine.sources.pci import spec
-from advisor.machine.sources.pci.spec import downstream, redirects
+from advisor.machine.sources import pci as spec
+from advisor.machine.sources.pci import downstream, redirects
 from tests.collect.device_host import Server, uncovered
 
 ROOT = "pci0000:60/0000:60:01.1"

@@ -6,7 +6,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Hugepages, Kernel
-from advisor.machine.sources.system import kernel
+from advisor.machine.sources import system as kernel
 from tests.collect.os_host import FakeHost, covered, printed
 
 NODE = "/sys/devices/system/node"

@@ -2,7 +2,7 @@ import pytest
 
 from advisor.machine.hosts.base import Why
 from advisor.machine.memory import Memory
-from advisor.machine.sources.system.registers import collect_memory_controls
+from advisor.machine.sources.registers import collect_memory_controls
 from tests.collect.os_host import FakeHost
 
 TSME, SCRUB = "/sys/bus/pci/devices/0000:{}:00.1/tsme_status", "/sys/devices/system/edac/mc/mc{}/sdram_scrub_rate"

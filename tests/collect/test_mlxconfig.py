@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from advisor.machine.devices import Hca
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.sources.fabrics import (
+from advisor.machine.sources.network import (
     MLXCONFIG,
     MLXCONFIG_PATHS,
     MSTCONFIG,

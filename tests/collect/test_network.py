@@ -3,7 +3,7 @@ import pytest
 from advisor.machine.devices import Locality, Nic
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap
-from advisor.machine.sources.adapters import NETWORK_PATHS, bits, card_of, collect_network, state
+from advisor.machine.sources.network import NETWORK_PATHS, bits, card_of, collect_network, state
 from tests.collect.device_host import BRIDGE, CONNECTX, ETHERNET, Server, uncovered
 
 CARD = "pci0000:60/0000:60:01.1/0000:61:00.0"

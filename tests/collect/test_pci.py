@@ -5,7 +5,7 @@ import pytest
 from advisor.machine.devices import Locality, PciDevice
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap
-from advisor.machine.sources.pci.spec import PCI_PATHS, collect_pci, kind_of, link
+from advisor.machine.sources.pci import PCI_PATHS, collect_pci, kind_of, link
 from tests.collect.device_host import BRIDGE, CONNECTX, ETHERNET, GEN4, GEN5, Server, uncovered
 
 ROOT = "pci0000:60/0000:60:01.1"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.sources.pci.spec import DeviceControl, capability, device_control, hidden
+from advisor.machine.sources.pci import DeviceControl, capability, device_control, hidden
 
 
 def config(*capabilities: tuple[int, int, int], control: int = 0, at: int = 0x60, header: int = 0) -> bytes:

@@ -2,7 +2,7 @@ import pytest
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Locality
-from advisor.machine.sources.pci.spec import Clues, Nodes, locality
+from advisor.machine.sources.pci import Clues, Nodes, locality
 
 
 def nodes(*lists: str) -> Nodes:

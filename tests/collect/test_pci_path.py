@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.machine.devices import Link
-from advisor.machine.sources.pci.spec import (
+from advisor.machine.sources.pci import (
     Edge,
     address_of,
     addresses,

@@ -6,7 +6,7 @@ from advisor.machine.cpu import Cpu, IdleState
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Machine
-from advisor.machine.sources.system import power
+from advisor.machine.sources import cpu as power
 from tests.collect.os_host import FakeHost, covered
 
 CPU = "/sys/devices/system/cpu"

@@ -6,7 +6,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Limits
-from advisor.machine.sources.system import process
+from advisor.machine.sources import system as process
 from tests.collect.os_host import FakeHost, covered
 
 LIMITS = """Limit                     Soft Limit           Hard Limit           Units

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadCapture
-from advisor.machine.sources.firmware.redfish import with_pending
+from advisor.machine.sources.redfish import with_pending
 from tests.redfish import parse_bios
 
 

@@ -6,7 +6,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import NOT_OFFERED, Gap
 from advisor.machine.registers import RegisterDifference, Registers
-from advisor.machine.sources.system.registers import LOAD_MSR, REGISTER_PATHS, collect_registers
+from advisor.machine.sources.registers import LOAD_MSR, REGISTER_PATHS, collect_registers
 from tests.collect.os_host import FakeHost, covered
 from tests.fakenode.devices import cpuinfo
 

@@ -6,7 +6,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Allocation, SlurmNode
-from advisor.machine.sources.system import software
+from advisor.machine.sources import scheduler as software
 from tests.collect.os_host import FakeHost, covered, printed
 
 SLURMD, SCONTROL = ("slurmd", "-C"), ("scontrol", "--oneliner", "show", "node")

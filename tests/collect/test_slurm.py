@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.operating_system import Slurm
-from advisor.machine.sources.system.slurm import CGROUP, GRES, SLURM, collect_slurm, key_query
+from advisor.machine.sources.scheduler import CGROUP, GRES, SLURM, collect_slurm, key_query
 from tests.collect.os_host import FakeHost
 
 SEEN = "file=read\n"

@@ -4,8 +4,8 @@ import pytest
 
 from advisor.machine.hosts.base import Ran
 from advisor.machine.operating_system import Limits
-from advisor.machine.sources.system import slurm
-from advisor.machine.sources.system.slurm import SLURM
+from advisor.machine.sources import scheduler as slurm
+from advisor.machine.sources.scheduler import SLURM
 from tests.collect.os_host import FakeHost, printed
 
 UNIT = "LoadState=loaded\nMainPID=812\nLimitMEMLOCK=infinity\nLimitSTACK=infinity\nLimitNOFILE=131072\n"

@@ -12,11 +12,11 @@ from hypothesis import strategies as some
 from advisor.cli.main import status
 from advisor.errors import BadMachine
 from advisor.machine.read import machine_from_json
-from advisor.machine.sources.adapters import collect_infiniband as adapters
-from advisor.machine.sources.adapters import collect_network as interfaces
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
-from advisor.machine.sources.pci.spec import collect_pci as cards
-from advisor.machine.sources.system.kernel import collect_kernel as kernel
+from advisor.machine.sources.hwloc import machine_from_xml
+from advisor.machine.sources.network import collect_infiniband as adapters
+from advisor.machine.sources.network import collect_network as interfaces
+from advisor.machine.sources.pci import collect_pci as cards
+from advisor.machine.sources.system import collect_kernel as kernel
 from advisor.machine.value import is_name
 from tests.collect.device_host import CONNECTX, Server
 from tests.render.made import naples

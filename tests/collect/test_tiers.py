@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.machine.memory import MemoryTier
-from advisor.machine.sources.numa_nodes import TIERS_PATHS, collect_tiers
+from advisor.machine.sources.sysfs import TIERS_PATHS, collect_tiers
 from tests.collect.os_host import FakeHost, covered
 
 NODE = "/sys/devices/system/node"

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.machine.hosts.base import Why
 from advisor.machine.operating_system import Kernel
-from advisor.machine.sources.system import power
+from advisor.machine.sources import cpu as power
 from tests.collect.os_host import FakeHost, covered
 
 LIB, ETC = "/usr/lib/tuned", "/etc/tuned"

@@ -1,6 +1,6 @@
 from advisor.machine.cpu import Cpu, UncoreClock
 from advisor.machine.hosts.base import Why
-from advisor.machine.sources.system.registers import collect_uncore
+from advisor.machine.sources.registers import collect_uncore
 from tests.collect.os_host import FakeHost
 
 AT = "/sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00"

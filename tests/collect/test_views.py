@@ -1,8 +1,8 @@
 """What sources take of files that are another on each node."""
 
 from advisor.machine.hosts.source import XmlHost
-from advisor.machine.sources.hwloc.lstopo import collect, machine_from_xml
-from advisor.machine.sources.views import arm_parts, memory_total, of_family_15h, of_knights_landing, own_words, shared_text
+from advisor.machine.sources.hwloc import collect, machine_from_xml
+from advisor.machine.sources.reader import arm_parts, memory_total, of_family_15h, of_knights_landing, own_words, shared_text
 from tests.collect.xmls import adapter, cores, document, info, node
 
 BULLDOZER = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 21\nmodel\t\t: 1\n"

@@ -8,7 +8,7 @@ from advisor.machine.fault_counters import ONE_LOOK, Count, DeviceWatch, GpuWatc
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.machine import Gap
 from advisor.machine.sources.fault_counters import COMMANDS, PATHS, look, watched
-from advisor.machine.sources.gpu_state import THROTTLE_QUERY
+from advisor.machine.sources.gpu import THROTTLE_QUERY
 from tests.collect.device_host import CONNECTX, DeviceHost, Server, uncovered
 from tests.collect.os_host import FakeHost, printed
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from advisor.jobs.placement import Placement
 from advisor.machine.machine import Machine
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 from tests.fakenode.lab import workshop
 from tests.fakenode.run import Observed
 from tests.machines.read import seen_by_lstopo

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 
 HERE = Path(__file__).parent
 AGENT = HERE / "agent.sh"

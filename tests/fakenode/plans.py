@@ -8,7 +8,7 @@ from advisor.errors import BadValue
 from advisor.jobs.place import place
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
 from advisor.machine.machine import Machine
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 from tests.machines.catalogue import MACHINES
 from tests.machines.read import seen_by_lstopo
 

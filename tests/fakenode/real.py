@@ -13,7 +13,7 @@ from advisor.jobs.place import place
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
 from advisor.machine.machine import Machine
 from advisor.machine.numbering import logical_numbering
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 from advisor.machine.topology import Topology
 
 CORPUS = Path(os.environ.get("ADVISOR_CORPUS", Path(__file__).parents[3] / "shared" / "machines"))

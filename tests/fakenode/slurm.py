@@ -16,7 +16,7 @@ import pytest
 
 from advisor.jobs.launcher import Launch
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 from tests.fakenode.lab import host_environment
 from tests.fakenode.run import LaunchFailedError, Observed
 from tests.ports import free_port

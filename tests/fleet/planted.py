@@ -14,10 +14,10 @@ from pathlib import Path
 
 from advisor.fleet.fleet import ANSWERS, Answer, Fleet
 from advisor.machine.hosts.base import Host
+from advisor.machine.hosts.capture import Entry, MemoryStore, TreeHost
+from advisor.machine.hosts.capture import Link as StoredLink
 from advisor.machine.hosts.errands import Outcome
 from advisor.machine.hosts.record import record
-from advisor.machine.hosts.tree import Entry, MemoryStore, TreeHost
-from advisor.machine.hosts.tree import Link as StoredLink
 from advisor.machine.node_sets import expanded, folded
 from advisor.machine.sources.registry import commands, counters, paths
 from tests.machines import sysfs

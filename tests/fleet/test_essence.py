@@ -8,8 +8,8 @@ import pytest
 
 from advisor.fleet.fold import digest_of, fold
 from advisor.machine.hosts.archive import unpack
+from advisor.machine.hosts.capture import MemoryStore
 from advisor.machine.hosts.source import host_of_store
-from advisor.machine.hosts.tree import MemoryStore
 from advisor.machine.machine import Machine
 from advisor.machine.sources.registry import collect_machine
 from tests.fleet.planted import noise, shape

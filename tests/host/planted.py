@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from advisor.machine.hosts.base import Ran, Reading, Why, example_path
-from advisor.machine.hosts.tree import Entry, Link, MemoryStore, TreeHost
+from advisor.machine.hosts.capture import Entry, Link, MemoryStore, TreeHost
 from advisor.machine.sources.registry import commands, paths
 from tests.machines import tree as trees
 from tests.machines.catalogue import tree

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.machine.hosts.tree import Entry, Link
+from advisor.machine.hosts.capture import Entry, Link
 
 CPUS = 4
 PCI = "sys/devices/pci0000:60/0000:60:01.1/0000:61:00.0"

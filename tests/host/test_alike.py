@@ -5,8 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.hosts.alike import Pattern
 from advisor.machine.hosts.archive import laid_out, unpack
+from advisor.machine.sources.memo import Pattern
 from tests.examples import examples
 from tests.fleet.planted import noise, shape
 

@@ -5,13 +5,13 @@ import pytest
 from advisor.machine.fact import identities
 from advisor.machine.hosts.archive import unpack
 from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.capture import Entry, Link, MemoryStore, TreeHost
 from advisor.machine.hosts.record import record
-from advisor.machine.hosts.tree import Entry, Link, MemoryStore, TreeHost
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Tool
-from advisor.machine.privacy import allowed_values
-from advisor.machine.privacy.allowed_values import PublicLines
+from advisor.machine.privacy import kept as allowed_values
 from advisor.machine.privacy.anonymise import AnonymousHost
+from advisor.machine.privacy.kept import PublicLines
 from advisor.machine.privacy.pseudonyms import Scrubber, stems
 from tests.host.test_capture import opened
 

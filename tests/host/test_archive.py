@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from advisor.errors import AdvisorError, BadCapture
 from advisor.machine.hosts import archive
 from advisor.machine.hosts.archive import unpack
-from advisor.machine.hosts.tree import Entry, Link, MemoryStore
+from advisor.machine.hosts.capture import Entry, Link, MemoryStore
 from tests.counting import calls
 from tests.examples import examples
 from tests.host.shelf import MACHINE, special, tar

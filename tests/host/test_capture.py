@@ -7,9 +7,8 @@ import pytest
 from advisor.errors import BadCapture, BadInput
 from advisor.machine.hosts.archive import unpack
 from advisor.machine.hosts.base import Host, Ran, Reading, Why, concrete_patterns, expand
-from advisor.machine.hosts.capture import CaptureHost, capture_in
+from advisor.machine.hosts.capture import CaptureHost, DiskStore, Entry, MemoryStore, TreeHost, capture_in
 from advisor.machine.hosts.record import record
-from advisor.machine.hosts.tree import DiskStore, Entry, MemoryStore, TreeHost
 from tests.host.shelf import MACHINE, PATTERNS, PCI, lay, tar
 
 COMMANDS = (("lscpu", "-J"), ("absent",), ("slow", "a b", ""), ("fails",))

@@ -10,7 +10,7 @@ from ClusterShell.Task import task_self
 
 from advisor.fleet.capture import CaptureOptions, capture_fleet
 from advisor.machine.hosts.errands import Outcome, Way
-from advisor.machine.hosts.gateways import has_gateways
+from advisor.machine.hosts.nodes import has_gateways
 from tests.nodes.sshd import Nodes, interrupted, needs_sshd, sshd
 
 GATEWAY = 'exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'

@@ -3,12 +3,14 @@
 import pytest
 
 from advisor.machine.hosts.base import Ran, Reading, Why, second_look
+from advisor.machine.hosts.capture import Entry, MemoryStore, TreeHost
 from advisor.machine.hosts.record import record
-from advisor.machine.hosts.tree import Entry, MemoryStore, TreeHost
 from advisor.machine.privacy.anonymise import AnonymousHost
-from advisor.machine.sources import fabrics, fault_counters, gpu_state
+from advisor.machine.sources import fault_counters
+from advisor.machine.sources import gpu as gpu_state
+from advisor.machine.sources import network as fabrics
+from advisor.machine.sources import scheduler as slurm
 from advisor.machine.sources.registry import commands, counters, paths, public, sources
-from advisor.machine.sources.system import slurm
 from tests.host.test_capture import opened
 
 PCI = "/sys/bus/pci/devices/0000:61:00.0"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadValue, CannotWork
-from advisor.machine.hosts.node_lists import checked_names, members, nodes_of_partition
+from advisor.machine.hosts.errands import checked_names, members, nodes_of_partition
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.machine.hosts.base import PathPatterns, concrete_patterns, example_path
-from advisor.machine.hosts.tree import MemoryStore, TreeHost
+from advisor.machine.hosts.capture import MemoryStore, TreeHost
 from tests.host.shelf import MACHINE
 
 

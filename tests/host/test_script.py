@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput
-from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, Why, concrete_patterns, expand
+from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, RedactedHost, Why, concrete_patterns, expand
 from advisor.machine.hosts.capture import CaptureHost
 from advisor.machine.hosts.record import record
 from advisor.machine.hosts.source import open_host
 from advisor.machine.jinja import capture_script
-from advisor.machine.privacy.screened import RedactedHost
 from advisor.paths import template
 from tests.host.shelf import MACHINE, PATTERNS, is_root, lay, shell_in
 from tests.host.test_capture import opened

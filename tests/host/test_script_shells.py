@@ -17,9 +17,8 @@ import pytest
 
 from advisor.advice.whatif import diff
 from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, Why
-from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.capture import CaptureHost, Link
 from advisor.machine.hosts.source import open_host
-from advisor.machine.hosts.tree import Link
 from advisor.machine.jinja import capture_script
 from advisor.machine.read import capture_script as whole_script
 from advisor.paths import template

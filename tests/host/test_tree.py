@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadCapture
 from advisor.machine.hosts.base import Reading, Why, expand
-from advisor.machine.hosts.tree import DiskStore, Entry, Link, MemoryStore, TreeHost, top_of
+from advisor.machine.hosts.capture import DiskStore, Entry, Link, MemoryStore, TreeHost, top_of
 from tests.examples import examples
 from tests.host.shelf import CPUS, MACHINE, PCI, is_root, lay
 

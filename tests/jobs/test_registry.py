@@ -8,7 +8,7 @@ import advisor
 from advisor.errors import BadValue
 from advisor.jobs.registry import choose, find, launchers, names, of_lines
 from advisor.machine.operating_system import Tool
-from advisor.machine.sources.system.software import VERSIONS
+from advisor.machine.sources.scheduler import VERSIONS
 
 ROOT = Path(advisor.__file__).parent
 OPENMPI, SLURM = Tool(name="openmpi", version="4.1.4"), Tool(name="slurm", version="22.05.8")

@@ -12,8 +12,8 @@ from advisor.machine import platform_traits
 from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Machine
+from advisor.machine.partitioning import scheme, two_l3_a_die
 from advisor.machine.platform_traits import Scheme
-from advisor.machine.schemes import scheme, two_l3_a_die
 from advisor.machine.topology import L3, NumaNode, Topology
 from advisor.measure.platform import Platform, best_cut, dies, offered
 from advisor.measure.platforms import match_platform, platform_by_id, platforms

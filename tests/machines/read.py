@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from advisor.machine.hosts.base import Host
+from advisor.machine.hosts.capture import Link, MemoryStore
 from advisor.machine.hosts.source import host_of_store
-from advisor.machine.hosts.tree import Link, MemoryStore
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 from advisor.machine.sources.registry import collect_machine

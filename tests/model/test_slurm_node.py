@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.slurm_node import FoundNode, SocketsAre, found_by_slurmd
+from advisor.machine.slurm import FoundNode, SocketsAre, found_by_slurmd
 from advisor.machine.topology import Core, NumaNode, Package, SharedL2, Topology
 from tests.fakenode import slurmd
 from tests.machines.read import machine, seen_by_lstopo

@@ -17,7 +17,7 @@ from advisor.advice.model.plan import Include, Plan
 from advisor.errors import BadInput
 from advisor.machine.firmware import Bios
 from advisor.machine.read import read_machine
-from advisor.machine.sources.firmware.redfish import with_other_names
+from advisor.machine.sources.redfish import with_other_names
 from advisor.measure.platform import Scope
 from advisor.measure.platforms import platform_by_id
 from tests.examples import ALL, a_third

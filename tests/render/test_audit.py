@@ -12,7 +12,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import Layout
 from advisor.machine.machine import NOT_OFFERED, Gap, Machine
 from advisor.machine.partitioning import infer_layout
-from advisor.machine.sources.system.registers import LOAD_MSR
+from advisor.machine.sources.registers import LOAD_MSR
 from advisor.measure.measured_facts import Compared, MeasuredFacts, Speed
 from tests.conftest import Golden
 from tests.machines.read import machine

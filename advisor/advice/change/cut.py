@@ -9,9 +9,8 @@ from advisor.advice.change.positions import CoreMap, Cores
 from advisor.errors import BadValue
 from advisor.machine.layout import Assumption, Cut
 from advisor.machine.machine import Machine
-from advisor.machine.partitioning import infer_cut
+from advisor.machine.partitioning import infer_cut, scheme
 from advisor.machine.platform_traits import Scheme
-from advisor.machine.schemes import scheme
 from advisor.machine.topology import Distances, Topology
 from advisor.measure.platform import CutOffer, Platform, dies, offered
 

@@ -12,8 +12,8 @@ from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import Assumption
 from advisor.machine.numbering import infer_numbering
+from advisor.machine.partitioning import has_smt, scheme
 from advisor.machine.platform_traits import Scheme
-from advisor.machine.schemes import has_smt, scheme
 
 Order = Literal["linear", "over packages", "over nodes", "over dies"]
 Threads = Literal["offset", "adjacent"]

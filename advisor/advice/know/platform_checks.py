@@ -9,8 +9,8 @@ from typing import Final
 from advisor.advice.know.vendors import publications
 from advisor.errors import BadSheet, did_you_mean
 from advisor.machine.cpu import Cpu
+from advisor.machine.partitioning import scheme_without_sheet
 from advisor.machine.platform_traits import Scheme, file_of, traits
-from advisor.machine.schemes import scheme_without_sheet
 from advisor.machine.value import Keys
 from advisor.measure.platform import Platform, Reference
 from advisor.measure.platforms import platforms
@@ -62,7 +62,7 @@ def _recognised(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
         known = scheme_without_sheet(Cpu(vendor=match.vendor, family=match.family, model=model))
         if known not in (Scheme.UNKNOWN, Scheme[platform.scheme]):
             said = f"scheme {platform.scheme}, but family {match.family}, model {model} is known as {known.name}"
-            yield sheet.wrong(("scheme",), said, "correct it, or take that line out of advisor/machine/schemes.py")
+            yield sheet.wrong(("scheme",), said, "correct it, or take that line out of advisor/machine/partitioning.py")
             return
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from advisor.errors import BadValue
 from advisor.exports.format import ExportOptions, ExportSubject
-from advisor.machine.slurm_definition import Definition, definition_of, hostlist
+from advisor.machine.slurm import Definition, definition_of, hostlist
 from advisor.machine.units import plain
 
 TITLE: Final = "NodeName lines for slurm.conf, and gres.conf where there are GPUs; --check FILE compares a slurm.conf"

@@ -14,8 +14,7 @@ from advisor.jobs.pages.ranks import plan_lines
 from advisor.jobs.placement import Placement
 from advisor.jobs.registry import launchers
 from advisor.machine.hosts.files import PendingFile, begin_file
-from advisor.machine.hosts.site import template_files, template_text
-from advisor.machine.jinja import fill
+from advisor.machine.jinja import fill, template_files, template_text
 from advisor.machine.secrecy import without_secrets
 from advisor.paths import templates
 from advisor.show.commandline import HERE, BenchmarkStep, benchmark_script, launch_script

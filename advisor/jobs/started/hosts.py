@@ -21,7 +21,7 @@ from advisor.jobs.observed_binding import same_host
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
 from advisor.jobs.registry import launchers
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.hosts.node_lists import members
+from advisor.machine.hosts.errands import members
 from advisor.machine.hosts.trust import Use, open_trusted
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

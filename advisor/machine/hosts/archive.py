@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from zlib import adler32
 
 from advisor.errors import BadCapture
-from advisor.machine.hosts.tree import Entry, Link
+from advisor.machine.hosts.capture import Entry, Link
 
 LIMIT = 256 << 20
 """Bytes that an archive may hold. The largest published /sys + /proc root holds 40 MiB."""

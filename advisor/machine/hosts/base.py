@@ -1,4 +1,4 @@
-"""What every host can be asked: files by pattern, commands that ask nobody else, and a second look at counters."""
+"""What every host can be asked, without secrets: files by pattern, commands that ask nobody else, a second look at counters."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from time import monotonic, sleep
 from typing import NamedTuple, Protocol
 
 from advisor.errors import BadCapture
+from advisor.machine.secrecy import CMDLINE, SLURM_CONF, is_slurm_line, keeps_variable, screened_boot_line, without_secrets
 
 
 class Why(StrEnum):
@@ -238,7 +239,7 @@ def seconds_since(begun: float) -> float:
     return monotonic() - begun
 
 
-SLURM_CONF = (
+SLURM_CONFS = (
     "/etc/slurm/slurm.conf",
     "/etc/slurm-llnl/slurm.conf",
     "/run/slurm/conf/slurm.conf",
@@ -256,7 +257,7 @@ def asks_the_network(name: str, program: str) -> bool:
     if named:
         return not os.path.isfile(named)  # noqa: PTH113 - beside the texts below
     prefix = os.path.dirname(os.path.dirname(os.path.realpath(program)))  # noqa: PTH120 - likewise
-    places = (*SLURM_CONF, f"{prefix}/etc/slurm.conf", f"{prefix}/etc/slurm/slurm.conf")
+    places = (*SLURM_CONFS, f"{prefix}/etc/slurm.conf", f"{prefix}/etc/slurm/slurm.conf")
     return not any(os.path.isfile(place) for place in places)  # noqa: PTH113 - likewise
 
 
@@ -269,3 +270,85 @@ def quiet_environment(variables: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in variables.items() if name not in without}
     components = ",".join(word for word in ("-gl", variables.get("HWLOC_COMPONENTS", "")) if word)
     return {**kept, "LC_ALL": "C", "LANGUAGE": "C", "HWLOC_COMPONENTS": components}
+
+
+_PRINTED = re.compile(rb"[\x20-\x7e]{8,}")
+"""Texts in a table of the firmware: an OEM string of SMBIOS may hold a password."""
+
+
+def _same_length(found: re.Match[bytes]) -> bytes:
+    """Return a text of a table without secrets, as long as it was: what stands behind it stays where it is."""
+    text = found[0].decode("ascii")
+    clean = without_secrets(text)
+    return found[0] if clean == text else clean.ljust(len(text), "*")[: len(text)].encode("ascii")
+
+
+def _cleaned(data: bytes) -> bytes:
+    if b"\0" in data.rstrip(b"\0"):
+        return _PRINTED.sub(_same_length, data)
+    text = data.decode("utf-8", "surrogateescape")
+    return without_secrets(text).encode("utf-8", "surrogateescape")
+
+
+class HostBehind:
+    """A host that answers for another one, under its name and as its kind."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return self._host.name
+
+    @property
+    def kind(self) -> str:
+        """What kind of host it is."""
+        return self._host.kind
+
+
+class RedactedHost(HostBehind):
+    """Another host's answers without passwords, tokens and keys: what sources learn from, and every capture is made of."""
+
+    screened = True
+
+    def read(self, path: str) -> Reading:
+        """Return what a file holds; of the kernel's command line the options that are known, and the names of others."""
+        reading = self._host.read(path)
+        if reading.why:
+            return reading
+        if path == CMDLINE:
+            return Reading(f"{screened_boot_line(reading.text or '')}\n".encode())
+        if path == SLURM_CONF:
+            return Reading("".join(f"{line}\n" for line in (reading.text or "").splitlines() if is_slurm_line(line)).encode())
+        return Reading(_cleaned(reading.data))
+
+    def list(self, path: str) -> tuple[str, ...]:
+        """Return the names in a folder."""
+        return self._host.list(path)
+
+    def real(self, path: str) -> str | None:
+        """Return the path with its symbolic links resolved."""
+        return self._host.real(path)
+
+    def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
+        """Return what a command printed, and where it is."""
+        ran = self._host.run(argv, timeout)
+        path = None if ran.path is None else without_secrets(ran.path)
+        return ran._replace(out=_cleaned(ran.out), err=_cleaned(ran.err), path=path)
+
+    @property
+    def again(self) -> SecondLook | None:
+        """The second look of a capture; None where there was one."""
+        second = second_look(self._host)
+        return None if second is None else second._replace(host=RedactedHost(second.host))
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that are known to say how a job is placed."""
+        found = self._host.environment().items()
+        return {name: without_secrets(value) for name, value in found if keeps_variable(name)}
+
+
+def screened_host(host: Host) -> Host:
+    """Return a host that gives away no credential: itself where it is one already."""
+    return host if getattr(host, "screened", False) else RedactedHost(host)

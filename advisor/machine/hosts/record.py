@@ -21,8 +21,7 @@ from advisor.machine.hosts.base import (
     second_look,
     seconds_since,
 )
-from advisor.machine.hosts.capture import FORMAT, TOP, WORDS
-from advisor.machine.hosts.tree import Entry, Link
+from advisor.machine.hosts.capture import FORMAT, TOP, WORDS, Entry, Link
 
 Tell = Callable[[int, int], None]
 """Hears how many steps are done, and of how many."""

@@ -10,9 +10,8 @@ from typing import Any
 from advisor.errors import BadCapture, BadInput, BadXml, CannotWork
 from advisor.machine.hosts.archive import LIMIT, decompressed, is_tar, unpack
 from advisor.machine.hosts.base import Host, Ran, Reading, Why
-from advisor.machine.hosts.capture import CaptureHost, capture_in
+from advisor.machine.hosts.capture import CaptureHost, DiskStore, MemoryStore, Store, TreeHost, capture_in, top_of
 from advisor.machine.hosts.files import open_here
-from advisor.machine.hosts.tree import DiskStore, MemoryStore, Store, TreeHost, top_of
 from advisor.machine.secrecy import screened_at
 
 LARGEST_DOCUMENT = 64 << 20

@@ -5,12 +5,9 @@ from collections.abc import Callable, Collection, Iterable
 from copy import copy
 from posixpath import normpath
 
-from advisor.machine.hosts.base import Host, PublicText, Ran, Reading, SecondLook, second_look
-from advisor.machine.privacy.allowed_answers import kept_answer, kept_variables
-from advisor.machine.privacy.allowed_files import kept_file, text_of, whole
-from advisor.machine.privacy.allowed_values import PublicLines, smbios_strings
+from advisor.machine.hosts.base import Host, HostBehind, PublicText, Ran, Reading, RedactedHost, SecondLook, second_look
+from advisor.machine.privacy.kept import PublicLines, kept_answer, kept_file, kept_variables, smbios_strings, text_of, whole
 from advisor.machine.privacy.pseudonyms import REMOVED, Scrubber, WordReplacer, is_known_word
-from advisor.machine.privacy.screened import HostBehind, RedactedHost
 from advisor.machine.secrecy import CMDLINE, boot_options, keeps_variable
 
 _HOST_NAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
@@ -144,7 +141,7 @@ class AnonymousHost(HostBehind):
         from defusedxml import DefusedXmlException
         from defusedxml.ElementTree import fromstring
 
-        from advisor.machine.privacy.allowed_answers import kept_xml
+        from advisor.machine.privacy.kept import kept_xml
 
         if not data.strip():
             return b""

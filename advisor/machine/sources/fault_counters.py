@@ -11,7 +11,7 @@ from typing import NamedTuple
 from advisor.machine.fault_counters import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Gap, Source
-from advisor.machine.sources.gpu_state import THROTTLE_QUERY, gpu_watches
+from advisor.machine.sources.gpu import THROTTLE_QUERY, gpu_watches
 from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, part
 from advisor.machine.value import number
 

@@ -5,22 +5,101 @@ it looks at a part, what it made of that. Which files, folders and links there a
 looked for is the same in all captures that share a memo: one in which that differs has a memo of its own.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from advisor.machine.hosts.alike import Pattern
-from advisor.machine.hosts.archive import is_tar, laid_out
-from advisor.machine.hosts.base import Host, Ran, Reading
-from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.archive import BLOCK, Member, checksum_holds, is_tar, laid_out, number_in
+from advisor.machine.hosts.base import Host, Ran, Reading, RedactedHost
+from advisor.machine.hosts.capture import CaptureHost, Entry, MemoryStore
 from advisor.machine.hosts.source import contents, host_of_data, host_of_store, open_host
 from advisor.machine.machine import Machine
-from advisor.machine.privacy.screened import RedactedHost
 from advisor.machine.sources.reader import FactSource
 from advisor.machine.sources.registry import asked, collect_machine
+
+_FILES: Final = bytes([0, *b"07"])
+_ODD: Final = b"xg1"
+"""Extended headers, and hard links: what a member holds stands elsewhere too."""
+_RUN: Final = 32
+"""Members that are compared at once, as one stretch of bytes."""
+_END: Final = bytes(BLOCK)
+
+
+class Pattern:
+    """An archive that others may be alike to."""
+
+    def __init__(self, data: bytes, nodes: dict[str, Entry], members: list[Member], file: str) -> None:
+        self._data, self.nodes, self._members = data, nodes, members
+        self.store = MemoryStore(nodes, file)
+        self._runs = list(self._stretches())
+        files = [member.path for member in self._members if member.kind in _FILES]
+        self._plain = len(files) == len(set(files)) and not any(member.kind in _ODD for member in self._members)
+
+    def changes(self, data: bytes) -> dict[str, bytes] | None:
+        """Return the files of an archive whose content differs from this one's; None where it is not alike."""
+        found: dict[str, bytes] = {}
+        at = 0
+        for start, end, members in self._runs if self._plain else ():
+            if data[at : at + end - start] == self._data[start:end]:
+                at += end - start
+                continue
+            for member in members:
+                after = self._compared(member, data, at, found)
+                if after is None:
+                    return None
+                at = after
+        return found if self._plain and data[at : at + BLOCK] == _END else None
+
+    def with_changes(self, changes: dict[str, bytes]) -> MemoryStore:
+        """Return the store of an archive with such changes."""
+        return self.store.with_files(changes)
+
+    def difference(self, nodes: dict[str, Entry]) -> dict[str, bytes] | None:
+        """Return the files of other nodes whose content differs; None where other files, folders or links are there."""
+        if nodes.keys() != self.nodes.keys():
+            return None
+        found: dict[str, bytes] = {}
+        for path, node in nodes.items():
+            own = self.nodes[path]
+            if node != own:
+                if not isinstance(node, bytes) or not isinstance(own, bytes):
+                    return None
+                found[path] = node
+        return found
+
+    def _stretches(self) -> Iterator[tuple[int, int, list[Member]]]:
+        """Yield runs of members, and from where to where they lie."""
+        for first in range(0, len(self._members), _RUN):
+            run = self._members[first : first + _RUN]
+            last = run[-1]
+            yield run[0].position, last.position + BLOCK + _padded(last.size), run
+
+    def _compared(self, member: Member, data: bytes, at: int, found: dict[str, bytes]) -> int | None:
+        """Note a member's content where it differs; return where the next one lies, None where this is another member."""
+        size, start = member.size, member.position
+        header, own = data[at : at + BLOCK], self._data[start : start + BLOCK]
+        if header != own:
+            if len(header) < BLOCK or header[:100] != own[:100] or header[156:] != own[156:] or not checksum_holds(header):
+                return None
+            size = number_in(header[124:136])
+            if size < 0 or (size != member.size and member.kind not in _FILES):
+                return None
+        content = data[at + BLOCK : at + BLOCK + size]
+        if len(content) < size:
+            return None
+        if size != member.size or content != self._data[start + BLOCK : start + BLOCK + size]:
+            if member.kind not in _FILES or member.path is None or not isinstance(self.nodes.get(member.path), bytes):
+                return None
+            found[member.path] = content
+        return at + BLOCK + _padded(size)
+
+
+def _padded(size: int) -> int:
+    return size + -size % BLOCK
+
 
 V = TypeVar("V")
 _PATTERNS: Final = 6

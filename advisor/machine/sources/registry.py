@@ -12,13 +12,12 @@ from advisor.errors import AdvisorError, CannotWork
 from advisor.machine.cpuset import bounded_sets
 from advisor.machine.devices import Gpu, Hca, Locality, Nic, PciDevice, bus_of
 from advisor.machine.fact import identities, lists_with
-from advisor.machine.hosts.base import Host, PublicText
+from advisor.machine.hosts.base import Host, PublicText, screened_host
 from advisor.machine.machine import Facts, Gap, Machine, merge
-from advisor.machine.privacy.screened import screened_host
 from advisor.machine.sources import fault_counters
 from advisor.machine.sources.cpu import with_processor_name
-from advisor.machine.sources.fabrics import with_link_layers
-from advisor.machine.sources.pci.spec import AMD, COHERENT, NVIDIA, partition
+from advisor.machine.sources.network import with_link_layers
+from advisor.machine.sources.pci import AMD, COHERENT, NVIDIA, partition
 from advisor.machine.sources.reader import FactSource
 from advisor.machine.topology import Counts, NumaNode, Topology, counts
 

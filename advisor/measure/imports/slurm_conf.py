@@ -8,7 +8,7 @@ from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.machine.node_sets import expanded
-from advisor.machine.slurm_conf import COUNTS, ConfLine, SlurmConf
+from advisor.machine.slurm import COUNTS, ConfLine, SlurmConf
 
 Opened = Callable[[str], str]
 """Returns the text of a file; raises BadInput where it cannot."""

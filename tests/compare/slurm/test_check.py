@@ -9,7 +9,7 @@ from advisor.errors import BadInput
 from advisor.exports.slurm_check import CheckedConf, checked
 from advisor.machine.devices import Gpu, Locality
 from advisor.machine.machine import Machine
-from advisor.machine.slurm_definition import definition_of
+from advisor.machine.slurm import definition_of
 from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
 from tests.machines.read import machine
 

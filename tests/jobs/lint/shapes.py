@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from advisor.machine.machine import Machine
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 
 Cores = tuple[tuple[int, ...], ...]
 

@@ -10,7 +10,7 @@ import pytest
 from advisor.jobs.launcher import Launch
 from advisor.jobs.request import OBJECTS, cpusets_of
 from advisor.machine.numbering import logical_numbering
-from advisor.machine.sources.hwloc.lstopo import machine_from_xml
+from advisor.machine.sources.hwloc import machine_from_xml
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe
 from tests.jobs.lint.nodes import SYNTHETIC, Seen, node, seen

@@ -1,4 +1,4 @@
-"""The firmware's tables of processors, memory and distances (ACPI 6.4), which only root may read, as facts of model/acpi.py."""
+"""The firmware's tables of processors, memory and distances (ACPI 6.4), which only root may read."""
 
 from collections.abc import Callable, Iterator
 from struct import unpack_from

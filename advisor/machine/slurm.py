@@ -1,18 +1,225 @@
-"""The definition that a node wants in slurm.conf and gres.conf: its line, what the line rests on, what it cannot say."""
+"""What Slurm is told of nodes: a site's slurm.conf and gres.conf, what slurmd finds, and the definition that a node wants.
+
+Slurm numbers cores socket by socket (gres.conf calls that logical, slurmd's log abstract), not as the kernel numbers CPUs.
+Written from what slurmd 22.05.8 prints on simulated nodes (tests/render/exports/slurmd.txt), and from its source, xcpuinfo.c.
+"""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Final
+from typing import Final, Literal
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.devices import Gpu
 from advisor.machine.machine import Machine
 from advisor.machine.node_sets import folded
-from advisor.machine.slurm_node import PARAMETERS, FoundNode, found_by_slurmd
-from advisor.machine.topology import Topology
+from advisor.machine.numbering import LogicalNumbering, distance_groups, logical_numbering
+from advisor.machine.topology import L3, Core, Die, Package, Topology
 from advisor.machine.value import MIB
+
+COUNTS = ("cpus", "boards", "socketsperboard", "sockets", "corespersocket", "threadspercore", "realmemory")
+"""Keys of a node's line that are numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConfLine:
+    """A line NodeName= of slurm.conf, or a line of gres.conf."""
+
+    place: str
+    """The file and the line: slurm.conf line 12."""
+    nodes: str | None
+    """As they stand there: n[001-400]; None of a line of gres.conf for all nodes."""
+    said: Mapping[str, str]
+    """Key in small letters -> value; of slurm.conf with what NodeName=DEFAULT says."""
+    own: tuple[tuple[str, str], ...] = ()
+    """Keys and values of the line itself, as they are written there."""
+
+    def number(self, key: str) -> int | None:
+        """Return a value that is a whole number, with K for 1024 of them as slurmctld reads it; None where there is none."""
+        text = self.said.get(key, "")
+        digits = text.rstrip("kK")
+        if not (digits.isascii() and digits.isdecimal() and len(digits) < 16 and len(text) - len(digits) < 2):
+            return None
+        return int(digits) << (10 if text != digits else 0)
+
+
+@dataclass(frozen=True)
+class Said:
+    """The node that slurmctld makes of a line: as 22.05.8 was seen to."""
+
+    cpus: int
+    sockets: int
+    """Of all boards."""
+    cores: int
+    threads: int
+    reset: int | None = None
+    """What CPUs= said, where slurmctld did not take it."""
+
+    @property
+    def product(self) -> int:
+        """CPUs that sockets, cores and threads multiply to."""
+        return self.sockets * self.cores * self.threads
+
+
+def said_node(line: ConfLine) -> Said:
+    """Return the node of a line: Sockets are those of all boards, whatever the manual says; CPUs that no product gives go."""
+    numbers = {key: line.number(key) for key in COUNTS}
+    cpus = numbers["cpus"] if numbers["cpus"] is not None else line.number("procs")
+    boards, cores, threads = (numbers[key] or 1 for key in ("boards", "corespersocket", "threadspercore"))
+    inferred = max(1, (cpus or 1) // (cores * threads))
+    sockets = (numbers["socketsperboard"] or 0) * boards or numbers["sockets"] or inferred
+    made = Said(cpus or 0, sockets, cores, threads)
+    if cpus is None:
+        return replace(made, cpus=made.product)
+    return made if cpus in (sockets, sockets * cores, made.product) else replace(made, cpus=made.product, reset=cpus)
+
+
+@dataclass(frozen=True)
+class SlurmConf:
+    """A site's slurm.conf with all that it includes, and gres.conf beside it."""
+
+    file: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Key in small letters -> value; the last counts, as slurmctld says."""
+    nodes: tuple[ConfLine, ...] = ()
+    gres: tuple[ConfLine, ...] | None = None
+    """None where there is no gres.conf."""
+    unread: tuple[str, ...] = ()
+    """Included files that could not be read, and why."""
+
+    def words(self, key: str) -> frozenset[str]:
+        """Return the words of a setting, in small letters."""
+        return frozenset(word.strip() for word in self.settings.get(key, "").lower().split(",") if word.strip())
+
+
+SocketsAre = Literal["sockets", "l3", "numa"]
+"""What slurmd takes for a socket: SlurmdParameters=l3cache_as_socket or numa_node_as_socket make it another."""
+
+PARAMETERS: Final[dict[str, SocketsAre]] = {"l3cache_as_socket": "l3", "numa_node_as_socket": "numa"}
+"""The words of SlurmdParameters."""
+
+
+@dataclass(frozen=True)
+class FoundNode:
+    """What ``slurmd -C`` prints of a node."""
+
+    cpus: int
+    boards: int
+    sockets: int
+    """Of all boards."""
+    cores: int
+    """Of a socket, rounded down where sockets differ."""
+    threads: int
+    order: tuple[CpuSet, ...]
+    """The CPUs of each core by Slurm's number."""
+    alike: bool
+    """Whether sockets have as many cores as each other, and cores as many threads."""
+
+    @property
+    def per_board(self) -> int:
+        """Sockets of a board."""
+        return self.sockets // self.boards
+
+    @property
+    def described(self) -> int:
+        """CPUs that a definition of these numbers has."""
+        return self.boards * self.per_board * self.cores * self.threads
+
+    @property
+    def even(self) -> bool:
+        """Whether the numbers describe every CPU."""
+        return 0 < self.cpus == self.described
+
+    def numbers(self, cpus: CpuSet) -> CpuSet:
+        """Return Slurm's numbers of the cores that some CPUs are on."""
+        return CpuSet(number for number, core in enumerate(self.order) if core & cpus)
+
+    def whole_sockets(self, cores: CpuSet) -> bool:
+        """Return whether some cores, by Slurm's numbers, are whole sockets."""
+        firsts = range(0, self.sockets * self.cores, max(1, self.cores))
+        sockets = (CpuSet(range(first, first + self.cores)) for first in firsts)
+        return union(socket for socket in sockets if socket & cores) == cores
+
+
+def found_by_slurmd(topology: Topology, sockets_are: SocketsAre = "sockets") -> FoundNode | None:
+    """Return what slurmd finds on a machine, that which a cgroup hides too; None where no such sockets are known."""
+    whole = _whole(topology)
+    known = logical_numbering(whole)
+    cores = frozenset(core.cpuset for core in whole.cores if core.cpuset)
+    parts = _sockets(whole, sockets_are)
+    if parts is None:
+        return None
+    sockets = _in_order([part for part in parts if any(core <= part for core in cores)], known)
+    inside = [[core for core in known.cores if core in cores and core <= part] for part in sockets or (whole.pus,)]
+    count, total = len(sockets) or len(parts) or 1, max(1, len(cores))
+    return FoundNode(
+        cpus=len(whole.pus),
+        boards=_boards(whole),
+        sockets=count,
+        cores=total // count,
+        threads=len(whole.pus) // total,
+        order=tuple(core for socket in inside for core in socket),
+        alike=len({len(socket) for socket in inside}) == 1 == len({len(core) for core in cores}),
+    )
+
+
+def _whole(topology: Topology) -> Topology:
+    """Return a machine as slurmd asks hwloc for it: with what is disallowed too, and without the caches of level 2."""
+    nodes = CpuSet(node.os_index for node in topology.nodes)
+    return topology.model_copy(update={"allowed": topology.pus, "allowed_nodes": nodes, "shared_l2": ()})
+
+
+def _sockets(topology: Topology, sockets_are: SocketsAre) -> Sequence[CpuSet] | None:
+    if sockets_are == "sockets":
+        return [package.cpuset for package in topology.packages]
+    if sockets_are == "l3":
+        return [cache.cpuset for cache in topology.l3] or None
+    return _of_numa_nodes(topology)
+
+
+def _of_numa_nodes(topology: Topology) -> Sequence[CpuSet] | None:
+    """Return what slurmd takes for sockets: all objects of the kind that the first NUMA node hangs off in hwloc's tree.
+
+    None where nodes hang off several kinds, or there are more of the kind than nodes: what it counts then is not worked out.
+    """
+    near = {node.near for node in topology.nodes}
+    if len(topology.nodes) == 1 and near == {topology.pus}:  # it hangs off the machine, however many sockets that has
+        return [topology.pus]
+    if union(near) != topology.pus or not all(node.cpuset for node in topology.nodes):
+        return None
+    packages, dies = {part.cpuset for part in topology.packages}, {part.cpuset for part in topology.dies}
+    caches, groups = {part.cpuset for part in topology.l3}, set(groups_of_nodes(topology))
+    kind = next((kind for kind in (packages, dies, caches, groups) if kind & near), None)
+    return tuple(near) if kind == near else None
+
+
+def groups_of_nodes(topology: Topology) -> frozenset[CpuSet]:
+    """Return the CPUs of the groups that hwloc's tree has for NUMA nodes that are no socket, die, L3 or core."""
+    named = set(_named(topology))
+    near = [node.near for node in topology.nodes if node.near]
+    return frozenset(part for part in (*near, *distance_groups(topology)) if part not in named and part != topology.pus)
+
+
+def _named(topology: Topology) -> list[CpuSet]:
+    """Return the CPUs of every socket, die, L3 and core."""
+    parts: Sequence[Package | Die | L3 | Core] = (*topology.packages, *topology.dies, *topology.l3, *topology.cores)
+    return [part.cpuset for part in parts]
+
+
+def _in_order(parts: Sequence[CpuSet], known: LogicalNumbering) -> Sequence[CpuSet]:
+    return sorted(parts, key=lambda part: min((known.pu_of[cpu] for cpu in part if cpu in known.pu_of), default=0))
+
+
+def _boards(topology: Topology) -> int:
+    """Return how many groups of sockets hwloc's tree begins with: NUMA nodes of several sockets, or nodes close to each other."""
+    every, groups = topology.pus, groups_of_nodes(topology)
+    named = _named(topology)
+    beside = [part for part in (*groups, *named) if every and every.first in part]
+    if not groups or every in named or not beside or max(beside, key=len) not in groups:
+        return 1
+    return sum(not any(group != other and group <= other for other in groups) for group in groups)
+
 
 MARGIN: Final = 1024
 """MiB below MemTotal from 64 GiB on: kdump, once it is switched on, takes 512 there (on ARM 576 or 676), a new kernel some more.

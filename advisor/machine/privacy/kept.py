@@ -1,0 +1,817 @@
+"""What an anonymised capture keeps of each file and each command: what is named here or by its source, nothing else.
+
+Files below /proc and /sys that are not named hold values which the kernel writes; of them names and addresses are taken out.
+Of any other file that is not named, and of any other command, only that there was an answer is kept.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import pairwise
+from typing import Protocol
+from xml.etree.ElementTree import Element, tostring
+
+from advisor.machine.hosts.base import PathPatterns, PublicText, Ran
+from advisor.machine.privacy.pseudonyms import REMOVED, stems
+from advisor.machine.secrecy import SLURM_KEYS, boot_options
+
+FILL = b"X"
+
+# The strings that may stay, by the offset that names them (SMBIOS 3.7, DSP0134): vendors, products, versions, places.
+_STRINGS = {
+    0: (0x04, 0x05, 0x08),
+    1: (0x04, 0x05, 0x06),
+    2: (0x04, 0x05, 0x06),
+    3: (0x04,),
+    4: (0x04, 0x07, 0x10),
+    16: (),
+    17: (0x10, 0x11, 0x17, 0x1A),
+    127: (),
+}
+"""Of any other type, the boards' own among them (128 and above), only number, length and handle stay."""
+_BYTES = {0: 0x1A, 1: 0x1B, 2: 0x0F, 3: 0x0D, 4: 0x32, 16: 0x17, 17: 0x5C}
+"""Bytes of each structure in the specification: a board may append what it likes. In type 3 the vendor's own begin at 0x0D."""
+_SYSTEM, _UUID = 1, slice(0x08, 0x18)
+_END_OF_TABLE = 127
+_SAYS_NOTHING = frozenset(
+    (
+        b"",
+        b"default string",
+        b"not specified",
+        b"none",
+        b"n/a",
+        b"unknown",
+        b"to be filled by o.e.m.",
+        b"not available",
+        b"no dimm",
+    )
+)
+
+_CAPABILITIES = {0x01: 8, 0x05: 24, 0x10: 60, 0x11: 12}
+"""Capabilities that stay, and their length: power management, MSI, PCI Express, MSI-X (PCI Express Base 6.0, 7.5 and 7.7)."""
+_EXTENDED = {
+    0x01: 0x48,
+    0x02: 0x10,
+    0x04: 0x10,
+    0x0D: 8,
+    0x0E: 8,
+    0x0F: 8,
+    0x10: 0x40,
+    0x13: 8,
+    0x15: 0x40,
+    0x17: 8,
+    0x18: 8,
+    0x19: 0x2C,
+    0x1B: 8,
+    0x1D: 0x5C,
+    0x1E: 0x14,
+    0x1F: 12,
+    0x25: 12,
+    0x26: 0x40,
+    0x27: 0x48,
+    0x2A: 0x40,
+}
+"""Extended capabilities that stay: errors, channels, power, ACS, ARI, ATS, SR-IOV, latencies, links; not number 3, the serial
+number made from a MAC address, and none that vendors define (0x0B, 0x23)."""
+_HEADER, _EXTENDED_START = 0x40, 0x100
+
+
+def blank_smbios(table: bytes, tells: Callable[[str], bool] = lambda _: False) -> bytes:
+    """Return a table of SMBIOS structures in which only what is named above stands; lengths and numbers stay.
+
+    A string that ``tells`` who the machine is goes wherever it stands.
+    """
+    data, secrets, position = bytearray(table), set[bytes](), 0
+    while position + 4 <= len(data):
+        kind, length = data[position], data[position + 1]
+        if length < 4 or position + length > len(data):
+            break
+        strings, end = _strings(data, position + length)
+        secrets |= _blank_structure(data, position, strings, tells)
+        position = end
+        if kind == _END_OF_TABLE:
+            break
+    rest = min(position + (4 if position + 4 <= len(data) and data[position] != _END_OF_TABLE else 0), len(data))
+    data[rest:] = bytes(len(data) - rest)
+    return _everywhere(bytes(data), secrets)
+
+
+def _blank_structure(
+    data: bytearray, position: int, strings: list[slice], tells: Callable[[str], bool] = lambda _: False
+) -> set[bytes]:
+    """Blank a structure's bytes and strings but those that may stay; return the strings that went."""
+    kind, length = data[position], data[position + 1]
+    kept = _BYTES.get(kind, 4)
+    named = {data[position + offset] for offset in _STRINGS.get(kind, ()) if offset < length}
+    if kind == _SYSTEM and length >= _UUID.stop:
+        data[position + _UUID.start : position + _UUID.stop] = FILL * 16
+    if length > kept:
+        data[position + kept : position + length] = bytes(length - kept)
+    gone = set()
+    for number, place in enumerate(strings, 1):
+        text = bytes(data[place])
+        if text.strip().lower() not in _SAYS_NOTHING and (number not in named or tells(text.decode("utf-8", "replace"))):
+            gone.add(_blank(data, place))
+    return gone
+
+
+def _strings(data: bytearray, start: int) -> tuple[list[slice], int]:
+    """Return where the strings of a structure lie, and where the next structure begins."""
+    strings = []
+    while start < len(data) and data[start]:
+        end = data.find(0, start)
+        end = len(data) if end < 0 else end
+        strings.append(slice(start, end))
+        start = end + 1
+    return strings, start + (1 if strings else 2)
+
+
+def _blank(data: bytearray, place: slice) -> bytes:
+    """Overwrite a string and return what it was."""
+    secret = bytes(data[place])
+    data[place] = FILL * len(secret)
+    return secret
+
+
+def _everywhere(data: bytes, secrets: set[bytes]) -> bytes:
+    """Return the data without the secrets that vendors repeat in structures of their own; short ones could be anything."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        word = secret.strip()
+        if len(word) >= 5 and len(set(word)) > 2 and any(48 <= byte <= 57 for byte in word):
+            data = data.replace(word, FILL * len(word))
+    return data
+
+
+def smbios_strings(table: bytes) -> set[bytes]:
+    """Return the strings of a table that do not stay: what they say may stand elsewhere too."""
+    data, found, position = bytearray(table), set[bytes](), 0
+    while position + 4 <= len(data):
+        length = data[position + 1]
+        if length < 4 or position + length > len(data):
+            break
+        strings, end = _strings(data, position + length)
+        found |= _blank_structure(data, position, strings)
+        position = end
+    return found
+
+
+def blank_pci_config(config: bytes) -> bytes:
+    """Return a PCI configuration space with its header and the capabilities named above, all else zero."""
+    kept = bytearray(len(config))
+    kept[:_HEADER] = config[:_HEADER]
+    for start, size in (*_capabilities(config), *_extended(config)):
+        kept[start : start + size] = config[start : start + size]
+    return bytes(kept)
+
+
+def _capabilities(config: bytes) -> list[tuple[int, int]]:
+    """Return where each capability lies and how much of it stays: of one not named, its number and the next one's place."""
+    found: list[tuple[int, int]] = []
+    place = config[0x34] & 0xFC if len(config) > _HEADER and config[0x0E] & 0x7F in (0, 1) else 0
+    while _HEADER <= place < min(len(config) - 1, _EXTENDED_START) and place not in dict(found):
+        size = min(_CAPABILITIES.get(config[place], 2), _EXTENDED_START - place)
+        found.append((place, size))
+        place = config[place + 1] & 0xFC
+    return _apart(found)
+
+
+def _extended(config: bytes) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    place = _EXTENDED_START
+    while _EXTENDED_START <= place <= len(config) - 4 and place not in dict(found):
+        header = int.from_bytes(config[place : place + 4], "little")
+        found.append((place, _EXTENDED.get(header & 0xFFFF, 4)))
+        place = header >> 20 & 0xFFC
+    return _apart(found)
+
+
+def _apart(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pieces, each ending where the next one begins."""
+    starts = sorted(start for start, _ in found)
+    following = dict(pairwise(starts))
+    return [(start, min(size, following.get(start, start + size) - start)) for start, size in found]
+
+
+def blank_acpi(table: bytes, signature: str) -> bytes:
+    """Return an ACPI table without the names of who made it (ACPI 6.4, 5.2.6); its checksum holds if it held."""
+    if len(table) < 36 or table[:4] != signature.encode():
+        return bytes(len(table))
+    data = bytearray(table)
+    data[10:36] = b"ADVISR" + b"REMOVED " + bytes(4) + b"ADVR" + bytes(4)
+    data[9] = (data[9] + sum(table) - sum(data)) & 0xFF
+    return bytes(data)
+
+
+def open_or_not(mask: "Mask", text: str) -> str:
+    """Keep whether NVIDIA's kernel module is the open one, not who built it where."""
+    del mask
+    kind = "Open Kernel Module" if "Open Kernel Module" in text else "Kernel Module"
+    return f"NVRM version: NVIDIA UNIX {kind}\n" if "NVRM" in text else ""
+
+
+class PublicLines:
+    """What the sources of facts themselves say may be given away of their files and commands."""
+
+    def __init__(self, public: Collection[PublicText]) -> None:
+        self._files: list[tuple[PathPatterns, re.Pattern[str]]] = []
+        self._commands: dict[tuple[str, ...], re.Pattern[str]] = {}
+        for of, lines in public:
+            if isinstance(of, str):
+                self._files.append((PathPatterns((of,)), re.compile(lines, re.ASCII)))
+            else:
+                self._commands[of] = re.compile(lines, re.ASCII)
+        self._any = PathPatterns(of for of, _ in public if isinstance(of, str))
+
+    def of_file(self, path: str) -> "Keeper | None":
+        """Return what is kept of a file; None where no source says it."""
+        if not self._any.covers(path):
+            return None
+        return next((_lines(allowed) for patterns, allowed in self._files if patterns.covers(path)), None)
+
+    def of_command(self, argv: tuple[str, ...]) -> "Keeper | None":
+        """Return what is kept of a command's answer; None where no source says it."""
+        return _lines(self._commands[argv]) if argv in self._commands else None
+
+
+def _lines(allowed: re.Pattern[str]) -> "Keeper":
+    """Return what keeps the lines that match whole; the names that the machine goes by are taken out of them too."""
+
+    def keep(mask: "Mask", text: str) -> str:
+        kept = "".join(f"{mask.text(line)}\n" for line in text.splitlines() if allowed.fullmatch(line.strip()))
+        return kept or (f"{REMOVED}\n" if text.strip() else "")
+
+    return keep
+
+
+class Mask(Protocol):
+    """What stands others in for names."""
+
+    def text(self, text: str, *, addresses: bool = True) -> str:
+        """Return a text without identifiers, serial numbers, addresses and the names that the machine goes by."""
+        ...
+
+    def known(self, text: str) -> str:
+        """Return a text in which only words of the trade are themselves."""
+        ...
+
+    def cgroup(self, path: str) -> str:
+        """Return a path of cgroups in which only words of the trade are themselves."""
+        ...
+
+    def product(self, text: str) -> str:
+        """Return what a vendor calls a product, though a site may have called a machine after it."""
+        ...
+
+    def device(self, name: str) -> str:
+        """Return what a device is called: as the kernel calls it, or by a number where a site has named it."""
+        ...
+
+    def own(self, name: str) -> bool:
+        """Tell whether the machine is called so."""
+        ...
+
+
+Keeper = Callable[[Mask, str], str]
+"""Takes a text and returns what of it stays."""
+
+
+def _nothing(mask: Mask, text: str) -> str:
+    """Keep that the file is there: of marks that a container leaves nobody reads more."""
+    del mask, text
+    return ""
+
+
+def _node(mask: Mask, text: str) -> str:
+    del mask, text
+    return "node\n"
+
+
+def _gone(mask: Mask, text: str) -> str:
+    del mask, text
+    return f"{REMOVED}\n"
+
+
+def _value(mask: Mask, text: str) -> str:
+    """Keep a value that the kernel writes: numbers, masks, and words of the trade."""
+    if _MASK.fullmatch(text):
+        return text
+    return re.sub(r"\S+", lambda match: match[0] if match[0].isdigit() else mask.known(match[0]), mask.text(text))
+
+
+def _properties(mask: Mask, text: str) -> str:
+    """Keep the numbers that the kernel's driver of AMD's GPUs gives for a node; not the card's own, nor that of its fabric."""
+    del mask
+    kept = re.findall(r"(?m)^([a-z_0-9]{1,40} \d{1,20})$", text)
+    return "".join(f"{line}\n" for line in kept if not line.startswith(("unique_id", "hive_id")))
+
+
+_MASK = re.compile(r"\s*(?:0x)?[0-9a-fA-F]{1,8}(?:,[0-9a-fA-F]{1,8})*\s*\0*")
+_AMOUNTS = re.compile(r"(?m)^(?:Node \d+ )?[A-Za-z_]{1,40}(?:\([a-z_]{1,20}\))?:\s+\d+(?: kB)?$")
+
+
+def _amounts(mask: Mask, text: str) -> str:
+    del mask
+    return "".join(f"{line}\n" for line in _AMOUNTS.findall(text))
+
+
+def _board(mask: Mask, text: str) -> str:
+    """Keep the number of a card's kind, such as MT_0000000223: firmware is sorted by it."""
+    return mask.text(text) if re.fullmatch(r"\s*[A-Z]{2,4}_?[0-9A-F]{8,12}\s*", text) else f"{REMOVED}\n"
+
+
+def _product(mask: Mask, text: str) -> str:
+    return f"{mask.product(text.strip())}\n" if len(text) < 300 else f"{REMOVED}\n"
+
+
+def _version(mask: Mask, text: str) -> str:
+    """Keep a version of four numbers, which looks like an address, where that is all there is."""
+    alone = re.fullmatch(r"\s*[\w.+-]{1,40}\s*", text)
+    return mask.known(mask.text(text, addresses=not alone))
+
+
+def _words(mask: Mask, text: str) -> str:
+    return mask.known(mask.text(text))
+
+
+def _boot(mask: Mask, text: str) -> str:
+    return " ".join(_option(mask, option) for option in boot_options(text)) + "\n"
+
+
+def _option(mask: Mask, option: str) -> str:
+    key, equals, value = option.partition("=")
+    return f"{key}{equals}{mask.known(mask.text(value))}"
+
+
+def _lines_of(*keys: str, between: str = r"\s*[:=]", raw: str = "") -> Keeper:
+    """Return what keeps the lines that begin with one of the keys; as they are where what the kernel itself wrote must stay."""
+    begins, as_it_is = re.compile(rf"(?i)({'|'.join(keys)}){between}"), re.compile(raw or r"(?!)")
+
+    def keep(mask: Mask, text: str) -> str:
+        lines = (line for line in text.split("\n")[:-1] if not line or begins.match(line))
+        return "".join(f"{line if not line or as_it_is.fullmatch(line) else mask.text(line)}\n" for line in lines)
+
+    return keep
+
+
+def _known_lines_of(*keys: str) -> Keeper:
+    lines = _lines_of(*keys)
+
+    def keep(mask: Mask, text: str) -> str:
+        return re.sub(r"(?m)(?<=[=:])[^\n]*$", lambda match: mask.known(match[0]), lines(mask, text))
+
+    return keep
+
+
+def _banner(mask: Mask, text: str) -> str:
+    """Keep the release and the version in /proc/version, not who compiled it where."""
+    match = re.match(r"Linux version (\S+) .*?(#\d[^\n]*)", text)
+    return mask.known(f"Linux version {match[1]} ({REMOVED}) {match[2]}\n") if match else f"{REMOVED}\n"
+
+
+def _groups(mask: Mask, text: str) -> str:
+    """Keep the cgroups of a process: ``4:cpuset:/slurm/job_7``, or a path alone."""
+    lines = (re.fullmatch(r"(\d+:[\w,=.]*:)?(/.*)", line) for line in text.splitlines())
+    return "".join(f"{match[1] or ''}{mask.cgroup(match[2])}\n" for match in lines if match)
+
+
+_MOUNT = re.compile(
+    r"(?:rw|ro|nosuid|nodev|noexec|relatime|noatime|nodiratime|(?:size|pagesize|nr_inodes|mode)=\w{1,20}|[a-z_,]{1,40})"
+)
+
+
+def _mounts(mask: Mask, text: str) -> str:
+    """Keep where what kind of file system is mounted, not whose it is; of its options those without a value that names."""
+    kept = []
+    for line in text.splitlines():
+        words = line.split(" ")
+        if len(words) == 6:
+            kinds = ",".join(word for word in words[3].split(",") if _MOUNT.fullmatch(word))
+            place = mask.cgroup(words[1])
+            kept.append(f"{mask.known(words[2])} {place} {mask.known(words[2])} {mask.known(kinds)} 0 0\n")
+    return "".join(kept)
+
+
+def _tuned(mask: Mask, text: str) -> str:
+    """Keep the sections of a tuned profile, what it includes and the latency that it asks for."""
+    lines = (line.strip() for line in text.splitlines())
+    kept = (line for line in lines if re.fullmatch(r"\[[a-z_]{1,30}\]|(?:include|force_latency)\s*=.{0,200}", line))
+    return "".join(f"{mask.known(mask.text(line))}\n" for line in kept)
+
+
+def _facts(mask: Mask, text: str) -> str:
+    """Keep lines of a word, a colon and another word."""
+    kept = re.findall(r"(?m)^([a-z_]{1,30}: *)([\w.-]{1,20})$", text)
+    return "".join(f"{key}{mask.known(value)}\n" for key, value in kept)
+
+
+_CPUINFO = (
+    *("processor", "vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "cpu mhz", "cache size"),
+    *("physical id", "siblings", "core id", "cpu cores", "apicid", "initial apicid", "fpu", "fpu_exception", "cpuid level"),
+    *("wp", "flags", "vmx flags", "bugs", "bogomips", "tlb size", "clflush size", "cache_alignment", "address sizes"),
+    *("power management", "features", "cpu implementer", "cpu architecture", "cpu variant", "cpu part", "cpu revision"),
+    *("hart", "isa", "hart isa", "mmu", "uarch", "mvendorid", "marchid", "mimpid", "# processors", "bogomips per cpu"),
+    *(
+        "max thread id",
+        "facilities",
+        r"cache\d+",
+        "cpu",
+        "clock",
+        "revision",
+        "timebase",
+        "platform",
+        "machine",
+        "core",
+        "package",
+    ),
+    *(
+        "system type",
+        "global_id",
+        "prid",
+        "loongarch isa",
+        "isa",
+        "address space",
+        "cpu static mhz",
+        "cpu dynamic mhz",
+        "cpu number",
+    ),
+    *("vendor", "archrev", "family", r"version", "cpu type", "ncpus probed", "ncpus active", "type", "fpu", "prom", "d\\$ .*"),
+)
+_FLAGS = r"(?:flags|vmx flags|bugs|Features|isa|hart isa)\s*: [a-z0-9_ .-]*"
+_STATUS = (
+    "Cpus_allowed",
+    "Cpus_allowed_list",
+    "Mems_allowed",
+    "Mems_allowed_list",
+    "Threads",
+    "NoNewPrivs",
+    "Seccomp",
+    "Cap[A-Z][a-z]+",
+)
+_OS = ("NAME", "ID", "ID_LIKE", "VERSION", "VERSION_ID", "VERSION_CODENAME", "PRETTY_NAME", "PLATFORM_ID")
+
+FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
+    (re.compile(pattern), keeper)
+    for pattern, keeper in (
+        (r"/\.dockerenv|/run/\.containerenv|/\.singularity\.d/runscript", _nothing),
+        (r"/etc/os-release|/usr/lib/os-release", _known_lines_of(*_OS)),
+        (r"/etc/tuned/active_profile|/run/systemd/container|/run/(?:tuned/tuned|irqbalance)\.pid", _words),
+        (r"/(?:etc|usr/lib)/tuned/(?:profiles/)?[^/]+/tuned\.conf", _tuned),
+        (r"/etc/slurm/slurm\.conf", _known_lines_of(*(rf"\s*{key}" for key in SLURM_KEYS))),
+        (r"/(?:var/)?run/hwloc/knl_memoryside_cache", _facts),
+        (r"/proc/(?:sys/kernel/)?hostname|/etc/hostname", _node),
+        (r"/proc/cmdline", _boot),
+        (r"/proc/cpuinfo", _lines_of(*_CPUINFO, between=r"(?:\s+\d+)?\s*(?:[:=]|$)", raw=_FLAGS)),
+        (r"/proc/(?:self|\d+)/status", _lines_of(*_STATUS)),
+        (r"/proc/(?:self|\d+)/(?:cgroup|cpuset)", _groups),
+        (r"/proc/(?:self/|\d+/)?mounts", _mounts),
+        (r"/proc/version", _banner),
+        (r"/proc/meminfo|/sys/devices/system/node/node\d+/meminfo", _amounts),
+        (
+            r"/proc/hwloc-nofile-info",
+            _known_lines_of("Architecture", "OSName", "OSRelease", "OSVersion", r"FallbackNbProcessors|CPU\w+"),
+        ),
+        (r"/sys/.*/kfd/.*/properties", _properties),
+        (r"/sys/.*/board_id", _board),
+        (r"/proc/driver/nvidia/version", open_or_not),
+        (r"/proc/driver/nvidia/gpus/[^/]+/information", _known_lines_of("Device Minor")),
+        (r"/proc/sys/kernel/(?:osrelease|version)", _words),
+        (r"/proc/sysinfo", _known_lines_of("Manufacturer", "Type", "VM00 Control Program")),
+        (
+            r"/sys/class/dmi/id/(?:bios_(?:date|vendor|version|release)|(?:board|sys|chassis)_vendor|board_name|product_(?:name|version))",
+            _product,
+        ),
+        (
+            r"/sys/(?:class/dmi/id|devices/virtual/dmi/id)/(?!bios_|board_name|board_vendor|sys_vendor|product_(?:name|version)).*",
+            _gone,
+        ),
+        (
+            r"/sys/.*/(?:serial(?:_number)?|unique_id|uuid|wwid|nguid|eui|vpd|hostnqn|hostid|phys_switch_id|phys_port_id|ifalias)",
+            _gone,
+        ),
+        (r"/proc/sys/kernel/(?:domainname|random/.*)|/etc/machine-id", _gone),
+        (r"/sys/.*/uevent", _lines_of("DRIVER", "PCI_CLASS", "PCI_ID", "PCI_SUBSYS_ID", "PCI_SLOT_NAME", "MODALIAS")),
+        (r"/sys/.*/(?:fw_ver|version|hw_rev|[\w-]*(?:version|release))", _version),
+        (r"/(?:proc|sys|dev/cpuset)/.*", _value),
+    )
+)
+"""The first that fits a path decides."""
+
+
+def kept_file(mask: Mask, path: str, data: bytes) -> bytes:
+    """Return what of a file stays."""
+    if re.search(r"/firmware/dmi/(?:tables/DMI|entries/[^/]+/raw)$", path):
+        return blank_smbios(data, lambda text: mask.product(text) != text)
+    if re.search(r"/firmware/acpi/tables/", path):
+        return blank_acpi(data, path.rpartition("/")[2])
+    if path.endswith("/config") and path.startswith("/sys/"):
+        return blank_pci_config(data)
+    if path.endswith("/smbios_entry_point"):
+        return data[:32]
+    if b"\0" in data.rstrip(b"\0"):  # some kernels end a text with one
+        return b""
+    keeper = file_keeper(path)
+    return whole(keeper(mask, text_of(data))) if keeper else f"{REMOVED}\n".encode()
+
+
+def file_keeper(path: str) -> Keeper | None:
+    """Return what is kept of a file, None where nothing is said of it."""
+    return next((keeper for pattern, keeper in FILES if pattern.fullmatch(path)), None)
+
+
+def text_of(data: bytes) -> str:
+    """Return bytes as text, without loss."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def whole(text: str) -> bytes:
+    """Return what text_of() took."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+_SAYS_VERSION = re.compile(
+    r"(?i)version|mpi|prrte|slurm|flux|pbs|fabric|lstopo|hwloc|hydra|ucx|pals|mvapich|^[\w .-]{0,30}\d+\.\d+[\w.]*$"
+)
+_SAYS_MORE = re.compile(r"[/@\\'\"]|--|\bCC\b|CXX|FLAGS|(?i:error|cannot|could not|unable|fail|refused|denied|connect|by:)")
+_LINES = 40
+
+
+def _versions(mask: Mask, text: str) -> str:
+    """Keep the lines that say a version in words of the trade; not those of paths, options and addresses."""
+    lines = (line.rstrip() for line in text.splitlines()[:_LINES] if len(line) < 300)
+    kept = [line for line in lines if _SAYS_VERSION.search(line) and not _SAYS_MORE.search(line)]
+    if "mvapich" in text.lower() and not any("mvapich" in line.lower() for line in kept):
+        kept.append("mvapich")
+    return "".join(f"{mask.known(mask.text(line))}\n" for line in kept)
+
+
+def _one_word(mask: Mask, text: str) -> str:
+    return f"{mask.known(text.strip())}\n" if re.fullmatch(r"\s*[\w-]{1,40}\s*", text) else ""
+
+
+_NODE = re.compile(
+    r"(NodeName|NodeHostName|Arch|CoresPerSocket|CPUAlloc|CPUEfctv|CPUTot|CPUs|Boards|SocketsPerBoard|Sockets|ThreadsPerCore"
+    r"|RealMemory|CoreSpecCount|CPUSpecList|MemSpecLimit|Gres|GresUsed|State|Version)=(\S*)"
+)
+
+
+def _slurm_node(mask: Mask, text: str) -> str:
+    """Keep this node's line, of it what says how the node is partitioned."""
+    kept = []
+    for line in text.splitlines():
+        words = _NODE.findall(line)
+        if any(key in ("NodeName", "NodeHostName") and mask.own(value) for key, value in words):
+            shown = (
+                f"{key}={'node' if key in ('NodeName', 'NodeHostName') else mask.known(mask.text(value))}" for key, value in words
+            )
+            kept.append(" ".join(shown) + "\n")
+    return "".join(kept)
+
+
+def _keys(mask: Mask, text: str) -> str:
+    """Keep the lines ``key=value`` in words of the trade, and that a file was closed."""
+    kept = re.findall(r"(?m)^([A-Za-z]{1,40}=)([\w/,.:|\[\]-]{0,200})$", text)
+    closed = "Permission denied\n" if "ermission denied" in text else ""
+    return (
+        "".join(f"{key}{_SETTING.sub(lambda m: _setting(mask, m[0]), value)}\n" for key, value in kept if key != "MainPID=")
+        + closed
+    )
+
+
+_SETTING = re.compile(r"\w+")
+_SLURM_WORDS = (
+    "read yes no off on task affinity cgroup none proctrack linuxproc pgid select linear cons_tres cons_res nvml nvidia rsmi"
+    " oneapi slurmdoffspec cores sockets threads autobind verbose all memlock stack nofile infinity loaded"
+)
+_SETTINGS = frozenset(_SLURM_WORDS.split())
+
+
+def _setting(mask: Mask, word: str) -> str:
+    """Keep a word that Slurm or systemd knows, and what is known anyway."""
+    return word if word.lower() in _SETTINGS else mask.known(word)
+
+
+_OPTION = re.compile(
+    r"(?m)^((?:PCI )?[Dd]evice:\s+(?:[0-9a-fA-F:.]{4,16}|/dev/mst/mt\d{4,6}_[\w.]{1,30}))$"
+    r"|^([\s*]*[A-Z][A-Z0-9_]{2,60}\s+)(\S.*)$"
+)
+
+
+def _options(mask: Mask, text: str) -> str:
+    """Keep the options of adapters' firmware below the addresses of the adapters."""
+    return "".join(f"{device or option + mask.known(value)}\n" for device, option, value in _OPTION.findall(text))
+
+
+def _links(mask: Mask, text: str) -> str:
+    """Keep the numbers of GPUs and of their MIG instances, and the rates of their links, not their names."""
+    kept = re.findall(r"(?m)^(GPU \d{1,3}:|[ \t]+MIG [\w.+ ]{3,30} Device +\d{1,2}:)|^(\s*Link \d{1,2}: )(\S.{0,40})$", text)
+    return "".join(f"{gpu or link + mask.known(rate)}\n" for gpu, link, rate in kept)
+
+
+_COLUMN = re.compile(
+    r"index|count|name|driver_version|gpu_bus_id|remapped_rows[\w.]*|retired_pages[\w.]*|pstate"
+    r"|(?:pci|pcie|memory|clocks|power|ecc|mig|temperature|utilization|compute|persistence)[\w.]*"
+)
+
+
+def _columns(mask: Mask, argv: tuple[str, ...], out: str) -> str:
+    """Keep the columns of nvidia-smi's answer that name no card."""
+    query = next((word.partition("=")[2] for word in argv if word.startswith("--query-")), "")
+    fields = [field.strip() for field in query.split(",")]
+    kept = []
+    for line in out.splitlines():
+        cells = line.split(", ")
+        if len(cells) == len(fields):
+            told = (_cell(mask, field, cell) for field, cell in zip(fields, cells, strict=True))
+            kept.append(", ".join(told) + "\n")
+    return "".join(kept)
+
+
+def _cell(mask: Mask, field: str, cell: str) -> str:
+    """Keep a cell of a column that names no card; the bits that say why clocks are slow as they are."""
+    if not _COLUMN.fullmatch(field) or len(cell) >= 80:
+        return REMOVED
+    return cell if re.fullmatch(r"0x[0-9a-fA-F]{16}", cell) else mask.known(mask.text(cell, addresses=False))
+
+
+_CARD = re.compile(
+    r"(?i)card (?:series|model|vendor|sku)|pci bus|vram .*memory.*|gfx version"
+    r"|device (?:name|id|rev)|subsystem id|.*partition.*|node id"
+)
+
+
+def _cards(mask: Mask, out: str) -> str:
+    """Keep what rocm-smi says of cards but their identity."""
+    try:
+        told = json.loads(out)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(told, dict):
+        return ""
+    cards = {
+        name: {key: mask.known(mask.text(str(value))) for key, value in facts.items() if _CARD.fullmatch(key)}
+        for name, facts in told.items()
+        if isinstance(facts, dict) and re.fullmatch(r"(?:card|gpu)\d+|system", name, re.IGNORECASE)
+    }
+    return json.dumps(cards)
+
+
+_PROGRAMS: dict[str, Keeper] = {
+    **dict.fromkeys(("uname", "systemctl", "systemd-detect-virt"), _one_word),
+    **dict.fromkeys(("mpichversion", "mpiname"), _versions),
+    **dict.fromkeys(("mlxconfig", "mstconfig"), _options),
+    "sed": _keys,
+    "slurmd": _slurm_node,
+    "scontrol": _slurm_node,
+}
+_VERSION_ASKED = frozenset({"--version", "-v", "-V", "version"})
+
+
+def command_keeper(argv: tuple[str, ...]) -> Keeper | None:
+    """Return what is kept of what a command prints, None where nothing is said of it."""
+    if _VERSION_ASKED.intersection(argv[1:2]) and len(argv) == 2:
+        return _versions
+    if argv[0] == "nvidia-smi" and any(word.startswith("--query-") for word in argv):
+        return lambda mask, text: _columns(mask, argv, text)
+    if argv[0] == "nvidia-smi" and argv[1:2] in (("nvlink",), ("-L",)):
+        return _links
+    if argv[:2] == ("systemctl", "show"):
+        return _keys
+    if argv[0] == "rocm-smi":
+        return _cards
+    return _PROGRAMS.get(argv[0])
+
+
+def kept_answer(mask: Mask, argv: tuple[str, ...], ran: Ran) -> Ran:
+    """Return what of a command's two outputs stays."""
+    keeper = command_keeper(argv)
+    if keeper is None:
+        return ran._replace(out=b"", err=b"")
+    out, err = (whole(keeper(mask, text_of(text))) for text in (ran.out, ran.err))
+    return ran._replace(out=out, err=err)
+
+
+def kept_variables(mask: Mask, variables: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield what of the variables stays: node lists by their shape, numbers of jobs as 1, words of the trade."""
+    for name, value in variables:
+        if re.search(r"NODELIST|NODENAME|LSB_(?:MCPU_)?HOSTS", name):
+            yield name, stems(re.sub(r"\.[A-Za-z][\w.-]*", "", value))
+        elif re.search(r"JOB_?ID$|APID$", name):
+            yield name, "1"
+        elif re.search(r"MASK|BIND", name) and re.fullmatch(r"[\w:,]{0,40}?:?[0-9A-Fa-fx,:-]{1,4096}", value):
+            yield name, re.sub(r"(?<![0-9a-fx])[a-z_]*[g-wyz_][a-z_]*", lambda match: mask.known(match[0]), value)
+        elif not re.search(
+            r"PARTITION|RESERVATION|ACCOUNT|USER|NAME|QOS|_[UG]ID$|HOST|DIR$|HOME|QUEUE|NODEFILE|NODEID$|ADDR$", name
+        ):
+            yield mask.known(name), mask.known(mask.text(value))
+
+
+_ATTRIBUTES = frozenset(
+    (
+        *(
+            "version",
+            "type",
+            "os_index",
+            "logical_index",
+            "gp_index",
+            "id",
+            "index",
+            "depth",
+            "kind",
+            "subtype",
+            "subkind",
+            "name",
+        ),
+        *("cpuset", "complete_cpuset", "online_cpuset", "allowed_cpuset", "nodeset", "complete_nodeset", "allowed_nodeset"),
+        *("local_memory", "size", "count", "cache_size", "cache_linesize", "cache_associativity", "cache_type", "dont_merge"),
+        *("bridge_type", "bridge_pci", "pci_busid", "pci_type", "pci_link_speed", "osdev_type", "nbobjs", "length", "indexing"),
+        *(
+            "relative_depth",
+            "latency_base",
+            "value",
+            "target_obj_gp_index",
+            "initiator_cpuset",
+            "initiator_obj_gp_index",
+            "flags",
+        ),
+        *(
+            "initiator_obj_type",
+            "target_obj_type",
+            "forced_efficiency",
+            "efficiency",
+            "unit_width",
+            "levels",
+            "memory_kb",
+            "huge_page",
+        ),
+    )
+)
+_INFOS = re.compile(
+    r"Architecture|Backend|hwlocVersion|OSName|OSRelease|OSVersion|HostName|LinuxCgroup|MemoryMode|ClusterMode|MemoryTier"
+    r"|CPU(?:Vendor|FamilyNumber|ModelNumber|Model|Stepping|Type|Revision|Implementer|Part|Variant|Architecture)"
+    r"|DMI(?:Sys|Board|BIOS|Chassis)(?:Vendor|Version|Date|Name|Type)|DMIProduct(?:Name|Version)"
+    r"|PCI(?:Vendor|Device|Slot)|GPU(?:Vendor|Model)|Port\d+(?:State|LID|LMC)|Port|Inclusive|Coherent|CoreType|FrequencyMaxMHz"
+    r"|FrequencyBaseMHz|DAX(?:Device|Type|Parent)|Type|Vendor|PartNumber|FormFactor|DeviceLocation|BankLocation|Rank|Size"
+    r"|(?:CUDA|NVIDIA|AMD|OpenCL|LevelZero)(?:Memory|ComputeUnits|MPs|CoresPerMP|GlobalMemorySize|L2CacheSize|SharedMemorySizePerMP|DeviceType)"
+    r"|Synthetic|NVLinkBandwidth|XGMI\w{0,20}|LinuxDeviceID|AddressingMode"
+)
+_ADDRESSES = re.compile(r"Port\d+GID\d+|NodeGUID|SysImageGUID|Address")
+_NUMBERS = re.compile(r"[\w\s.,:+-]*")
+_NAMED_BY_SITES = ("2", "3", "16", "32", "48")
+"""Networks and InfiniBand as hwloc 2 and 3 number them (HWLOC_OBJ_OSDEV_NETWORK, _OPENFABRICS; in 3 a bit mask)."""
+_ELEMENTS = frozenset(
+    (
+        *("topology", "object", "info", "page_type", "distances2", "distances2hetero", "indexes", "u64values", "memattr"),
+        *("memattr_value", "cpukind", "distances", "latency"),
+    )
+)
+
+
+def kept_xml(root: Element, mask: Mask) -> bytes:
+    """Return a topology's elements, attributes and infos as far as they are known to name nobody."""
+    _keep(root, mask)
+    version = root.get("version", "").partition(".")[0]
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc%s.dtd">\n' % (
+        "2" if version == "2" else version
+    )
+    body: bytes = tostring(root, encoding="utf-8")
+    return head.encode() + body + b"\n"
+
+
+def _keep(element: Element, mask: Mask) -> None:
+    for child in tuple(element):
+        if child.tag not in _ELEMENTS or (child.tag == "info" and not _may_stay(child.get("name", ""))):
+            element.remove(child)
+            continue
+        _keep(child, mask)
+    element.text = (
+        element.text if element.text and element.tag in ("indexes", "u64values") and _NUMBERS.fullmatch(element.text) else None
+    )
+    element.tail = "\n"
+    if element.tag == "info":
+        element.attrib = {"name": element.get("name", ""), "value": _info(element, mask)}
+    else:
+        kept = {key: value for key, value in element.attrib.items() if key in _ATTRIBUTES}
+        element.attrib = {key: _attribute(element, mask, key, value) for key, value in kept.items()}
+
+
+def _attribute(element: Element, mask: Mask, key: str, value: str) -> str:
+    if key == "name" and element.get("osdev_type") in _NAMED_BY_SITES:
+        return mask.device(value)
+    return mask.known(mask.text(value)) if key in ("name", "subtype") else mask.text(value)
+
+
+def _may_stay(name: str) -> bool:
+    return bool(_INFOS.fullmatch(name) or _ADDRESSES.fullmatch(name))
+
+
+def _info(element: Element, mask: Mask) -> str:
+    name, value = element.get("name", ""), element.get("value", "")
+    if name == "HostName":
+        return "node"
+    if name == "LinuxCgroup":
+        return mask.cgroup(value)
+    if name in ("OSRelease", "OSVersion", "OSName", "Backend"):
+        return mask.known(mask.text(value))
+    if name.startswith("DMI"):
+        return mask.product(value)
+    return mask.text(value) if len(value) <= 200 else REMOVED

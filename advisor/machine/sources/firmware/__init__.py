@@ -1,1 +1,0 @@
-"""What the firmware reports: ACPI and SMBIOS tables, memory slots, the BIOS over Redfish."""

@@ -1,1 +1,0 @@
-"""The machine as hwloc describes it, from lstopo or an XML file."""

@@ -1,1 +1,0 @@
-"""The PCI bus: its devices, links, places and configuration registers."""

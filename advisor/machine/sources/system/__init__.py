@@ -1,1 +1,0 @@
-"""What the operating system reports: kernel, power management, limits of the process, scheduler, software."""
