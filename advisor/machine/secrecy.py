@@ -13,113 +13,80 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 WITHHELD: Final = "withheld"
+
+
+def words_of(table: str) -> tuple[str, ...]:
+    """Return the words of a table that is written as a text."""
+    return tuple(table.split())
+
+
 CMDLINE = "/proc/cmdline"
 
-CREDENTIAL_VARIABLES = (
-    *("*JWT*", "*TOKEN", "*TOKEN_*", "*SECRET*", "*PASSW*", "*PASSPHRASE*", "*PASSCODE*", "PASS", "*_PASS", "*_PASS_*", "PASS_*"),
-    *("*PWD", "*_PWD_*", "*CRED", "*CREDS", "*CRED_*", "*CREDENTIAL*", "*COOKIE*", "*_AUTH", "*_AUTH_*", "AUTH_*", "*PSK"),
-    *("KEY", "*_KEY", "*_KEY_*", "*_KEYS", "*APIKEY*", "*_URI"),
+CREDENTIAL_VARIABLES = words_of(
+    """
+    *JWT* *TOKEN *TOKEN_* *SECRET* *PASSW* *PASSPHRASE* *PASSCODE* PASS *_PASS *_PASS_* PASS_* *PWD *_PWD_* *CRED *CREDS
+    *CRED_* *CREDENTIAL* *COOKIE* *_AUTH *_AUTH_* AUTH_* *PSK KEY *_KEY *_KEY_* *_KEYS *APIKEY* *_URI
+    """
 )
 """Names of variables whose values are credentials; a URI of a launcher's server has its key in it."""
 
-NEVER_VARIABLES = (
-    *("*JWT*", "*TOKEN*", "*SECRET*", "*PASS*", "*PWD*", "*CRED*", "*COOKIE*", "*AUTH*", "KEY", "*_KEY", "*_KEY_*", "*KEYS*"),
-    *("*APIKEY*", "*PSK*", "*URI*", "*URL*", "*_ARGS", "*AGENT*", "*MAIL*", "*COMMENT*", "*_ENV", "*COMMAND*", "*LAUNCH*"),
+NEVER_VARIABLES = words_of(
+    """
+    *JWT* *TOKEN* *SECRET* *PASS* *PWD* *CRED* *COOKIE* *AUTH* KEY *_KEY *_KEY_* *KEYS* *APIKEY* *PSK* *URI* *URL* *_ARGS
+    *AGENT* *MAIL* *COMMENT* *_ENV *COMMAND* *LAUNCH*
+    """
 )
 """Names that are not kept even where the table below would: credentials, and lines of commands, which may hold any."""
 
-PLACED_VARIABLES = (
-    *("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST"),
-    *("SLURM_JOB_PARTITION", "SLURM_JOB_RESERVATION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER", "SLURM_JOB_NAME"),
-    *("SLURM_CLUSTER_NAME", "SLURM_JOB_QOS", "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_TOPOLOGY_ADDR", "SLURM_STEP_NODELIST"),
-    *("SLURM_SUBMIT_DIR", "PBS_JOBID", "PBS_O_HOST", "PBS_O_LOGNAME", "PBS_O_QUEUE", "PBS_QUEUE", "PBS_O_HOME", "PBS_O_WORKDIR"),
-    *("PBS_NODEFILE", "LSB_JOBID", "LSB_MCPU_HOSTS", "LSB_HOSTS", "LSB_SUB_HOST", "LSB_QUEUE", "LSB_JOBNAME", "LSB_SUB_USER"),
-    *("FLUX_JOB_ID", "PALS_APID", "PALS_NODEID"),
+PLACED_VARIABLES = words_of(
+    """
+    SLURM_JOB_ID SLURM_JOBID SLURM_JOB_NODELIST SLURM_NODELIST SLURMD_NODENAME SLURM_SUBMIT_HOST SLURM_JOB_PARTITION
+    SLURM_JOB_RESERVATION SLURM_JOB_ACCOUNT SLURM_JOB_USER SLURM_JOB_NAME SLURM_CLUSTER_NAME SLURM_JOB_QOS SLURM_JOB_UID
+    SLURM_JOB_GID SLURM_TOPOLOGY_ADDR SLURM_STEP_NODELIST SLURM_SUBMIT_DIR PBS_JOBID PBS_O_HOST PBS_O_LOGNAME PBS_O_QUEUE
+    PBS_QUEUE PBS_O_HOME PBS_O_WORKDIR PBS_NODEFILE LSB_JOBID LSB_MCPU_HOSTS LSB_HOSTS LSB_SUB_HOST LSB_QUEUE LSB_JOBNAME
+    LSB_SUB_USER FLUX_JOB_ID PALS_APID PALS_NODEID
+    """
 )
 """Kept in a plain capture, and named in an anonymised one only by their shape: who, where, under which name."""
 
-KEPT_VARIABLES = (
-    *("SLURM_*CPU*", "SLURM_*MEM*", "SLURM_*NTASKS*", "SLURM_*TASKS*", "SLURM_NPROCS", "SLURM_*NUM_NODES", "SLURM_NNODES"),
-    *("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_DISTRIBUTION", "SLURM_*GPU*", "SLURM_*GRES*", "SLURM_HINT"),
-    *("SLURM_THREADS_PER_CORE", "SLURM_CORE_SPEC", "SLURM_MPI_TYPE", "SLURM_TOPOLOGY_ADDR_PATTERN", "SLURM_EXACT"),
-    *("SLURM_JOB_NUM_NODES", "SLURM_STEP_NUM_*", "SLURM_WHOLE", "SLURM_OVERLAP", "SLURM_EXCLUSIVE"),
-    *("PBS_NP", "PBS_NUM_NODES", "PBS_NUM_PPN", "PBS_ENVIRONMENT", "NCPUS"),
-    *("LSB_DJOB_NUMPROC", "LSB_BIND_CPU_LIST", "LSB_MAX_NUM_PROCESSORS", "LSB_DJOB_HB_INTERVAL"),
-    *("FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"),
-    *("OMPI_MCA_*", "OMPI_COMM_WORLD_*", "OMPI_UNIVERSE_SIZE", "PRTE_MCA_*", "PMIX_MCA_*", "PMIX_RANK", "PMIX_VERSION"),
-    *("PMI_RANK", "PMI_SIZE", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE", "PALS_RANKID", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"),
-    *("I_MPI_ADJUST*", "I_MPI_PIN*", "I_MPI_FABRICS*", "I_MPI_OFI*", "I_MPI_DEBUG*", "I_MPI_SHM*", "I_MPI_STATS*"),
-    *("I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_TOPOLIB", "I_MPI_PERHOST", "I_MPI_OFFLOAD*", "I_MPI_NUM*", "I_MPI_MULTIRAIL"),
-    *("I_MPI_JOB_RESPECT_PROCESS_PLACEMENT", "I_MPI_THREAD_SPLIT", "I_MPI_ASYNC_PROGRESS*", "I_MPI_COLL*"),
-    *("HYDRA_BINDING", "HYDRA_MAPPING", "HYDRA_TOPOLIB", "HYDRA_RMK", "HYDRA_BOOTSTRAP"),
-    *("MV2_*", "MVP_*", "MPICH_*", "FI_*", "UCX_*", "HCOLL_*", "NCCL_*", "OMP_*", "GOMP_*", "KMP_*", "CRAY_OMP_*"),
-    *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "GPU_DEVICE_ORDINAL"),
+KEPT_VARIABLES = words_of(
+    """
+    SLURM_*CPU* SLURM_*MEM* SLURM_*NTASKS* SLURM_*TASKS* SLURM_NPROCS SLURM_*NUM_NODES SLURM_NNODES SLURM_PROCID
+    SLURM_LOCALID SLURM_NODEID SLURM_DISTRIBUTION SLURM_*GPU* SLURM_*GRES* SLURM_HINT SLURM_THREADS_PER_CORE SLURM_CORE_SPEC
+    SLURM_MPI_TYPE SLURM_TOPOLOGY_ADDR_PATTERN SLURM_EXACT SLURM_JOB_NUM_NODES SLURM_STEP_NUM_* SLURM_WHOLE SLURM_OVERLAP
+    SLURM_EXCLUSIVE PBS_NP PBS_NUM_NODES PBS_NUM_PPN PBS_ENVIRONMENT NCPUS LSB_DJOB_NUMPROC LSB_BIND_CPU_LIST
+    LSB_MAX_NUM_PROCESSORS LSB_DJOB_HB_INTERVAL FLUX_JOB_SIZE FLUX_JOB_NNODES FLUX_TASK_RANK FLUX_TASK_LOCAL_ID OMPI_MCA_*
+    OMPI_COMM_WORLD_* OMPI_UNIVERSE_SIZE PRTE_MCA_* PMIX_MCA_* PMIX_RANK PMIX_VERSION PMI_RANK PMI_SIZE PMI_LOCAL_RANK
+    PMI_LOCAL_SIZE PALS_RANKID PALS_LOCAL_RANKID PALS_LOCAL_SIZE I_MPI_ADJUST* I_MPI_PIN* I_MPI_FABRICS* I_MPI_OFI*
+    I_MPI_DEBUG* I_MPI_SHM* I_MPI_STATS* I_MPI_HYDRA_BOOTSTRAP I_MPI_HYDRA_TOPOLIB I_MPI_PERHOST I_MPI_OFFLOAD* I_MPI_NUM*
+    I_MPI_MULTIRAIL I_MPI_JOB_RESPECT_PROCESS_PLACEMENT I_MPI_THREAD_SPLIT I_MPI_ASYNC_PROGRESS* I_MPI_COLL* HYDRA_BINDING
+    HYDRA_MAPPING HYDRA_TOPOLIB HYDRA_RMK HYDRA_BOOTSTRAP MV2_* MVP_* MPICH_* FI_* UCX_* HCOLL_* NCCL_* OMP_* GOMP_* KMP_*
+    CRAY_OMP_* CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ZE_AFFINITY_MASK GPU_DEVICE_ORDINAL
+    """
 )
 """Names of variables whose values say how a job is placed and what its messages take."""
 
 SLURM_CONF, SLURM_KEYS = "/etc/slurm/slurm.conf", ("PropagateResourceLimits", "PropagateResourceLimitsExcept", "Include")
 """Of slurm.conf these lines are kept: others hold names of people, hosts and databases, and AccountingStoragePass."""
 
-BOOT_OPTIONS = (
-    *("ro", "rw", "quiet", "nosmt", "nosmp", "numa", "numa_balancing", "numa_zonelist_order", "noirqbalance", "irqaffinity"),
-    *("isolcpus", "nohz", "nohz_full", "rcu_nocbs", "rcu_nocb_poll", "skew_tick", "tsc", "clocksource", "nowatchdog"),
-    *("nmi_watchdog", "nosoftlockup", "softlockup_panic", "hpet", "maxcpus", "nr_cpus", "possible_cpus", "highres", "threadirqs"),
-    *(
-        "processor.max_cstate",
-        "processor.nocst",
-        "intel_idle.*",
-        "idle",
-        "cpuidle.*",
-        "cpufreq.*",
-        "intel_pstate*",
-        "amd_pstate*",
-    ),
-    *("acpi_cpufreq*", "amd_prefcore", "nvidia.NVreg_EnableStreamMemOPs", "iommu*", "intel_iommu*", "amd_iommu*", "intremap"),
-    *("x2apic*", "nox2apic", "x2apic_phys", "apic", "noapic", "nolapic", "acpi", "pci", "pcie_aspm*", "pcie_ports", "pcie_bus_*"),
-    *("pcie_acs_override", "transparent_hugepage*", "thp_*", "hugepages", "hugepagesz", "default_hugepagesz", "hugetlb*"),
-    *("hugetlb_free_vmemmap", "mitigations", "spectre_v2*", "spec_store_bypass_disable", "spec_rstack_overflow", "retbleed"),
-    *(
-        "nospectre_v1",
-        "nospectre_v2",
-        "l1tf",
-        "mds",
-        "tsx",
-        "tsx_async_abort",
-        "srbds",
-        "mmio_stale_data",
-        "pti",
-        "nopti",
-        "kpti",
-    ),
-    *("gather_data_sampling", "reg_file_data_sampling", "spectre_bhi", "init_on_alloc", "init_on_free", "page_poison"),
-    *("page_alloc.shuffle", "slub_debug", "slab_nomerge", "kfence.*", "audit", "selinux", "apparmor", "security", "lsm", "psi"),
-    *(
-        "cgroup_disable",
-        "cgroup_enable",
-        "cgroup_no_v1",
-        "systemd.unified_cgroup_hierarchy",
-        "systemd.cpu_affinity",
-        "systemd.numa_policy",
-        "systemd.numa_mask",
-        "systemd.legacy_systemd_cgroup_*",
-    ),
-    *("swapaccount", "mem", "memmap", "movable_node", "movablecore", "kernelcore", "efi", "crashkernel", "kexec_*", "lockdown"),
-    *("workqueue.*", "rcutree.*", "rcupdate.*", "kthread_cpus", "preempt", "sched_*", "split_lock_detect", "mce", "mem_encrypt"),
-    *("kvm*", "kvm_amd.*", "kvm_intel.*", "hv_*", "xen*", "virtio*", "edac_core.*", "ghes.disable", "erst_disable", "msr.*"),
-    *("cma", "cma_pernuma", "numa_cma", "dax*", "memory_hotplug.*", "vm_debug", "vsyscall", "nokaslr", "kaslr", "randomize*"),
-    *(
-        "rdt",
-        "resctrl*",
-        "cpu0_hotplug",
-        "topology",
-        "nohibernate",
-        "noresume",
-        "nomodeset",
-        "enforcing",
-        "fips",
-        "ima_*",
-        "clearcpuid",
-    ),
+BOOT_OPTIONS = words_of(
+    """
+    ro rw quiet nosmt nosmp numa numa_balancing numa_zonelist_order noirqbalance irqaffinity isolcpus nohz nohz_full
+    rcu_nocbs rcu_nocb_poll skew_tick tsc clocksource nowatchdog nmi_watchdog nosoftlockup softlockup_panic hpet maxcpus
+    nr_cpus possible_cpus highres threadirqs processor.max_cstate processor.nocst intel_idle.* idle cpuidle.* cpufreq.*
+    intel_pstate* amd_pstate* acpi_cpufreq* amd_prefcore nvidia.NVreg_EnableStreamMemOPs iommu* intel_iommu* amd_iommu*
+    intremap x2apic* nox2apic x2apic_phys apic noapic nolapic acpi pci pcie_aspm* pcie_ports pcie_bus_* pcie_acs_override
+    transparent_hugepage* thp_* hugepages hugepagesz default_hugepagesz hugetlb* hugetlb_free_vmemmap mitigations
+    spectre_v2* spec_store_bypass_disable spec_rstack_overflow retbleed nospectre_v1 nospectre_v2 l1tf mds tsx
+    tsx_async_abort srbds mmio_stale_data pti nopti kpti gather_data_sampling reg_file_data_sampling spectre_bhi
+    init_on_alloc init_on_free page_poison page_alloc.shuffle slub_debug slab_nomerge kfence.* audit selinux apparmor
+    security lsm psi cgroup_disable cgroup_enable cgroup_no_v1 systemd.unified_cgroup_hierarchy systemd.cpu_affinity
+    systemd.numa_policy systemd.numa_mask systemd.legacy_systemd_cgroup_* swapaccount mem memmap movable_node movablecore
+    kernelcore efi crashkernel kexec_* lockdown workqueue.* rcutree.* rcupdate.* kthread_cpus preempt sched_*
+    split_lock_detect mce mem_encrypt kvm* kvm_amd.* kvm_intel.* hv_* xen* virtio* edac_core.* ghes.disable erst_disable
+    msr.* cma cma_pernuma numa_cma dax* memory_hotplug.* vm_debug vsyscall nokaslr kaslr randomize* rdt resctrl*
+    cpu0_hotplug topology nohibernate noresume nomodeset enforcing fips ima_* clearcpuid
+    """
 )
 """Boot options whose values say how the kernel treats processors, memory, devices and power; no other is kept."""
 
@@ -193,53 +160,12 @@ _SECRET = (
 )
 _PAIRED: Final = r"--?(?:mca|gmca|omca|prtemca|pmixmca|genv|env|setenv)"
 """Options of launchers that take a name and a value, two words."""
-_HINTS: Final = (
-    *(
-        "pass",
-        "secret",
-        "token",
-        "jwt",
-        "cred",
-        "key",
-        "psk",
-        "cookie",
-        "authoriz",
-        "auth=",
-        "auth =",
-        "auth:",
-        "auth'",
-        'auth"',
-        "bearer",
-        "eyj",
-        "pwd",
-        "sig=",
-        "signature=",
-        "x-amz",
-        "sas=",
-        "code=",
-    ),
-    *(
-        "://",
-        "iscsi:",
-        "munge",
-        "akia",
-        "asia",
-        "ghp_",
-        "gho_",
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "glpat",
-        "xox",
-        " hf_",
-        "=hf_",
-        ":hf_",
-        "'hf_",
-        '"hf_',
-        "$",
-        "_uri",
-    ),
+_HINT_TEXTS: Final = (
+    "pass|secret|token|jwt|cred|key|psk|cookie|authoriz|auth=|auth =|auth:|auth'|auth\"|bearer|eyj|pwd|sig=|"
+    "signature=|x-amz|sas=|code=|://|iscsi:|munge|akia|asia|ghp_|gho_|ghu_|ghs_|ghr_|glpat|xox| hf_|=hf_|:hf_|'hf_|"
+    '"hf_|$|_uri'
 )
+_HINTS: Final = tuple(_HINT_TEXTS.split("|"))
 """One of these, in small letters, is in every text that the patterns above change. A million ranks have none: looked for as
 texts, for a pattern of all of them takes a hundred times as long."""
 _WHOLE: Final = 1 << 16

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from advisor.machine.devices import Gpu
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.sources.gpu import LIST, NVLINK, PATHS, ROWS, SETTINGS, Links, collect, nvlinks
+from advisor.machine.sources.gpu import LIST, NVLINK, ROWS, SETTINGS, Links, nvlinks
+from advisor.machine.sources.gpu import STATE_PATHS as PATHS
+from advisor.machine.sources.gpu import collect_state as collect
 from tests.collect.os_host import FakeHost, covered, printed
 
 H100 = "0, 00000000:3B:00.0, Enabled, Enabled, Enabled, 1980, 500.00, 700.00\n"

@@ -9,10 +9,10 @@ from advisor.machine.hosts.capture import Entry, Link, MemoryStore, TreeHost
 from advisor.machine.hosts.record import record
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Tool
-from advisor.machine.privacy import kept as allowed_values
+from advisor.machine.privacy import kept
 from advisor.machine.privacy.anonymise import AnonymousHost
 from advisor.machine.privacy.kept import PublicLines
-from advisor.machine.privacy.pseudonyms import Scrubber, stems
+from advisor.machine.privacy.pseudonyms import Mask, Scrubber, stems
 from tests.host.test_capture import opened
 
 MAC, GUID, UUID = "24:8a:07:a1:b2:c4", "248a:0703:00a1:b2c4", "4c4c4544-0044-3510-8058-b7c04f503633"
@@ -120,7 +120,7 @@ def test_smbios_is_blanked_in_place() -> None:
     maker = structure(0xDA, b"\1", b"service tag 7XYZ123")
     end = structure(127, b"")
     table = system + board + maker + memory + end
-    actual = allowed_values.blank_smbios(table)
+    actual = kept.blank_smbios(table)
     assert len(table) == len(actual)
     assert not [secret for secret in (b"7XYZ123", b"TAG42", bytes(range(16))) if secret in actual]
     assert (b"Dell Inc.\0PowerEdge\0v1\0XXXXXXX\0") in actual
@@ -132,13 +132,13 @@ def test_memory_device_serial_is_blanked() -> None:
     body = bytearray(0x22 - 4)
     body[0x17 - 4 : 0x1B - 4] = bytes([1, 2, 3, 4])
     table = structure(17, bytes(body), b"Samsung", b"D1M2S3", b"ASSET", b"M393A4K40") + structure(127, b"")
-    assert b"Samsung\0XXXXXX\0XXXXX\0M393A4K40\0" in allowed_values.blank_smbios(table)
+    assert b"Samsung\0XXXXXX\0XXXXX\0M393A4K40\0" in kept.blank_smbios(table)
 
 
 @pytest.mark.parametrize("table", [b"", b"\1", b"\1\xff\0\0", b"\1\3\0\0", structure(1, bytes([0, 0, 0, 9]) + bytes(20))[:-1]])
 def test_broken_smbios_keeps_its_length(table: bytes) -> None:
     """A table that ends early is blanked as far as it goes."""
-    assert len(table) == len(allowed_values.blank_smbios(table))
+    assert len(table) == len(kept.blank_smbios(table))
 
 
 def test_pci_serial_number_is_zeroed() -> None:
@@ -147,9 +147,9 @@ def test_pci_serial_number_is_zeroed() -> None:
     config[0x100:0x104] = (0x0001 | 1 << 16 | 0x140 << 20).to_bytes(4, "little")
     config[0x104:0x108] = b"aerX"
     config[0x140:0x14C] = (0x0003 | 1 << 16 | 0x140 << 20).to_bytes(4, "little") + b"12345678"
-    actual = allowed_values.blank_pci_config(bytes(config))
+    actual = kept.blank_pci_config(bytes(config))
     assert (b"aerX", bytes(8), bytes(config[0x140:0x144])) == (actual[0x104:0x108], actual[0x144:0x14C], actual[0x140:0x144])
-    assert bytes(64) == allowed_values.blank_pci_config(bytes(64))
+    assert bytes(64) == kept.blank_pci_config(bytes(64))
 
 
 class Named(TreeHost):
@@ -294,4 +294,4 @@ def test_what_a_source_declares_public_stays_line_by_line() -> None:
     assert PublicLines(public).of_command(("tool",)) is None
     keep = PublicLines(public).of_command(("tool", "-x"))
     assert keep is not None
-    assert keep(kept, "12\njoe\n7\n") == "12\n7\n"
+    assert keep(Mask(), "12\njoe\n7\n") == "12\n7\n"

@@ -10,7 +10,15 @@ from time import monotonic, sleep
 from typing import NamedTuple, Protocol
 
 from advisor.errors import BadCapture
-from advisor.machine.secrecy import CMDLINE, SLURM_CONF, is_slurm_line, keeps_variable, screened_boot_line, without_secrets
+from advisor.machine.secrecy import (
+    CMDLINE,
+    SLURM_CONF,
+    is_slurm_line,
+    keeps_variable,
+    screened_boot_line,
+    without_secrets,
+    words_of,
+)
 
 
 class Why(StrEnum):
@@ -88,22 +96,7 @@ class Host(Protocol):
         ...
 
 
-ENVIRONMENT_PREFIXES = (
-    "SLURM_",
-    "PBS_",
-    "FLUX_",
-    "LSB_",
-    "OMPI_",
-    "PMIX_",
-    "PMI_",
-    "PRTE_",
-    "I_MPI_",
-    "HYDRA_",
-    "MV2_",
-    "UCX_",
-    "OMP_",
-    "HCOLL_",
-)
+ENVIRONMENT_PREFIXES = words_of("SLURM_ PBS_ FLUX_ LSB_ OMPI_ PMIX_ PMI_ PRTE_ I_MPI_ HYDRA_ MV2_ UCX_ OMP_ HCOLL_")
 """The variables a host shows; anything else in the environment is nobody's business."""
 
 

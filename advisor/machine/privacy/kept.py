@@ -8,12 +8,14 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Protocol
 from xml.etree.ElementTree import Element, tostring
 
 from advisor.machine.hosts.base import PathPatterns, PublicText, Ran
-from advisor.machine.privacy.pseudonyms import REMOVED, stems
-from advisor.machine.secrecy import SLURM_KEYS, boot_options
+from advisor.machine.privacy.pseudonyms import REMOVED, Mask, stems
+from advisor.machine.secrecy import SLURM_KEYS, boot_options, words_of
+
+Keeper = Callable[[Mask, str], str]
+"""Takes a text and returns what of it stays."""
 
 FILL = b"X"
 
@@ -34,17 +36,7 @@ _BYTES = {0: 0x1A, 1: 0x1B, 2: 0x0F, 3: 0x0D, 4: 0x32, 16: 0x17, 17: 0x5C}
 _SYSTEM, _UUID = 1, slice(0x08, 0x18)
 _END_OF_TABLE = 127
 _SAYS_NOTHING = frozenset(
-    (
-        b"",
-        b"default string",
-        b"not specified",
-        b"none",
-        b"n/a",
-        b"unknown",
-        b"to be filled by o.e.m.",
-        b"not available",
-        b"no dimm",
-    )
+    b",default string,not specified,none,n/a,unknown,to be filled by o.e.m.,not available,no dimm".split(b",")
 )
 
 _CAPABILITIES = {0x01: 8, 0x05: 24, 0x10: 60, 0x11: 12}
@@ -79,21 +71,45 @@ _HEADER, _EXTENDED_START = 0x40, 0x100
 def blank_smbios(table: bytes, tells: Callable[[str], bool] = lambda _: False) -> bytes:
     """Return a table of SMBIOS structures in which only what is named above stands; lengths and numbers stay.
 
-    A string that ``tells`` who the machine is goes wherever it stands.
+    A string that ``tells`` who the machine is goes wherever it stands, for vendors repeat such in structures of their own; short
+    ones could be anything.
     """
     data, secrets, position = bytearray(table), set[bytes](), 0
-    while position + 4 <= len(data):
-        kind, length = data[position], data[position + 1]
-        if length < 4 or position + length > len(data):
-            break
-        strings, end = _strings(data, position + length)
-        secrets |= _blank_structure(data, position, strings, tells)
-        position = end
-        if kind == _END_OF_TABLE:
+    for start, strings, position in _structures(data):  # noqa: B007 - where the last one ends
+        secrets |= _blank_structure(data, start, strings, tells)
+        if data[start] == _END_OF_TABLE:
             break
     rest = min(position + (4 if position + 4 <= len(data) and data[position] != _END_OF_TABLE else 0), len(data))
     data[rest:] = bytes(len(data) - rest)
-    return _everywhere(bytes(data), secrets)
+    blanked = bytes(data)
+    for secret in sorted(secrets, key=len, reverse=True):
+        word = secret.strip()
+        if len(word) >= 5 and len(set(word)) > 2 and any(48 <= byte <= 57 for byte in word):
+            blanked = blanked.replace(word, FILL * len(word))
+    return blanked
+
+
+def smbios_strings(table: bytes) -> set[bytes]:
+    """Return the strings of a table that do not stay: what they say may stand elsewhere too."""
+    data = bytearray(table)
+    return {text for start, strings, _ in _structures(data) for text in _blank_structure(data, start, strings)}
+
+
+def _structures(data: bytearray) -> Iterator[tuple[int, list[slice], int]]:
+    """Yield where each structure begins, where its strings lie, and where the next structure begins."""
+    position = 0
+    while position + 4 <= len(data):
+        begin, length = position, data[position + 1]
+        if length < 4 or begin + length > len(data):
+            return
+        strings, position = [], begin + length
+        while position < len(data) and data[position]:
+            end = data.find(0, position)
+            end = len(data) if end < 0 else end
+            strings.append(slice(position, end))
+            position = end + 1
+        position += 1 if strings else 2
+        yield begin, strings, position
 
 
 def _blank_structure(
@@ -111,48 +127,9 @@ def _blank_structure(
     for number, place in enumerate(strings, 1):
         text = bytes(data[place])
         if text.strip().lower() not in _SAYS_NOTHING and (number not in named or tells(text.decode("utf-8", "replace"))):
-            gone.add(_blank(data, place))
+            gone.add(text)
+            data[place] = FILL * len(text)
     return gone
-
-
-def _strings(data: bytearray, start: int) -> tuple[list[slice], int]:
-    """Return where the strings of a structure lie, and where the next structure begins."""
-    strings = []
-    while start < len(data) and data[start]:
-        end = data.find(0, start)
-        end = len(data) if end < 0 else end
-        strings.append(slice(start, end))
-        start = end + 1
-    return strings, start + (1 if strings else 2)
-
-
-def _blank(data: bytearray, place: slice) -> bytes:
-    """Overwrite a string and return what it was."""
-    secret = bytes(data[place])
-    data[place] = FILL * len(secret)
-    return secret
-
-
-def _everywhere(data: bytes, secrets: set[bytes]) -> bytes:
-    """Return the data without the secrets that vendors repeat in structures of their own; short ones could be anything."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        word = secret.strip()
-        if len(word) >= 5 and len(set(word)) > 2 and any(48 <= byte <= 57 for byte in word):
-            data = data.replace(word, FILL * len(word))
-    return data
-
-
-def smbios_strings(table: bytes) -> set[bytes]:
-    """Return the strings of a table that do not stay: what they say may stand elsewhere too."""
-    data, found, position = bytearray(table), set[bytes](), 0
-    while position + 4 <= len(data):
-        length = data[position + 1]
-        if length < 4 or position + length > len(data):
-            break
-        strings, end = _strings(data, position + length)
-        found |= _blank_structure(data, position, strings)
-        position = end
-    return found
 
 
 def blank_pci_config(config: bytes) -> bytes:
@@ -202,7 +179,7 @@ def blank_acpi(table: bytes, signature: str) -> bytes:
     return bytes(data)
 
 
-def open_or_not(mask: "Mask", text: str) -> str:
+def open_or_not(mask: Mask, text: str) -> str:
     """Keep whether NVIDIA's kernel module is the open one, not who built it where."""
     del mask
     kind = "Open Kernel Module" if "Open Kernel Module" in text else "Kernel Module"
@@ -213,82 +190,49 @@ class PublicLines:
     """What the sources of facts themselves say may be given away of their files and commands."""
 
     def __init__(self, public: Collection[PublicText]) -> None:
-        self._files: list[tuple[PathPatterns, re.Pattern[str]]] = []
-        self._commands: dict[tuple[str, ...], re.Pattern[str]] = {}
-        for of, lines in public:
-            if isinstance(of, str):
-                self._files.append((PathPatterns((of,)), re.compile(lines, re.ASCII)))
-            else:
-                self._commands[of] = re.compile(lines, re.ASCII)
+        self._files = [(PathPatterns((of,)), _lines(lines)) for of, lines in public if isinstance(of, str)]
+        self._commands = {of: _lines(lines) for of, lines in public if not isinstance(of, str)}
         self._any = PathPatterns(of for of, _ in public if isinstance(of, str))
 
-    def of_file(self, path: str) -> "Keeper | None":
+    def of_file(self, path: str) -> Keeper | None:
         """Return what is kept of a file; None where no source says it."""
         if not self._any.covers(path):
             return None
-        return next((_lines(allowed) for patterns, allowed in self._files if patterns.covers(path)), None)
+        return next((keeper for patterns, keeper in self._files if patterns.covers(path)), None)
 
-    def of_command(self, argv: tuple[str, ...]) -> "Keeper | None":
+    def of_command(self, argv: tuple[str, ...]) -> Keeper | None:
         """Return what is kept of a command's answer; None where no source says it."""
-        return _lines(self._commands[argv]) if argv in self._commands else None
+        return self._commands.get(argv)
 
 
-def _lines(allowed: re.Pattern[str]) -> "Keeper":
+def _lines(pattern: str) -> Keeper:
     """Return what keeps the lines that match whole; the names that the machine goes by are taken out of them too."""
+    allowed = re.compile(pattern, re.ASCII)
 
-    def keep(mask: "Mask", text: str) -> str:
+    def keep(mask: Mask, text: str) -> str:
         kept = "".join(f"{mask.text(line)}\n" for line in text.splitlines() if allowed.fullmatch(line.strip()))
         return kept or (f"{REMOVED}\n" if text.strip() else "")
 
     return keep
 
 
-class Mask(Protocol):
-    """What stands others in for names."""
-
-    def text(self, text: str, *, addresses: bool = True) -> str:
-        """Return a text without identifiers, serial numbers, addresses and the names that the machine goes by."""
-        ...
-
-    def known(self, text: str) -> str:
-        """Return a text in which only words of the trade are themselves."""
-        ...
-
-    def cgroup(self, path: str) -> str:
-        """Return a path of cgroups in which only words of the trade are themselves."""
-        ...
-
-    def product(self, text: str) -> str:
-        """Return what a vendor calls a product, though a site may have called a machine after it."""
-        ...
-
-    def device(self, name: str) -> str:
-        """Return what a device is called: as the kernel calls it, or by a number where a site has named it."""
-        ...
-
-    def own(self, name: str) -> bool:
-        """Tell whether the machine is called so."""
-        ...
+def _always(text: str) -> Keeper:
+    """Keep that the file is there, and of what it holds what is the same of all machines."""
+    return lambda _mask, _text: text
 
 
-Keeper = Callable[[Mask, str], str]
-"""Takes a text and returns what of it stays."""
+_GONE = _always(f"{REMOVED}\n")
 
 
-def _nothing(mask: Mask, text: str) -> str:
-    """Keep that the file is there: of marks that a container leaves nobody reads more."""
-    del mask, text
-    return ""
+def _pieces(pattern: str) -> Keeper:
+    """Keep the lines that match: the first of the groups that do as it is, of a second the words of the trade."""
+    lines = re.compile(rf"(?m)^(?:{pattern})")
 
+    def keep(mask: Mask, text: str) -> str:
+        matches = ([group for group in match.groups() if group is not None] for match in lines.finditer(text))
+        return "".join(f"{first}{''.join(map(mask.known, more))}\n" for first, *more in matches)
 
-def _node(mask: Mask, text: str) -> str:
-    del mask, text
-    return "node\n"
-
-
-def _gone(mask: Mask, text: str) -> str:
-    del mask, text
-    return f"{REMOVED}\n"
+    return keep
 
 
 def _value(mask: Mask, text: str) -> str:
@@ -298,20 +242,7 @@ def _value(mask: Mask, text: str) -> str:
     return re.sub(r"\S+", lambda match: match[0] if match[0].isdigit() else mask.known(match[0]), mask.text(text))
 
 
-def _properties(mask: Mask, text: str) -> str:
-    """Keep the numbers that the kernel's driver of AMD's GPUs gives for a node; not the card's own, nor that of its fabric."""
-    del mask
-    kept = re.findall(r"(?m)^([a-z_0-9]{1,40} \d{1,20})$", text)
-    return "".join(f"{line}\n" for line in kept if not line.startswith(("unique_id", "hive_id")))
-
-
 _MASK = re.compile(r"\s*(?:0x)?[0-9a-fA-F]{1,8}(?:,[0-9a-fA-F]{1,8})*\s*\0*")
-_AMOUNTS = re.compile(r"(?m)^(?:Node \d+ )?[A-Za-z_]{1,40}(?:\([a-z_]{1,20}\))?:\s+\d+(?: kB)?$")
-
-
-def _amounts(mask: Mask, text: str) -> str:
-    del mask
-    return "".join(f"{line}\n" for line in _AMOUNTS.findall(text))
 
 
 def _board(mask: Mask, text: str) -> str:
@@ -326,20 +257,12 @@ def _product(mask: Mask, text: str) -> str:
 def _version(mask: Mask, text: str) -> str:
     """Keep a version of four numbers, which looks like an address, where that is all there is."""
     alone = re.fullmatch(r"\s*[\w.+-]{1,40}\s*", text)
-    return mask.known(mask.text(text, addresses=not alone))
-
-
-def _words(mask: Mask, text: str) -> str:
-    return mask.known(mask.text(text))
+    return mask.words(text, addresses=not alone)
 
 
 def _boot(mask: Mask, text: str) -> str:
-    return " ".join(_option(mask, option) for option in boot_options(text)) + "\n"
-
-
-def _option(mask: Mask, option: str) -> str:
-    key, equals, value = option.partition("=")
-    return f"{key}{equals}{mask.known(mask.text(value))}"
+    options = (option.partition("=") for option in boot_options(text))
+    return " ".join(f"{key}{equals}{mask.words(value)}" for key, equals, value in options) + "\n"
 
 
 def _lines_of(*keys: str, between: str = r"\s*[:=]", raw: str = "") -> Keeper:
@@ -395,86 +318,53 @@ def _tuned(mask: Mask, text: str) -> str:
     """Keep the sections of a tuned profile, what it includes and the latency that it asks for."""
     lines = (line.strip() for line in text.splitlines())
     kept = (line for line in lines if re.fullmatch(r"\[[a-z_]{1,30}\]|(?:include|force_latency)\s*=.{0,200}", line))
-    return "".join(f"{mask.known(mask.text(line))}\n" for line in kept)
+    return "".join(f"{mask.words(line)}\n" for line in kept)
 
 
-def _facts(mask: Mask, text: str) -> str:
-    """Keep lines of a word, a colon and another word."""
-    kept = re.findall(r"(?m)^([a-z_]{1,30}: *)([\w.-]{1,20})$", text)
-    return "".join(f"{key}{mask.known(value)}\n" for key, value in kept)
-
-
-_CPUINFO = (
-    *("processor", "vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "cpu mhz", "cache size"),
-    *("physical id", "siblings", "core id", "cpu cores", "apicid", "initial apicid", "fpu", "fpu_exception", "cpuid level"),
-    *("wp", "flags", "vmx flags", "bugs", "bogomips", "tlb size", "clflush size", "cache_alignment", "address sizes"),
-    *("power management", "features", "cpu implementer", "cpu architecture", "cpu variant", "cpu part", "cpu revision"),
-    *("hart", "isa", "hart isa", "mmu", "uarch", "mvendorid", "marchid", "mimpid", "# processors", "bogomips per cpu"),
-    *(
-        "max thread id",
-        "facilities",
-        r"cache\d+",
-        "cpu",
-        "clock",
-        "revision",
-        "timebase",
-        "platform",
-        "machine",
-        "core",
-        "package",
-    ),
-    *(
-        "system type",
-        "global_id",
-        "prid",
-        "loongarch isa",
-        "isa",
-        "address space",
-        "cpu static mhz",
-        "cpu dynamic mhz",
-        "cpu number",
-    ),
-    *("vendor", "archrev", "family", r"version", "cpu type", "ncpus probed", "ncpus active", "type", "fpu", "prom", "d\\$ .*"),
-)
+_CPUINFO = r"""
+processor, vendor_id, cpu family, model, model name, stepping, microcode, cpu mhz, cache size, physical id, siblings,
+core id, cpu cores, apicid, initial apicid, fpu, fpu_exception, cpuid level, wp, flags, vmx flags, bugs, bogomips,
+tlb size, clflush size, cache_alignment, address sizes, power management, features, cpu implementer,
+cpu architecture, cpu variant, cpu part, cpu revision, hart, isa, hart isa, mmu, uarch, mvendorid, marchid, mimpid,
+# processors, bogomips per cpu, max thread id, facilities, cache\d+, cpu, clock, revision, timebase, platform,
+machine, core, package, system type, global_id, prid, loongarch isa, isa, address space, cpu static mhz,
+cpu dynamic mhz, cpu number, vendor, archrev, family, version, cpu type, ncpus probed, ncpus active, type, fpu, prom,
+d\$ .*
+"""
 _FLAGS = r"(?:flags|vmx flags|bugs|Features|isa|hart isa)\s*: [a-z0-9_ .-]*"
-_STATUS = (
-    "Cpus_allowed",
-    "Cpus_allowed_list",
-    "Mems_allowed",
-    "Mems_allowed_list",
-    "Threads",
-    "NoNewPrivs",
-    "Seccomp",
-    "Cap[A-Z][a-z]+",
-)
-_OS = ("NAME", "ID", "ID_LIKE", "VERSION", "VERSION_ID", "VERSION_CODENAME", "PRETTY_NAME", "PLATFORM_ID")
-
+_STATUS = words_of("Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list Threads NoNewPrivs Seccomp Cap[A-Z][a-z]+")
+_AMOUNTS = _pieces(r"((?:Node \d+ )?[A-Za-z_]{1,40}(?:\([a-z_]{1,20}\))?:\s+\d+(?: kB)?)$")
+_OS = words_of("NAME ID ID_LIKE VERSION VERSION_ID VERSION_CODENAME PRETTY_NAME PLATFORM_ID")
 FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
     (re.compile(pattern), keeper)
     for pattern, keeper in (
-        (r"/\.dockerenv|/run/\.containerenv|/\.singularity\.d/runscript", _nothing),
+        (r"/\.dockerenv|/run/\.containerenv|/\.singularity\.d/runscript", _always("")),
         (r"/etc/os-release|/usr/lib/os-release", _known_lines_of(*_OS)),
-        (r"/etc/tuned/active_profile|/run/systemd/container|/run/(?:tuned/tuned|irqbalance)\.pid", _words),
+        (r"/etc/tuned/active_profile|/run/systemd/container|/run/(?:tuned/tuned|irqbalance)\.pid", Mask.words),
         (r"/(?:etc|usr/lib)/tuned/(?:profiles/)?[^/]+/tuned\.conf", _tuned),
         (r"/etc/slurm/slurm\.conf", _known_lines_of(*(rf"\s*{key}" for key in SLURM_KEYS))),
-        (r"/(?:var/)?run/hwloc/knl_memoryside_cache", _facts),
-        (r"/proc/(?:sys/kernel/)?hostname|/etc/hostname", _node),
+        (r"/(?:var/)?run/hwloc/knl_memoryside_cache", _pieces(r"([a-z_]{1,30}: *)([\w.-]{1,20})$")),
+        (r"/proc/(?:sys/kernel/)?hostname|/etc/hostname", _always("node\n")),
         (r"/proc/cmdline", _boot),
-        (r"/proc/cpuinfo", _lines_of(*_CPUINFO, between=r"(?:\s+\d+)?\s*(?:[:=]|$)", raw=_FLAGS)),
+        (r"/proc/cpuinfo", _lines_of(*re.split(r",\s", _CPUINFO.strip()), between=r"(?:\s+\d+)?\s*(?:[:=]|$)", raw=_FLAGS)),
         (r"/proc/(?:self|\d+)/status", _lines_of(*_STATUS)),
         (r"/proc/(?:self|\d+)/(?:cgroup|cpuset)", _groups),
         (r"/proc/(?:self/|\d+/)?mounts", _mounts),
         (r"/proc/version", _banner),
-        (r"/proc/meminfo|/sys/devices/system/node/node\d+/meminfo", _amounts),
+        (
+            r"/proc/meminfo|/sys/devices/system/node/node\d+/meminfo",
+            _AMOUNTS,
+        ),
         (
             r"/proc/hwloc-nofile-info",
             _known_lines_of("Architecture", "OSName", "OSRelease", "OSVersion", r"FallbackNbProcessors|CPU\w+"),
         ),
-        (r"/sys/.*/kfd/.*/properties", _properties),
+        # The numbers that the driver of AMD's GPUs gives for a node; not the card's own, nor that of its fabric.
+        (r"/sys/.*/kfd/.*/properties", _pieces(r"((?!unique_id|hive_id)[a-z_0-9]{1,40} \d{1,20})$")),
         (r"/sys/.*/board_id", _board),
         (r"/proc/driver/nvidia/version", open_or_not),
         (r"/proc/driver/nvidia/gpus/[^/]+/information", _known_lines_of("Device Minor")),
-        (r"/proc/sys/kernel/(?:osrelease|version)", _words),
+        (r"/proc/sys/kernel/(?:osrelease|version)", Mask.words),
         (r"/proc/sysinfo", _known_lines_of("Manufacturer", "Type", "VM00 Control Program")),
         (
             r"/sys/class/dmi/id/(?:bios_(?:date|vendor|version|release)|(?:board|sys|chassis)_vendor|board_name|product_(?:name|version))",
@@ -482,13 +372,13 @@ FILES: tuple[tuple[re.Pattern[str], Keeper], ...] = tuple(
         ),
         (
             r"/sys/(?:class/dmi/id|devices/virtual/dmi/id)/(?!bios_|board_name|board_vendor|sys_vendor|product_(?:name|version)).*",
-            _gone,
+            _GONE,
         ),
         (
             r"/sys/.*/(?:serial(?:_number)?|unique_id|uuid|wwid|nguid|eui|vpd|hostnqn|hostid|phys_switch_id|phys_port_id|ifalias)",
-            _gone,
+            _GONE,
         ),
-        (r"/proc/sys/kernel/(?:domainname|random/.*)|/etc/machine-id", _gone),
+        (r"/proc/sys/kernel/(?:domainname|random/.*)|/etc/machine-id", _GONE),
         (r"/sys/.*/uevent", _lines_of("DRIVER", "PCI_CLASS", "PCI_ID", "PCI_SUBSYS_ID", "PCI_SLOT_NAME", "MODALIAS")),
         (r"/sys/.*/(?:fw_ver|version|hw_rev|[\w-]*(?:version|release))", _version),
         (r"/(?:proc|sys|dev/cpuset)/.*", _value),
@@ -541,7 +431,7 @@ def _versions(mask: Mask, text: str) -> str:
     kept = [line for line in lines if _SAYS_VERSION.search(line) and not _SAYS_MORE.search(line)]
     if "mvapich" in text.lower() and not any("mvapich" in line.lower() for line in kept):
         kept.append("mvapich")
-    return "".join(f"{mask.known(mask.text(line))}\n" for line in kept)
+    return "".join(f"{mask.words(line)}\n" for line in kept)
 
 
 def _one_word(mask: Mask, text: str) -> str:
@@ -560,21 +450,9 @@ def _slurm_node(mask: Mask, text: str) -> str:
     for line in text.splitlines():
         words = _NODE.findall(line)
         if any(key in ("NodeName", "NodeHostName") and mask.own(value) for key, value in words):
-            shown = (
-                f"{key}={'node' if key in ('NodeName', 'NodeHostName') else mask.known(mask.text(value))}" for key, value in words
-            )
+            shown = (f"{key}={'node' if key in ('NodeName', 'NodeHostName') else mask.words(value)}" for key, value in words)
             kept.append(" ".join(shown) + "\n")
     return "".join(kept)
-
-
-def _keys(mask: Mask, text: str) -> str:
-    """Keep the lines ``key=value`` in words of the trade, and that a file was closed."""
-    kept = re.findall(r"(?m)^([A-Za-z]{1,40}=)([\w/,.:|\[\]-]{0,200})$", text)
-    closed = "Permission denied\n" if "ermission denied" in text else ""
-    return (
-        "".join(f"{key}{_SETTING.sub(lambda m: _setting(mask, m[0]), value)}\n" for key, value in kept if key != "MainPID=")
-        + closed
-    )
 
 
 _SETTING = re.compile(r"\w+")
@@ -585,26 +463,24 @@ _SLURM_WORDS = (
 _SETTINGS = frozenset(_SLURM_WORDS.split())
 
 
-def _setting(mask: Mask, word: str) -> str:
-    """Keep a word that Slurm or systemd knows, and what is known anyway."""
-    return word if word.lower() in _SETTINGS else mask.known(word)
+def _keys(mask: Mask, text: str) -> str:
+    """Keep the lines ``key=value`` in words that Slurm or systemd knows and in those of the trade, and that a file was closed."""
+
+    def word(match: re.Match[str]) -> str:
+        return match[0] if match[0].lower() in _SETTINGS else mask.known(match[0])
+
+    lines = re.findall(r"(?m)^([A-Za-z]{1,40}=)([\w/,.:|\[\]-]{0,200})$", text)
+    kept = "".join(f"{key}{_SETTING.sub(word, value)}\n" for key, value in lines if key != "MainPID=")
+    return kept + ("Permission denied\n" if "ermission denied" in text else "")
 
 
-_OPTION = re.compile(
-    r"(?m)^((?:PCI )?[Dd]evice:\s+(?:[0-9a-fA-F:.]{4,16}|/dev/mst/mt\d{4,6}_[\w.]{1,30}))$"
-    r"|^([\s*]*[A-Z][A-Z0-9_]{2,60}\s+)(\S.*)$"
+_OPTIONS = _pieces(
+    r"((?:PCI )?[Dd]evice:\s+(?:[0-9a-fA-F:.]{4,16}|/dev/mst/mt\d{4,6}_[\w.]{1,30}))$"
+    r"|([\s*]*[A-Z][A-Z0-9_]{2,60}\s+)(\S.*)$"
 )
-
-
-def _options(mask: Mask, text: str) -> str:
-    """Keep the options of adapters' firmware below the addresses of the adapters."""
-    return "".join(f"{device or option + mask.known(value)}\n" for device, option, value in _OPTION.findall(text))
-
-
-def _links(mask: Mask, text: str) -> str:
-    """Keep the numbers of GPUs and of their MIG instances, and the rates of their links, not their names."""
-    kept = re.findall(r"(?m)^(GPU \d{1,3}:|[ \t]+MIG [\w.+ ]{3,30} Device +\d{1,2}:)|^(\s*Link \d{1,2}: )(\S.{0,40})$", text)
-    return "".join(f"{gpu or link + mask.known(rate)}\n" for gpu, link, rate in kept)
+"""The options of adapters' firmware below the addresses of the adapters."""
+_LINKS = _pieces(r"(GPU \d{1,3}:|[ \t]+MIG [\w.+ ]{3,30} Device +\d{1,2}:)|(\s*Link \d{1,2}: )(\S.{0,40})$")
+"""The numbers of GPUs and of their MIG instances, and the rates of their links, not their names."""
 
 
 _COLUMN = re.compile(
@@ -614,23 +490,17 @@ _COLUMN = re.compile(
 
 
 def _columns(mask: Mask, argv: tuple[str, ...], out: str) -> str:
-    """Keep the columns of nvidia-smi's answer that name no card."""
+    """Keep the columns of nvidia-smi's answer that name no card; the bits that say why clocks are slow as they are."""
     query = next((word.partition("=")[2] for word in argv if word.startswith("--query-")), "")
     fields = [field.strip() for field in query.split(",")]
-    kept = []
-    for line in out.splitlines():
-        cells = line.split(", ")
-        if len(cells) == len(fields):
-            told = (_cell(mask, field, cell) for field, cell in zip(fields, cells, strict=True))
-            kept.append(", ".join(told) + "\n")
-    return "".join(kept)
 
+    def cell(field: str, text: str) -> str:
+        if not _COLUMN.fullmatch(field) or len(text) >= 80:
+            return REMOVED
+        return text if re.fullmatch(r"0x[0-9a-fA-F]{16}", text) else mask.words(text, addresses=False)
 
-def _cell(mask: Mask, field: str, cell: str) -> str:
-    """Keep a cell of a column that names no card; the bits that say why clocks are slow as they are."""
-    if not _COLUMN.fullmatch(field) or len(cell) >= 80:
-        return REMOVED
-    return cell if re.fullmatch(r"0x[0-9a-fA-F]{16}", cell) else mask.known(mask.text(cell, addresses=False))
+    rows = (line.split(", ") for line in out.splitlines())
+    return "".join(f"{', '.join(map(cell, fields, row))}\n" for row in rows if len(row) == len(fields))
 
 
 _CARD = re.compile(
@@ -648,7 +518,7 @@ def _cards(mask: Mask, out: str) -> str:
     if not isinstance(told, dict):
         return ""
     cards = {
-        name: {key: mask.known(mask.text(str(value))) for key, value in facts.items() if _CARD.fullmatch(key)}
+        name: {key: mask.words(str(value)) for key, value in facts.items() if _CARD.fullmatch(key)}
         for name, facts in told.items()
         if isinstance(facts, dict) and re.fullmatch(r"(?:card|gpu)\d+|system", name, re.IGNORECASE)
     }
@@ -658,7 +528,7 @@ def _cards(mask: Mask, out: str) -> str:
 _PROGRAMS: dict[str, Keeper] = {
     **dict.fromkeys(("uname", "systemctl", "systemd-detect-virt"), _one_word),
     **dict.fromkeys(("mpichversion", "mpiname"), _versions),
-    **dict.fromkeys(("mlxconfig", "mstconfig"), _options),
+    **dict.fromkeys(("mlxconfig", "mstconfig"), _OPTIONS),
     "sed": _keys,
     "slurmd": _slurm_node,
     "scontrol": _slurm_node,
@@ -673,7 +543,7 @@ def command_keeper(argv: tuple[str, ...]) -> Keeper | None:
     if argv[0] == "nvidia-smi" and any(word.startswith("--query-") for word in argv):
         return lambda mask, text: _columns(mask, argv, text)
     if argv[0] == "nvidia-smi" and argv[1:2] in (("nvlink",), ("-L",)):
-        return _links
+        return _LINKS
     if argv[:2] == ("systemctl", "show"):
         return _keys
     if argv[0] == "rocm-smi":
@@ -702,47 +572,18 @@ def kept_variables(mask: Mask, variables: Iterable[tuple[str, str]]) -> Iterator
         elif not re.search(
             r"PARTITION|RESERVATION|ACCOUNT|USER|NAME|QOS|_[UG]ID$|HOST|DIR$|HOME|QUEUE|NODEFILE|NODEID$|ADDR$", name
         ):
-            yield mask.known(name), mask.known(mask.text(value))
+            yield mask.known(name), mask.words(value)
 
 
 _ATTRIBUTES = frozenset(
-    (
-        *(
-            "version",
-            "type",
-            "os_index",
-            "logical_index",
-            "gp_index",
-            "id",
-            "index",
-            "depth",
-            "kind",
-            "subtype",
-            "subkind",
-            "name",
-        ),
-        *("cpuset", "complete_cpuset", "online_cpuset", "allowed_cpuset", "nodeset", "complete_nodeset", "allowed_nodeset"),
-        *("local_memory", "size", "count", "cache_size", "cache_linesize", "cache_associativity", "cache_type", "dont_merge"),
-        *("bridge_type", "bridge_pci", "pci_busid", "pci_type", "pci_link_speed", "osdev_type", "nbobjs", "length", "indexing"),
-        *(
-            "relative_depth",
-            "latency_base",
-            "value",
-            "target_obj_gp_index",
-            "initiator_cpuset",
-            "initiator_obj_gp_index",
-            "flags",
-        ),
-        *(
-            "initiator_obj_type",
-            "target_obj_type",
-            "forced_efficiency",
-            "efficiency",
-            "unit_width",
-            "levels",
-            "memory_kb",
-            "huge_page",
-        ),
+    words_of(
+        """
+    version type os_index logical_index gp_index id index depth kind subtype subkind name cpuset complete_cpuset
+    online_cpuset allowed_cpuset nodeset complete_nodeset allowed_nodeset local_memory size count cache_size cache_linesize
+    cache_associativity cache_type dont_merge bridge_type bridge_pci pci_busid pci_type pci_link_speed osdev_type nbobjs
+    length indexing relative_depth latency_base value target_obj_gp_index initiator_cpuset initiator_obj_gp_index flags
+    initiator_obj_type target_obj_type forced_efficiency efficiency unit_width levels memory_kb huge_page
+    """
     )
 )
 _INFOS = re.compile(
@@ -759,9 +600,11 @@ _NUMBERS = re.compile(r"[\w\s.,:+-]*")
 _NAMED_BY_SITES = ("2", "3", "16", "32", "48")
 """Networks and InfiniBand as hwloc 2 and 3 number them (HWLOC_OBJ_OSDEV_NETWORK, _OPENFABRICS; in 3 a bit mask)."""
 _ELEMENTS = frozenset(
-    (
-        *("topology", "object", "info", "page_type", "distances2", "distances2hetero", "indexes", "u64values", "memattr"),
-        *("memattr_value", "cpukind", "distances", "latency"),
+    words_of(
+        """
+    topology object info page_type distances2 distances2hetero indexes u64values memattr memattr_value cpukind distances
+    latency
+    """
     )
 )
 
@@ -770,25 +613,23 @@ def kept_xml(root: Element, mask: Mask) -> bytes:
     """Return a topology's elements, attributes and infos as far as they are known to name nobody."""
     _keep(root, mask)
     version = root.get("version", "").partition(".")[0]
-    head = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc%s.dtd">\n' % (
-        "2" if version == "2" else version
-    )
     body: bytes = tostring(root, encoding="utf-8")
-    return head.encode() + body + b"\n"
+    return b'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc%b.dtd">\n%b\n' % (version.encode(), body)
 
 
 def _keep(element: Element, mask: Mask) -> None:
     for child in tuple(element):
-        if child.tag not in _ELEMENTS or (child.tag == "info" and not _may_stay(child.get("name", ""))):
+        name = child.get("name", "")
+        may_stay = child.tag != "info" or _INFOS.fullmatch(name) or _ADDRESSES.fullmatch(name)
+        if child.tag in _ELEMENTS and may_stay:
+            _keep(child, mask)
+        else:
             element.remove(child)
-            continue
-        _keep(child, mask)
-    element.text = (
-        element.text if element.text and element.tag in ("indexes", "u64values") and _NUMBERS.fullmatch(element.text) else None
-    )
-    element.tail = "\n"
+    numbers = element.tag in ("indexes", "u64values") and _NUMBERS.fullmatch(element.text or "")
+    element.text, element.tail = (element.text or None) if numbers else None, "\n"
     if element.tag == "info":
-        element.attrib = {"name": element.get("name", ""), "value": _info(element, mask)}
+        name, value = element.get("name", ""), element.get("value", "")
+        element.attrib = {"name": name, "value": _info(mask, name, value)}
     else:
         kept = {key: value for key, value in element.attrib.items() if key in _ATTRIBUTES}
         element.attrib = {key: _attribute(element, mask, key, value) for key, value in kept.items()}
@@ -797,21 +638,16 @@ def _keep(element: Element, mask: Mask) -> None:
 def _attribute(element: Element, mask: Mask, key: str, value: str) -> str:
     if key == "name" and element.get("osdev_type") in _NAMED_BY_SITES:
         return mask.device(value)
-    return mask.known(mask.text(value)) if key in ("name", "subtype") else mask.text(value)
+    return mask.words(value) if key in ("name", "subtype") else mask.text(value)
 
 
-def _may_stay(name: str) -> bool:
-    return bool(_INFOS.fullmatch(name) or _ADDRESSES.fullmatch(name))
-
-
-def _info(element: Element, mask: Mask) -> str:
-    name, value = element.get("name", ""), element.get("value", "")
+def _info(mask: Mask, name: str, value: str) -> str:
     if name == "HostName":
         return "node"
     if name == "LinuxCgroup":
         return mask.cgroup(value)
     if name in ("OSRelease", "OSVersion", "OSName", "Backend"):
-        return mask.known(mask.text(value))
+        return mask.words(value)
     if name.startswith("DMI"):
         return mask.product(value)
     return mask.text(value) if len(value) <= 200 else REMOVED

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 _HEX = "[0-9a-fA-F]"
@@ -89,8 +89,6 @@ class Scrubber:
 
     def __init__(self, host_names: tuple[str, ...] = (), others: Iterable[str] = ()) -> None:
         self._seen: dict[str, dict[str, int]] = {}
-        self.originals: dict[str, str] = {}
-        """What stood in a path where another stands now."""
         self._host = _whole(_tellable({word for name in host_names for word in (name, name.partition(".")[0])}))
         learned = _tellable(others)
         self._others = _whole(learned)
@@ -127,14 +125,10 @@ class Scrubber:
         return _ENX.sub(self._enx, _UUID.sub(self._uuid, text))
 
     def _uuid(self, match: re.Match[str]) -> str:
-        fake = f"00000000-0000-4000-8000-{self._number('uuid', match[0].lower()):012x}"
-        self.originals[fake] = match[0]
-        return fake
+        return f"00000000-0000-4000-8000-{self._number('uuid', match[0].lower()):012x}"
 
     def _enx(self, match: re.Match[str]) -> str:
-        fake = "enx" + self._mac(match[1]).replace(":", "")
-        self.originals[fake] = match[0]
-        return fake
+        return "enx" + self._mac(match[1]).replace(":", "")
 
     def _info(self, match: re.Match[str]) -> str:
         if match[2] == "HostName":
@@ -250,6 +244,23 @@ unlimited unret unset unspecified untrained up upper used user usercopy userspac
 version veth vfat via vii virbr virtual vm vmlinuz vmm vmscape vmx volatile vpi vram vulnerable wait wed wekafs wfi with
 without wlm workstation writebandwidth writelatency x x64 x86 x86_64 xdr xen xeon xfs xmit xpmem yes yield z zcopy ze zero zfs
 """
+_FOLDERS = ("net", "infiniband")
+"""Folders in which devices lie by the names that a site may give them."""
+_CGROUPS = re.compile(r"(/sys/fs/cgroup(?:/(?:cpuset|unified))?|/dev/cpuset)(/.*)?")
+# What the kernel, systemd and the drivers call devices by themselves; sites may call them anything.
+_DEVICE = re.compile(
+    r"lo|p\d+p\d+"
+    r"|(?:em|eth|ib|hsn|hsi|cxi|bond|br|team|wlan|wlp|usb|dummy|tun|tap|docker|virbr|veth|vnet|ens|eno|enp|enP|ibp|ibs|ibP|idrac|lom)[\dsfpdnvi.x]*"
+    r"|(?:mlx[45]|hfi1|qib|irdma|bnxt_re|efa|qedr|cxgb4|ocrdma|hns|erdma|mana|usnic|siw|rxe|mthca|i40iw)_?(?:bond_|an)?\d*"
+    r"|(?:rocep|ibp|rdmap|roceo|ibo|iwp|roces|ibs)\d+[sf\dvnpd]*"
+)
+_PRODUCT = re.compile(
+    r"(?:PowerEdge|Precision|ProLiant|Apollo|Synergy|ThinkSystem|System x|PRIMERGY|BullSequana|UCS[BC])"
+    r"[ -][A-Z]{1,4}-?\d{2,5}[A-Za-z]{0,3}"
+    r"(?: Gen\d{1,2}(?: Plus)?(?: v\d)?| [vV]\d)?"
+)
+_ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\[0-7]{3}){2,}")
+
 _VOCABULARY = frozenset(_KNOWN.split())
 _TOKEN = re.compile(r"[A-Za-z0-9_]+")
 _PLAIN = re.compile(r"[A-Za-z]?\d{1,8}[A-Za-z]?|[A-Za-z]|0x[0-9A-Fa-f]{1,8}|\d{1,5}[kKmMgGtT]i?[bB]?")
@@ -269,26 +280,92 @@ def is_known_word(word: str) -> bool:
     return "_" in word and all(len(part) < 2 or is_known_word(part) for part in low.split("_"))
 
 
-class WordReplacer:
-    """Stands names in for the words that are not known, counted up as they are met."""
+class Mask:
+    """Stands others in for names: of the machine, of its devices, of people, and of all that is no word of the trade."""
 
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
+    def __init__(self, names: tuple[str, ...] = (), identities: Iterable[str] = ()) -> None:
+        """``names`` is what the machine is called, ``identities`` are words that tell who it is."""
+        self._own = {name.partition(".")[0] for name in names}
+        self._scrub = Scrubber(names, identities)
+        self._words: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
+        self._devices: dict[str, str] = {}
+        self._device: re.Pattern[str] | None = None
+        self.inside: dict[str, str] = {}
+        """What a part of a path is on the machine, by what it is called outside."""
+
+    def text(self, text: str, *, addresses: bool = True) -> str:
+        """Return a text without identifiers, serial numbers, addresses and the names that the machine goes by."""
+        text = self._scrub.text(text, addresses=addresses)
+        return self._device.sub(lambda match: self._devices[match[0]], text) if self._device else text
 
     def known(self, text: str) -> str:
-        """Return a text in which each word that is not of the trade is called name1, name2, ..."""
-        return _TOKEN.sub(lambda match: match[0] if is_known_word(match[0]) else self.name(match[0]), text)
+        """Return a text in which only words of the trade are themselves, and what the kernel calls devices."""
+        return _TOKEN.sub(lambda match: self._known(match[0], devices=True), _ESCAPED.sub(REMOVED, text))
 
-    def nameless(self, text: str) -> str:
-        """Return the same with each number of two digits or more counted again: numbers of users and jobs name them."""
-        return _TOKEN.sub(lambda match: self._number(match[0]), self.known(text))
+    def words(self, text: str, *, addresses: bool = True) -> str:
+        """Return a text without identifiers in which only words of the trade are themselves."""
+        return self.known(self.text(text, addresses=addresses))
 
-    def name(self, word: str) -> str:
-        """Return what a word is called."""
-        return self._names.setdefault(word.lower(), f"name{len(self._names) + 1}")
+    def product(self, text: str) -> str:
+        """Return what a vendor calls a product, though a site may have called a machine after it."""
+        return text if _PRODUCT.fullmatch(text.strip()) else self.text(text, addresses=False)
 
-    def _number(self, word: str) -> str:
+    def own(self, name: str) -> bool:
+        """Tell whether the machine is called so."""
+        return name.partition(".")[0] in self._own
+
+    def device(self, name: str) -> str:
+        """Return what a device is called: as the kernel calls it, or by a number where a site has named it."""
+        name = self._scrub.names(name)
+        self.learn([name], "device")
+        return self._devices.get(name, name)
+
+    def learn(self, names: Iterable[str], kind: str) -> None:
+        """Call devices that a site has named by kind and number; in texts not those so short that they could be anything."""
+        new = [name for name in names if name and name not in self._devices]
+        new = [name for name in new if not (_DEVICE.fullmatch(name) or name.startswith("enx") or name == "bonding_masters")]
+        for name in new:
+            self._devices[name] = f"{kind}{len(self._devices) + 1}"
+        found = sorted(
+            filter(lambda name: len(name) > 2 and not name.isdigit(), self._devices), key=lambda name: (-len(name), name)
+        )
+        if new and found:
+            self._device = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, found))})(?![\w-])")
+
+    def cgroup(self, path: str) -> str:
+        """Return a path of cgroups in which only words of the trade are themselves, and no numbers of users and jobs."""
+        return self.path(path, self._nameless)
+
+    def file(self, path: str) -> str:
+        """Return a path as it is written out: with others for the names that say whose it is."""
+        cgroups = _CGROUPS.fullmatch(path)
+        if cgroups:
+            return cgroups[1] + self.cgroup(cgroups[2] or "")
+        if path.startswith(("/etc/tuned/", "/usr/lib/tuned/")):
+            return self.path(path, self.known)
+        parts = path.split("/")
+        named = zip(parts, [self.device if above in _FOLDERS else self._scrub.names for above in ("", *parts)], strict=False)
+        return "/".join(self.path(part, mask) for part, mask in named)
+
+    def path(self, path: str, mask: Callable[[str], str]) -> str:
+        """Return a path as its parts are written out, and note what each was."""
+        parts = path.split("/")
+        shown = [mask(part) for part in parts]
+        self.inside |= {new: old for new, old in zip(shown, parts, strict=True) if new != old}
+        return "/".join(shown)
+
+    def _known(self, word: str, *, devices: bool) -> str:
+        """Return a word of the trade, and of any other name1, name2, ...; counted up as they are met."""
+        if is_known_word(word) or (devices and (_DEVICE.fullmatch(word) or word in self._devices.values())):
+            return word
+        return self._words.setdefault(word.lower(), f"name{len(self._words) + 1}")
+
+    def _nameless(self, text: str) -> str:
+        """Return words of the trade with each number of two digits or more counted again: numbers of users and jobs name them."""
+        return _TOKEN.sub(lambda match: self._numbered(self._known(match[0], devices=False)), text)
+
+    def _numbered(self, word: str) -> str:
         if re.fullmatch(r"name\d+", word):
             return word
         # From 100 on, so that no other number's stand-in is a number of one digit, which stays.
