@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from advisor.bios.prove import prove_bios as prove_bios
     from advisor.bios.reading import bios_input as bios_input
     from advisor.bios.reading import read_bios as read_bios
-    from advisor.bios.restart import restart_server as restart_server
     from advisor.bios.stage import bios_status as bios_status
+    from advisor.bios.stage import restart_server as restart_server
     from advisor.bios.stage import stage_bios as stage_bios
     from advisor.bios.stage import undo_bios as undo_bios
     from advisor.errors import AdvisorError as AdvisorError
@@ -72,8 +72,7 @@ _HOMES: Final = {
     "bios.plan": ("plan_bios",),
     "bios.prove": ("prove_bios",),
     "bios.reading": ("bios_input", "read_bios"),
-    "bios.restart": ("restart_server",),
-    "bios.stage": ("bios_status", "stage_bios", "undo_bios"),
+    "bios.stage": ("bios_status", "restart_server", "stage_bios", "undo_bios"),
     "advice.checklist": ("Ordered", "checklist"),
     "bios.experiment_plan": ("experiment_plan",),
     "bios.experiment": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),

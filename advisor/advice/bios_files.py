@@ -42,6 +42,10 @@ class BiosInput(NamedTuple):
     """The apply times that a PATCH may name; None where the resource was not given whole."""
     owner: Owner | None = None
     """Whose BIOS it is, where a BMC said so."""
+    without: str | None = None
+    """Why a BMC's attributes have no registry."""
+    locked: str | None = None
+    """Why most attributes could not be written when it was read."""
 
 
 def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
@@ -92,7 +96,8 @@ def of_bmc(document: dict[str, Any], file: str) -> BiosInput:
         owner = Owner.model_validate(document.get("owner") or {})
     except ValueError as error:
         raise BadInput("owner is not what advisor bios read writes", file=file, cure="write it again") from error
-    return BiosInput(with_other_names(bios, known) if known else bios, known, apply_times(present), owner)
+    without, locked = (str(document[name])[:500] if document.get(name) else None for name in ("without", "locked"))
+    return BiosInput(with_other_names(bios, known) if known else bios, known, apply_times(present), owner, without, locked)
 
 
 def _present_first(read: dict[Path, dict[str, Any]]) -> list[tuple[Path, dict[str, Any]]]:
@@ -151,7 +156,8 @@ def text_of(
 
 def must_fit(given: BiosInput, vendor: Vendor | None, platform: str | None, firmware: Firmware | None = None) -> str | None:
     """Refuse BIOS attributes that cannot be this machine's; return one line where they may not be."""
-    found = bios_mismatch(given.bios, given.registry, vendor, platform, firmware)
+    model = given.owner.model if given.owner else None
+    found = bios_mismatch(given.bios, given.registry, vendor, platform, firmware, model=model)
     if found is None:
         return None
     if found.sure:

@@ -25,6 +25,7 @@ from advisor.advice.plan.draft import FirmwareState
 from advisor.errors import BadInput, BadValue, must_be_one_of
 from advisor.machine.firmware import Bios
 from advisor.machine.jinja import about, fill, template_files, template_text
+from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.measure.platform import Scope
@@ -100,7 +101,7 @@ class TuningChecklist:
 
 
 def checklist(
-    source: str | Ordered | None = None,
+    source: str | Machine | Ordered | None = None,
     scope: Scope = "mpi",
     *,
     vendor: str | None = None,
@@ -112,6 +113,8 @@ def checklist(
     observer: Observer = SILENT,
 ) -> TuningChecklist:
     """Return the tuning checklist of a machine, None is this one, or of hardware on order, in its vendor's words or another's.
+
+    A Machine itself is taken as it is: nothing asks whether the BIOS can be its own.
 
     ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides). ``only`` keeps
     the lines of some rules, each by its id or by the number that the audit gives its finding, of settings or of attributes.
@@ -176,7 +179,7 @@ def _of_order(
 
 
 def _of_machine(
-    source: str | None,
+    source: str | Machine | None,
     words: Vendor | None,
     scope: Scope,
     *,
@@ -185,9 +188,10 @@ def _of_machine(
     observer: Observer,
     files: Sequence[Path],
 ) -> tuple[Made, Judgement]:
-    machine = read_machine(source, observer)
+    machine = source if isinstance(source, Machine) else read_machine(source, observer)
     result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(files, machine))
-    if line := must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware):
+    fits = isinstance(source, Machine)
+    if line := None if fits else must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware):
         observer.say(line)
     return listed(result, words or result.vendor, given), result
 

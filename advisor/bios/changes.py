@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.advice.model.bios_change import out_of_reach
 from advisor.bios.connection import Answer, NoAnswer, Resource
-from advisor.bios.reading import Controller, waiting
+from advisor.bios.reading import Controller, plain_values, waiting
 from advisor.errors import CannotWork
 
 if TYPE_CHECKING:
@@ -15,32 +15,15 @@ if TYPE_CHECKING:
 _AGAIN: Final = 3
 """Times that a PATCH is sent again after 503 with Retry-After."""
 _LONGEST_WAIT: Final = 60
-_ENDED: Final = ("Completed", "CompletedWithErrors", "Exception", "Killed", "Cancelled", "Failed", "RebootCompleted")
-
-
-class Job(NamedTuple):
-    """A job of the BMC that applies what was staged."""
-
-    link: str
-    state: str
-    messages: tuple[str, ...] = ()
-
-    @property
-    def ended(self) -> bool:
-        """Return whether it is over, well or not."""
-        return self.state in _ENDED
-
-    @property
-    def good(self) -> bool:
-        """Return whether it ended well."""
-        return self.state in ("Completed", "RebootCompleted")
 
 
 class Accepted(NamedTuple):
-    """What became of a PATCH: the job that was made for it, and what the settings object holds now."""
+    """What became of a PATCH: the job that was made for it, what the settings object holds now, and what is so already."""
 
     job: str | None
     waiting: dict[str, Any]
+    applied: tuple[str, ...] = ()
+    """What this BMC applied at once."""
     answered: bool = True
 
 
@@ -71,31 +54,39 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
     session.committed = True
     answer = _patch(session, found, found.settings_link, bodies, tag)
     try:
-        return _looked_at(session, found, found.settings_link, values, same, answer=answer)
-    except _NotStaged as error:
-        raise CannotWork(str(error)) from None
+        held, applied, lost = _looked_at(session, found, found.settings_link, values, same)
+        job = answer.headers.get("location") if answer is not None and answer.status == 202 else None
+        job = session.local(job) if job else None
     except CannotWork as error:
-        how = "it accepted the PATCH" if answer is not None else "no whole answer came to the PATCH"
+        how = "no whole answer came to the PATCH" if answer is None else "it accepted the PATCH"
+        how = f"the PATCH was answered HTTP {answer.status}" if answer is not None and answer.status >= 500 else how
         raise CannotWork(f"{error}; {how}: whether it is staged, advisor bios status says") from None
-
-
-class _NotStaged(CannotWork):
-    """It was looked at, and is not staged."""
+    if lost and answer is None:
+        session.fail(f"no whole answer came to the PATCH, and {_named(lost)} is not staged; look with advisor bios status")
+    if answer is not None and lost and answer.status >= 500:
+        session.refused(answer, "staging")  # it was looked at: nothing of it is staged
+    if lost:
+        session.fail(f"it accepted the PATCH and dropped {_named(lost)}: that is not staged")
+    return Accepted(job, held, applied, answer is not None and answer.status < 500)
 
 
 def _looked_at(
-    session: "Session", found: Controller, link: str, values: Mapping[str, Any], same: Same, *, answer: Answer | None
-) -> Accepted:
-    """Return what the settings object holds after a PATCH; refuse what a BMC accepted and dropped."""
-    held = waiting(session.tagged(link)[0], found.applied)
-    lost = [name for name, value in values.items() if not same(name, held.get(name, found.applied.get(name)), value)]
-    if lost and answer is None:
-        text = f"no whole answer came to the PATCH, and {_named(lost)} is not staged; look with advisor bios status"
-        raise _NotStaged(f"{session.address.name}: {text}")
-    if lost:
-        raise _NotStaged(f"{session.address.name}: it accepted the PATCH and dropped {_named(lost)}: that is not staged")
-    job = answer.headers.get("location") if answer is not None and answer.status == 202 else None
-    return Accepted(session.local(job) if job else None, held, answer is not None)
+    session: "Session", found: Controller, link: str, values: Mapping[str, Any], same: Same
+) -> tuple[dict[str, Any], tuple[str, ...], list[str]]:
+    """Return what waits after a PATCH, what of it is so already, and what is neither."""
+    settings, _ = session.tagged(link)
+    bios = session.look(found.system["Bios"]) or {}
+    now = plain_values(bios["Attributes"]) if isinstance(bios.get("Attributes"), dict) else {}
+    kept = (settings or {}).get("Attributes")
+    whole = settings is None or (isinstance(kept, dict) and 2 * len(kept) > len(found.applied))
+    held = waiting(settings, found.applied)
+    new = [name for name, value in values.items() if not same(name, found.applied.get(name), value)]
+    applied = tuple(name for name in new if same(name, now.get(name), values[name]) and (whole or name not in held))
+    rest = [name for name in values if name not in applied]
+    lost = [name for name in rest if not same(name, held.get(name, found.applied.get(name)), values[name])]
+    if settings is None and lost:
+        session.fail("its settings object cannot be read again (HTTP 404)")
+    return {name: value for name, value in held.items() if name not in applied}, applied, lost
 
 
 def _named(names: list[str]) -> str:
@@ -103,7 +94,7 @@ def _named(names: list[str]) -> str:
 
 
 def _patch(session: "Session", found: Controller, link: str, bodies: list[Resource], tag: str | None) -> Answer | None:
-    """Return the answer to the PATCH; None where none came, so that what it did is to be looked at.
+    """Return the answer to the PATCH; None where none came. What that did, or a 5xx, is to be looked at.
 
     Some BMCs give a weak tag and do not take it (community.general 6434): as long as nothing changed, 412 to it says no more than
     that, and the other ways to write the same tag are tried. Any other 412 stops.
@@ -114,7 +105,7 @@ def _patch(session: "Session", found: Controller, link: str, bodies: list[Resour
             answer = _sent(session, link, todo[0], forms[0])
         except NoAnswer:
             return None
-        if 200 <= answer.status < 300:
+        if 200 <= answer.status < 300 or answer.status >= 500:
             return answer
         if answer.status == 400 and len(todo) > 1:
             todo.pop(0)
@@ -144,30 +135,6 @@ def _sent(session: "Session", link: str, body: Resource, tag: str) -> Answer:
         session.pause(min(int(wait), _LONGEST_WAIT))
         answer = session.ask("PATCH", link, body, {"If-Match": tag})
     return answer
-
-
-def job_at(session: "Session", link: str) -> Job | None:
-    """Return how a job is; None where the BMC has forgotten it."""
-    found = session.look(link)
-    if found is None:
-        return None
-    state = found.get("TaskState") or found.get("JobState") or "not known"
-    told = found.get("Messages")
-    texts = [each.get("Message") for each in told[:5] if isinstance(each, dict)] if isinstance(told, list) else []
-    return Job(link, session.clean(str(state)), tuple(session.clean(str(each)) for each in texts if each))
-
-
-def open_jobs(session: "Session") -> list[Job]:
-    """Return the jobs of the BMC for its BIOS that have not ended: what they hold may show before it is so."""
-    service = session.root.get("Tasks")
-    tasks = (session.look(service) or {}).get("Tasks") if isinstance(service, dict) else None
-    members = (session.look(tasks) or {}).get("Members") if isinstance(tasks, dict) else None
-    found = []
-    for member in members[:100] if isinstance(members, list) else ():
-        task = session.look(member) or {}
-        if "bios" in str(task.get("Name", "")).lower() and task.get("TaskState") not in _ENDED:
-            found.append(Job(session.local(member), session.clean(str(task.get("TaskState")))))
-    return found
 
 
 def resets(session: "Session", system: Resource) -> tuple[str, tuple[str, ...]]:
@@ -202,5 +169,8 @@ def restart(session: "Session", system: Resource) -> None:
         answer = session.ask("POST", target, {"ResetType": GRACEFUL})
     except NoAnswer as error:
         raise CannotWork(f"{error}; the restart was asked for once and is not asked again: look whether it happens") from None
+    if answer.status >= 500:
+        said = session.said(answer) or "it does not say why"
+        session.fail(f"the restart was answered HTTP {answer.status} ({said}) and is not asked again: look whether it happens")
     if answer.status not in (200, 202, 204):
         session.refused(answer, "the restart")

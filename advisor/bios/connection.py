@@ -5,12 +5,12 @@ import re
 import resource
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from advisor.errors import BadValue, CannotWork, Interrupted
@@ -46,15 +46,37 @@ def keep_out_of_cores() -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: a core that is piped asks for no limit
 
 
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends a command: by Ctrl-C, by a scheduler or a system that goes down, by a terminal that is closed."""
+
+
+@contextmanager
+def hearing(hear: Callable[..., None]) -> Iterator[None]:
+    """Hear what ends a command, in the main thread alone; what is ignored, as under nohup, stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.getsignal(each) for each in _ENDING}
+    for number in (number for number, handler in before.items() if handler is not signal.SIG_IGN):
+        signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def as_interrupt(*_: object) -> NoReturn:
+    """End by an interrupt, whichever of the signals it was: sessions are closed on the way."""
+    raise KeyboardInterrupt
+
+
 @contextmanager
 def seen_to_its_end(stop: Event) -> Iterator[None]:
     """Let the first Ctrl-C wait until a login or a write has its answer: a session without its token is never closed.
 
     It ends waiting meanwhile; a second one waits for nothing. A thread beside the main one gets no Ctrl-C.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     came: list[int] = []
 
     def hold(*_: object) -> None:
@@ -63,13 +85,13 @@ def seen_to_its_end(stop: Event) -> Iterator[None]:
         came.append(1)
         stop.set()
 
-    before = signal.signal(signal.SIGINT, hold)
-    try:
-        yield
-    except Interrupted:
-        raise KeyboardInterrupt from None
-    finally:
-        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+    with hearing(hold):
+        try:
+            yield
+        except Interrupted:
+            if threading.current_thread() is not threading.main_thread():
+                raise
+            raise KeyboardInterrupt from None
     if came:
         raise KeyboardInterrupt
 
@@ -87,12 +109,11 @@ class Hearing:
     def __init__(self, stop: Event) -> None:
         self.came = False
         self._stop = stop
-        self._before: Any = None
+        self._until = ExitStack()
 
     def begin(self) -> None:
-        """Hear from now on; a thread beside the main one gets no Ctrl-C."""
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._hear)
+        """Hear from now on."""
+        self._until.enter_context(hearing(self._hear))
 
     def _hear(self, *_: object) -> None:
         self.came = True
@@ -101,9 +122,7 @@ class Hearing:
 
     def end(self) -> None:
         """Leave it to whoever heard it before."""
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-        self._before = None
+        self._until.close()
 
 
 class Trust(NamedTuple):

@@ -46,8 +46,7 @@ from advisor.bios.experiment_statistics import (
 )
 from advisor.bios.plan import ground_of
 from advisor.bios.reading import BiosReading, reading_of
-from advisor.bios.restart import restart_server
-from advisor.bios.stage import nothing_foreign, stage_bios
+from advisor.bios.stage import nothing_foreign, restart_server, stage_bios
 from advisor.errors import AdvisorError, BadInput, CannotWork
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.journal import FILE
@@ -130,7 +129,7 @@ def ready(plan: ExperimentPlan, door: Door, *, no_slurm: bool = False, observer:
         if plans:
             nothing_foreign(reading, {}, ground_of(plans[0], reading))
             present |= {change.attribute: str(change.now) for change in plans[0].changes}
-    asked = restart_server(door, lambda _: None, node=name, no_slurm=no_slurm)
+    asked = restart_server(door, lambda _: None, node=name, no_slurm=no_slurm, drained=True)
     return ReadyNode(name, door, plans, present, moves, reading, captured, asked.slurm)
 
 

@@ -13,14 +13,12 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from advisor.advice.model.bios_change import BiosPlan
-from advisor.bios.changes import open_jobs
 from advisor.bios.door import Door
 from advisor.bios.experiment_plan import Program, Reads
 from advisor.bios.plan import ground_of, load_plan
 from advisor.bios.prove import prove_bios
-from advisor.bios.reading import BiosReading, reading_of
-from advisor.bios.restart import restart_server
-from advisor.bios.stage import load_record, record_of, save_record, stage_bios, undo_bios
+from advisor.bios.reading import BiosReading, open_jobs, reading_of
+from advisor.bios.stage import load_record, record_of, restart_server, save_record, stage_bios, undo_bios
 from advisor.errors import BadInput, CannotWork
 from advisor.jobs.on_node import Brought, brought, errand, new_mark
 from advisor.jobs.racing.runs import read_figure
@@ -236,7 +234,15 @@ class RealServer:
 
     def restart(self) -> None:
         """Ask for a restart, once: of a drained node, where Slurm is."""
-        restart_server(self._door, lambda _: True, node=self.name, no_slurm=self._no_slurm)
+        record = self.home_record if self.home_record.exists() else None
+        ways: dict[str, Any] = {
+            "record": record,
+            "exactly": False,
+            "node": self.name,
+            "no_slurm": self._no_slurm,
+            "drained": True,
+        }
+        restart_server(self._door, lambda _: True, **ways)
 
     def back(self) -> None:
         """Stage what was there in the beginning."""

@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any, Final, Protocol
 
 from advisor.advice.bios_files import text_of
-from advisor.bios.connection import address_of
+from advisor.bios.connection import address_of, as_interrupt, hearing
 from advisor.bios.door import Door, plain_name
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted
 from advisor.jobs.started.hosts import fold_names, names_of
@@ -55,6 +55,8 @@ class Outcome:
     def word(self) -> str:
         """Return it as it is folded: neither the BMC's own name nor its server's UUID is in it."""
         why = _OWN_UUID.sub(" it is another server", (self.error or "").removeprefix(f"{self.bmc}: "))
+        own = re.escape(plain_name(self.name))
+        why = re.sub(rf"(?<=/){own}(?=[/.])|\b{own}(?=\.\w+:)", "%h", why)  # plans/node01.yaml: no such file
         return self.told.word if self.told else f"could not: {why}"
 
 
@@ -126,9 +128,10 @@ def ask_all(doing: str, doors: Sequence[Door], task: Callable[[Door], Told], obs
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked: list[Future[Told]] = []
         try:
-            asked.extend(pool.submit(task, replace(door, stop=stop)) for door in doors)
-            for number, _ in enumerate(as_completed(asked), 1):
-                observer.step(f"bios {doing}", f"{number} of {len(doors)} BMCs")
+            with hearing(as_interrupt):
+                asked.extend(pool.submit(task, replace(door, stop=stop)) for door in doors)
+                for number, _ in enumerate(as_completed(asked), 1):
+                    observer.step(f"bios {doing}", f"{number} of {len(doors)} BMCs")
         except KeyboardInterrupt:
             interrupted = True
             stop.set()

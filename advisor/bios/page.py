@@ -53,7 +53,12 @@ def _plan_lines(
     yield "#   advisor bios stage THIS-FILE --bmc HOST      shows it, asks, writes it for the next restart, restarts nothing"
     yield f"format: {_word(plan.format)}"
     yield f"machine: {_word(plan.machine)}"
-    yield "owner:  # the server it is for; without uuid it is for every server of this model and BIOS"
+    owner = any(plan.owner.model_dump().values())
+    yield (
+        "owner:  # the server it is for; without uuid it is for every server of this model and BIOS"
+        if owner
+        else ("owner: {}  # the file does not say whose BIOS it is: bios stage shows the server, and checks every value again")
+    )
     for key, value in plan.owner.model_dump(mode="json").items():
         if value is not None:
             yield f"  {key}: {_word(value)}"
@@ -117,12 +122,13 @@ def read_page(bmc: str, owner: Owner, about: Mapping[str, Any], width: int | Non
     """Return what was read of a BIOS: whose it is, how many attributes, what waits."""
 
     def lines(room: int) -> list[Line]:
+        named = f"{about['registry']}, which names {100 * about['share']:.3g} % of them" if about["registry"] else "no registry"
         return [
             *_listed("BMC", [f"{bmc} ({about['verified']})"], room),
             *_listed("Server", [owner_text(owner)], room),
-            *_listed(
-                "Attributes", [f"{about['attributes']}, explained by {about['registry'] or 'no registry that it has'}"], room
-            ),
+            *_listed("Attributes", [f"{about['attributes']}, explained by {named}"], room),
+            *_listed("No registry", [f"{about['without']}: nothing is planned by name"] * bool(about["without"]), room, "warn"),
+            *_listed("Locked", [about["locked"]] * bool(about["locked"]), room, "warn"),
             *_listed("Waits", list(_pairs(about["waiting"])) or ["nothing"], room, "warn" if about["waiting"] else ""),
         ]
 
@@ -135,11 +141,14 @@ def staging_page(told: Mapping[str, Any], owner: Owner, *, asking: bool, width: 
 
 
 def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking: bool) -> Iterator[Line]:
-    done = told["state"] == "staged"
+    done = told["state"] in ("staged", "applied")
+    unchecked = " ".join(f"--unchecked {plain(name, _LONGEST)}" for name in told["asked"]) if told["registry"] is None else ""
     if told["state"] == "nothing to do":
         yield from wrapped(
             [(f"Nothing to {told['doing']}: all of it is so already, or waits for the next restart.", "good")], width
         )
+    elif told["state"] == "applied":
+        yield from wrapped([("Applied at once: this BMC does not wait for a restart. Nothing was restarted.", "good")], width)
     elif done:
         yield from wrapped([("Staged: the server will take it at its next restart. Nothing was restarted.", "good")], width)
     yield from _listed("BMC", [f"{told['bmc']} ({told['verified']})"], width)
@@ -160,8 +169,11 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
     elif done:
         yield from _listed("Waits", _pairs(told["waiting"]), width)
         yield from _listed("Job", [told["job"]] if told["job"] else [], width)
-        yield from _listed("Undo", [f"advisor bios undo {told['record']} --bmc {told['bmc']}"], width)
-        yield from _listed("Apply", [f"drain the node, then advisor bios restart --bmc {told['bmc']}"], width)
+        words = " ".join(part for part in (told["record"], f"--bmc {told['bmc']}", unchecked) if part)
+        yield from _listed("Undo", [f"advisor bios undo {words}"], width)
+        if told["state"] == "staged":
+            restart = f"advisor bios restart --bmc {told['bmc']} --record {told['record']}"
+            yield from _listed("Apply", [f"drain the node, then {restart}"], width)
 
 
 def _shown(value: object) -> str:

@@ -1,7 +1,9 @@
 """Plans BIOS changes for one machine: the Plan, resolved against its own registry; and reads a plan that somebody edited."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -19,10 +21,16 @@ from advisor.advice.plan.registry import moved
 from advisor.bios.door import Door
 from advisor.bios.page import plan_text
 from advisor.bios.reading import BiosReading, bios_input
-from advisor.errors import BadInput, BadSheet, BadValue
+from advisor.errors import BadInput, BadSheet, BadValue, must_be_one_of
+from advisor.machine.cpu import Cpu
 from advisor.machine.firmware import Bios, Firmware, Registry, Scalar
+from advisor.machine.hosts.live import LiveHost
+from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
+from advisor.machine.operating_system import Environment
+from advisor.machine.read import read_machine
 from advisor.measure.platform import Scope
+from advisor.measure.platforms import platform_on_order
 from advisor.sheets import Sheet, model_of, parse_sheet
 
 
@@ -37,18 +45,25 @@ class PlannedBios:
     """What changes along: attribute -> now, then."""
     legal: Mapping[str, str]
     left: tuple[tuple[str, NotWritten], ...]
+    locked: str | None = None
+    """Why most attributes could not be written when the BIOS was read."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what is to be known before any change."""
+        return (*((self.locked,) if self.locked else ()), *self.behind.notes)
 
     @property
     def word(self) -> str:
         """Return it in a word or two, by which many are folded."""
         rows = "; ".join(f"{each.attribute}: {each.now} -> {each.value}" for each in self.plan.changes)
-        return f"planned: {rows}" if rows else "nothing to change"
+        return (f"planned: {rows}" if rows else "nothing to change") + (f"; {self.locked}" if self.locked else "")
 
     good = True
 
     def text(self) -> str:
         """Return the plan as YAML with comments, to be read and edited."""
-        return plan_text(self.plan, self.changes, self.moves, self.legal, left=self.left, notes=self.behind.notes)
+        return plan_text(self.plan, self.changes, self.moves, self.legal, left=self.left, notes=self.notes)
 
     def summary(self, file: Path) -> str:
         """Return what was written, in one line."""
@@ -65,7 +80,7 @@ class PlannedBios:
             "moves": {name: {"now": now, "then": then} for name, (now, then) in self.moves.items()},
             "changes": [change.model_dump(mode="json") for change in self.changes],
             "left": [{"list": name, **each.model_dump(mode="json")} for name, each in self.left],
-            "notes": list(self.behind.notes),
+            "notes": list(self.notes),
         }
 
 
@@ -75,20 +90,55 @@ def plan_bios(
     scope: Scope = "mpi",
     *,
     only: Sequence[str] = (),
+    unchecked: Sequence[str] = (),
     site: Sequence[Path] = (),
     measurements: Sequence[Path] = (),
     observer: Observer = SILENT,
 ) -> PlannedBios:
     """Return what to stage on a machine: what findings want, as far as its BIOS and its registry take it.
 
-    ``only`` keeps what some rules, settings or attributes want; what guides differ about is in a plan only so.
+    ``only`` keeps what some rules, settings or attributes want; what guides differ about is in a plan only so. ``unchecked``
+    names attributes that may be planned though no attribute registry checks them.
     """
     given = firmware_from(bios)
     if given.bios is None:
         raise BadValue("no BIOS to plan for", cure="give --bios FILE, which advisor bios read --bmc HOST -o FILE writes")
     include, files = (("contested",) if only else ()), measurements
-    found = checklist(source, scope, site=site, bios=given, measurements=files, include=include, only=only, observer=observer)
-    return _planned(found, given, given.bios, only)
+    machine = source if source is not None else _machine_of(given, observer)
+    found = checklist(machine, scope, site=site, bios=given, measurements=files, include=include, only=only, observer=observer)
+    return _planned(found, given, given.bios, only, unchecked)
+
+
+def _machine_of(given: BiosInput, observer: Observer) -> Machine:
+    """Return the machine of a BIOS where none is named: this one where it is its own, else what the BMC said of its server."""
+    owner, here = given.owner, LiveHost()
+    if owner is None or not (owner.uuid or owner.model):
+        cure = "give --from CAPTURE of its machine, or write the file with advisor bios read --bmc HOST"
+        raise BadValue("whose BIOS this is, the file does not say", cure=cure)
+    uuid, product = (here.read(f"/sys/class/dmi/id/{name}").text or "" for name in ("product_uuid", "product_name"))
+    if uuid.strip() and owner.uuid:
+        own = owner.uuid.lower() in _both_orders(uuid.strip().lower())
+    else:
+        own = bool(owner.model) and owner.model == product.strip()
+    if own:
+        return read_machine(None, observer)
+    observer.say(
+        f"planned for {owner.model or owner.uuid}, as its BMC says: what its system shows is not known without --from CAPTURE"
+    )
+    cpu = None
+    with suppress(BadValue):
+        match = platform_on_order(None, owner.processor or "")[0].match
+        stepping = match.steppings[0] if match.steppings else None
+        cpu = Cpu(vendor=match.vendor, family=match.family, model=match.models[0], stepping=stepping, model_name=owner.processor)
+    firmware = Firmware(system_vendor=owner.vendor, product=owner.model, bios_version=owner.bios_version)
+    return Machine(name=owner.host_name, firmware=firmware, cpu=cpu, environment=Environment(virtual="none", container="none"))
+
+
+def _both_orders(uuid: str) -> tuple[str, str]:
+    """Return a UUID in both orders of its first bytes: SMBIOS before 2.6 has them the other way round."""
+    parts = uuid.split("-")
+    turned = ["".join(re.findall("..", part)[::-1]) for part in parts[:3]]
+    return uuid, "-".join((*turned, *parts[3:]))
 
 
 _MOST_KINDS = 64
@@ -115,10 +165,15 @@ class Planner:
         return replace(found, plan=found.plan.model_copy(update={"owner": owner}))
 
 
-def _planned(found: TuningChecklist, given: BiosInput, bios: Bios, only: Sequence[str]) -> PlannedBios:
+def _planned(found: TuningChecklist, given: BiosInput, bios: Bios, only: Sequence[str], unchecked: Sequence[str]) -> PlannedBios:
     """Return what of a checklist's plan is legal here, what it brings along, and what is left."""
-    ground = _ground(bios, given.registry, found.vendor, found.checklist.platform_id)
-    changes, refused = _legal(found.plan.writes, ground)
+    ground = FirmwareState(found.vendor, found.checklist.platform_id, bios, given.registry)
+    for name in unchecked:
+        must_be_one_of("attribute", name, bios.attributes, "see advisor bios read")
+    checked = [each for each in found.plan.writes if given.registry is not None or each.attribute in unchecked]
+    changes, refused = _legal(tuple(checked), ground)
+    reason = f"nobody can check it: {given.without or 'no attribute registry is given'}; --unchecked NAME plans it all the same"
+    blind = (("not checked", _unwritten(each, reason)) for each in found.plan.writes if each not in checked)
     plan = BiosPlan(
         format="advisor-bios-plan/1",
         machine=found.checklist.machine or "this machine",
@@ -128,15 +183,15 @@ def _planned(found: TuningChecklist, given: BiosInput, bios: Bios, only: Sequenc
         platform=found.checklist.platform_id,
         changes=tuple(PlannedChange(attribute=each.attribute, value=each.value, now=each.now) for each in changes),
     )
-    left = (*refused, *_left(found.plan, only))
+    left = (*blind, *refused, *_left(found.plan, only))
     known = ground.registry.attributes if ground.registry else {}
     takes = {each.attribute: legal(known[each.attribute]) for each in changes if each.attribute in known}
-    return PlannedBios(plan, found.plan, changes, moves_of(plan.values, ground), takes, left)
+    return PlannedBios(plan, found.plan, changes, moves_of(plan.values, ground), takes, left, given.locked)
 
 
-def _ground(bios: Any, registry: Any, vendor: Any, platform: str | None) -> FirmwareState:
-
-    return FirmwareState(vendor, platform, bios, registry)
+def _unwritten(change: Change, reason: str) -> NotWritten:
+    rules = tuple(wish.id for wish in change.wanted)
+    return NotWritten(title=change.title, wanted=f"{change.attribute}={change.value}", reason=reason, rules=rules)
 
 
 def ground_of(plan: BiosPlan, reading: BiosReading) -> FirmwareState:
@@ -144,17 +199,14 @@ def ground_of(plan: BiosPlan, reading: BiosReading) -> FirmwareState:
     owner = reading.owner
     made = match_vendor(Firmware(system_vendor=owner.vendor, product=owner.model)) if plan.vendor not in vendors() else None
     vendor = made or vendor_by_id(plan.vendor if plan.vendor in vendors() else FALLBACK)
-    return _ground(reading.bios, reading.registry, vendor, plan.platform)
+    return FirmwareState(vendor, plan.platform, reading.bios, reading.registry)
 
 
 def _legal(changes: tuple[Change, ...], ground: FirmwareState) -> tuple[tuple[Change, ...], tuple[tuple[str, NotWritten], ...]]:
     """Return the changes that stand together, and the others with the reason."""
     left: list[tuple[str, NotWritten]] = []
     while bad := refusals({each.attribute: each.value for each in changes}, ground):
-        for each in (each for each in changes if each.attribute in bad):
-            wanted = f"{each.attribute}={each.value}"
-            rules = tuple(wish.id for wish in each.wanted)
-            left.append(("refused", NotWritten(title=each.title, wanted=wanted, reason=bad[each.attribute], rules=rules)))
+        left += [("refused", _unwritten(each, bad[each.attribute])) for each in changes if each.attribute in bad]
         changes = tuple(each for each in changes if each.attribute not in bad)
         there = {each.attribute for each in changes}
         changes = tuple(each for each in changes if there.issuperset(each.first))

@@ -12,10 +12,9 @@ from advisor.advice.model.bios_change import BiosPlan
 from advisor.advice.model.setting import Neutral
 from advisor.advice.plan.draft import FirmwareState
 from advisor.advice.whatif import before_after
-from advisor.bios.changes import Job, job_at, open_jobs
 from advisor.bios.door import Door
 from advisor.bios.plan import ground_of, load_plan, moves_of
-from advisor.bios.reading import BiosReading, reading_of
+from advisor.bios.reading import BiosReading, Job, job_at, open_jobs, reading_of
 from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
 from advisor.machine.observer import SILENT, Observer
@@ -52,7 +51,9 @@ class Proof:
     def word(self) -> str:
         """Return it in a word or two, by which many are folded."""
         against = [each.name for each in self.witnesses if each.says == "does not hold"]
-        return "proven" if self.good else f"not in effect: {' and '.join(against) or 'no witness for it'}"
+        spoke = [each.name for each in self.witnesses if each.says == "holds"]
+        by = f"{spoke[0]} alone" if len(spoke) == 1 else " and ".join(spoke)
+        return f"proven by {by}" if self.good else f"not in effect: {' and '.join(against) or 'no witness for it'}"
 
     @property
     def good(self) -> bool:

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.model.bios_change import Owner
-from advisor.bios.connection import Resource
+from advisor.bios.connection import NoAnswer, Resource
 from advisor.bios.door import Door
-from advisor.errors import one_line
-from advisor.machine.firmware import Bios, Registry
-from advisor.machine.sources.redfish import apply_times, bios_of, registry_of, with_other_names
+from advisor.errors import BadInput, CannotWork, one_line
+from advisor.machine.firmware import COVERS, Bios, Registry
+from advisor.machine.sources.redfish import apply_times, bios_of, covered, registry_of, with_other_names
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_MEMBERS: Final = 60
 """Members of one collection that are looked at; iLO lists some thirty registries."""
+_MOST_PAGES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,18 @@ class Controller:
     settings: Resource | None
     """None where it is not there: nothing waits."""
     tag: str | None
-    registry: Resource | None
     manager: Resource
+    registry: Resource | None = None
+    """The attribute registry that names the attributes, whatever it is called."""
+    share: float = 0.0
+    """The part of the attributes that it names."""
+    without: str | None = None
+    """Why there is none."""
 
     @property
     def applied(self) -> dict[str, Any]:
         """Return the attributes as they are."""
-        return _plain_values(self.bios["Attributes"])
+        return plain_values(self.bios["Attributes"])
 
     @property
     def offered_times(self) -> tuple[str, ...]:
@@ -74,12 +81,12 @@ class Controller:
 def waiting(settings: Resource | None, applied: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a settings object that differ from those that are applied."""
     told = (settings or {}).get("Attributes")
-    held = _plain_values(told) if isinstance(told, dict) else {}
+    held = plain_values(told) if isinstance(told, dict) else {}
     missing = object()
     return {name: value for name, value in held.items() if applied.get(name, missing) != value}
 
 
-def _plain_values(attributes: dict[str, Any]) -> dict[str, Any]:
+def plain_values(attributes: dict[str, Any]) -> dict[str, Any]:
     """Return attributes without annotations, each out of the object that HPE Cray EX wraps it in."""
     return {
         name: value.get("current_value") if isinstance(value, dict) else value
@@ -95,14 +102,16 @@ def read_controller(session: "Session", *, with_registry: bool = True) -> Contro
         session.fail("BIOS settings cannot be read here, because its Bios has no attributes; start the server once")
     link = _settings_link(session, bios)
     settings, tag = session.tagged(link) if link else (None, None)
-    registry = _registry_named(session, bios.get("AttributeRegistry")) if with_registry else None
-    return Controller(system, bios, link, settings, tag, registry, _manager(session, system))
+    found = Controller(system, bios, link, settings, tag, _manager(session, system))
+    return replace(found, **_registry(session, bios)._asdict()) if with_registry else found
 
 
 def _the_system(session: "Session") -> tuple[Resource, Resource]:
     """Return the one system that has a Bios, and that."""
     found = []
-    for member in _members(session, session.root.get("Systems")):
+    if not session.root.get("Systems"):
+        session.fail("its Redfish root names no systems")
+    for member in _members(session, session.root["Systems"]):
         system = session.get(member)
         if isinstance(system.get("Bios"), dict):
             found.append(system)
@@ -118,10 +127,13 @@ def _the_system(session: "Session") -> tuple[Resource, Resource]:
 
 
 def _members(session: "Session", link: object) -> Iterator[object]:
-    if not link:
-        session.fail("its Redfish root names no systems")
-    members = session.get(link).get("Members")
-    yield from (members[:_MOST_MEMBERS] if isinstance(members, list) else ())
+    """Yield the members of a collection, over its pages."""
+    for _ in range(_MOST_PAGES):
+        page = session.get(link)
+        members = page.get("Members")
+        yield from (members[:_MOST_MEMBERS] if isinstance(members, list) else ())
+        if not (link := page.get("Members@odata.nextLink")):
+            return
 
 
 def _settings_link(session: "Session", bios: Resource) -> str | None:
@@ -139,57 +151,180 @@ def _manager(session: "Session", system: Resource) -> Resource:
     return (session.look(first) or {}) if isinstance(first, dict) else {}
 
 
-def _registry_named(session: "Session", name: object) -> Resource | None:
-    """Return the attribute registry of a name; None where the BMC has none of it."""
-    if not isinstance(name, str) or not name or "Registries" not in session.root:
-        return None
-    listed = session.look(session.root["Registries"])
-    told = (listed or {}).get("Members")
-    members = [each for each in told[:_MOST_MEMBERS] if isinstance(each, dict)] if isinstance(told, list) else []
-    for member in sorted(members, key=lambda each: _unlike(str(each.get("@odata.id", "")), name)):
-        found = session.look(member) or {}
-        if not _same(name, found.get("Registry")) and not _same(name, found.get("Id")):
-            continue
-        if isinstance(found.get("RegistryEntries"), dict):
-            return found
-        for link in _locations(found):
-            registry = session.look(link)
-            if registry is not None and isinstance(registry.get("RegistryEntries"), dict):
-                return registry
-    return None
+class _Found(NamedTuple):
+    registry: Resource | None
+    share: float
+    without: str | None
 
 
-def _locations(file: Resource) -> list[str]:
-    """Return where a registry lies, the English one first."""
-    told = file.get("Location")
-    places = (
-        [each for each in told if isinstance(each, dict) and isinstance(each.get("Uri"), str)] if isinstance(told, list) else []
-    )
-    return [each["Uri"] for each in sorted(places, key=lambda each: str(each.get("Language", "en"))[:2] != "en")]
+def _registry(session: "Session", bios: Resource) -> _Found:
+    """Return the attribute registry that names the BIOS's attributes, or why there is none.
+
+    What it is called says little: Dell's three names of one registry differ in their version, DGX puts the language into one,
+    Supermicro keeps it outside of Redfish, Grace names none. So all are looked at, the likeliest first, up to one that names
+    every attribute. What of them cannot be read is no registry.
+    """
+    names, odd = plain_values(bios["Attributes"]).keys(), list[str]()
+    stem = _plain(str(bios.get("AttributeRegistry") or "").partition(".")[0])
+    best = _Found(None, 0.0, None)
+    for file in _registry_files(session, stem, odd):
+        for registry in _in_file(session, file, odd):
+            if (share := covered(registry, names)) > best.share:
+                best = _Found(registry, share, None)
+            if share >= COVERS:
+                break
+        if best.share == 1:
+            break
+    if best.share >= COVERS:
+        return best
+    if best.registry is not None:
+        nearest = session.clean(str(best.registry.get("Id") or "one"))[:100]
+        why = f"the nearest of its registries, {nearest}, names {best.share:.0%} of the attributes"
+    else:
+        why = f"no attribute registry of it can be read: {odd[0]}" if odd else "it has no attribute registry"
+    return _Found(None, best.share, why)
 
 
-def _unlike(link: str, name: str) -> int:
-    """Return how unlike a link is to a registry's name: the likest is asked first."""
-    last, stem = _plain(link.rstrip("/").rpartition("/")[2]), _plain(name.partition(".")[0])
-    return 0 if last.startswith(stem) else 1 if "bios" in last else 2
+def _registry_files(session: "Session", stem: str, odd: list[str]) -> Iterator[Resource]:
+    """Yield what the BMC says of its registries, that of the BIOS's own name first, others last."""
+    members = list[object]()
+    if link := session.root.get("Registries"):
+        with _kept(session, odd):
+            members += (each for each in _members(session, link) if isinstance(each, dict))
+
+    def unlike(member: object) -> int:
+        last = _plain(str(member.get("@odata.id", "")).rstrip("/").rpartition("/")[2]) if isinstance(member, dict) else ""
+        return 0 if stem and last.startswith(stem) else 1 if "bios" in last else 2 if "attribute" in last else 3
+
+    for member in sorted(members, key=unlike):
+        with _kept(session, odd if unlike(member) < 2 else []):
+            yield session.get(member)
 
 
-def _same(name: str, other: object) -> bool:
-    """Return whether two names are of one registry: the same stem, and of its version as much as both tell."""
-    if not isinstance(other, str):
-        return False
-    (one, first), (two, second) = (_version(each) for each in (name, other))
-    shared = min(len(first), len(second))
-    return one == two and first[:shared] == second[:shared]
+def _in_file(session: "Session", file: Resource, odd: list[str]) -> Iterator[Resource]:
+    """Yield the attribute registries that a registry's file is or names: the English one first, at any address of this BMC."""
+    if isinstance(file.get("RegistryEntries"), dict):
+        yield file
+    places = file.get("Location")
+    known = [each for each in places if isinstance(each, dict)] if isinstance(places, list) else []
+    for place in sorted(known, key=lambda each: str(each.get("Language", "en"))[:2] != "en"):
+        uri = place.get("Uri")
+        with _kept(session, odd):
+            found = session.get(uri.get("extref") or uri if isinstance(uri, dict) else uri, anywhere=True)
+            if isinstance(found.get("RegistryEntries"), dict) and isinstance(found["RegistryEntries"].get("Attributes"), list):
+                yield found
 
 
-def _version(name: str) -> tuple[str, list[str]]:
-    stem, _, rest = name.partition(".")
-    return _plain(stem), re.findall(r"\d+", rest)
+@contextmanager
+def _kept(session: "Session", odd: list[str]) -> Iterator[None]:
+    """Note what of a registry cannot be read, and go on; a BMC that does not answer any more ends it."""
+    try:
+        yield
+    except NoAnswer:
+        raise
+    except CannotWork as error:
+        odd.append(str(error).removeprefix(f"{session.address.name}: "))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+class Job(NamedTuple):
+    """A job of the BMC that applies what was staged."""
+
+    link: str
+    state: str
+    messages: tuple[str, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Return whether it is over, well or not."""
+        return self.state in _ENDED
+
+    @property
+    def good(self) -> bool:
+        """Return whether it ended well."""
+        return self.state in ("Completed", "RebootCompleted")
+
+
+_ENDED: Final = ("Completed", "CompletedWithErrors", "Exception", "Killed", "Cancelled", "Failed", "RebootCompleted")
+
+
+def job_at(session: "Session", link: str) -> Job | None:
+    """Return how a job is; None where the BMC has forgotten it."""
+    found = session.look(link)
+    if found is None:
+        return None
+    state = found.get("TaskState") or found.get("JobState") or "not known"
+    told = found.get("Messages")
+    texts = [each.get("Message") for each in told[:5] if isinstance(each, dict)] if isinstance(told, list) else []
+    return Job(link, session.clean(str(state)), tuple(session.clean(str(each)) for each in texts if each))
+
+
+def open_jobs(session: "Session") -> list[Job]:
+    """Return the jobs of the BMC for its BIOS that have not ended: what they hold may show before it is so."""
+    service = session.root.get("Tasks")
+    tasks = (session.look(service) or {}).get("Tasks") if isinstance(service, dict) else None
+    members = (session.look(tasks) or {}).get("Members") if isinstance(tasks, dict) else None
+    found = []
+    for member in members[:100] if isinstance(members, list) else ():
+        task = session.look(member) or {}
+        if "bios" in str(task.get("Name", "")).lower() and task.get("TaskState") not in _ENDED:
+            found.append(Job(session.local(member), session.clean(str(task.get("TaskState")))))
+    return found
+
+
+_MOSTLY: Final = 0.6
+"""The part of the attributes that is read-only where something locks them; of an R750 that nothing locks it is half."""
+
+
+class Locked(NamedTuple):
+    """That most attributes cannot be written now, and why."""
+
+    text: str
+    known: bool
+    """Whether the BMC says why."""
+
+
+def _locked(session: "Session", raw: Controller, registry: Registry | None) -> Locked | None:
+    """Return why nothing, or little, can be written now: the BMC's lock, a running job, the user's role."""
+    there = [registry.attributes[name] for name in raw.applied if name in registry.attributes] if registry else []
+    fixed = sum("ReadOnly" in each.flags for each in there)
+    most = fixed > _MOSTLY * len(there)
+    why = _system_lockdown(session, raw.manager, deep=most)
+    if not most:
+        return Locked(why, known=True) if why else None
+    with suppress(CannotWork):
+        why = why or next((f"a job for the BIOS is not over: {job.state} ({job.link})" for job in open_jobs(session)), None)
+        why = why or _role(session)
+    head = f"{fixed} of {len(there)} attributes are read-only now: "
+    return Locked(head + (why or "a lock of the BMC, a running job or the user's role; it does not say which"), known=bool(why))
+
+
+def _system_lockdown(session: "Session", manager: Resource, *, deep: bool) -> str | None:
+    """Return that the BMC is locked down, as Supermicro and Dell say it; of the latter all attributes of the BMC are read."""
+    oem, links = manager.get("Oem"), manager.get("Links")
+    own = [each.get("SysLockdown") for each in oem.values() if isinstance(each, dict)] if isinstance(oem, dict) else []
+    dell = links.get("Oem", {}).get("Dell") if deep and isinstance(links, dict) and isinstance(links.get("Oem"), dict) else None
+    listed = dell.get("DellAttributes") if isinstance(dell, dict) else None
+    for link in (*own, *(listed[:3] if isinstance(listed, list) else ())):
+        with suppress(CannotWork):
+            found = session.look(link) if isinstance(link, dict) else None
+            values = {**found, **(found["Attributes"] if isinstance(found.get("Attributes"), dict) else {})} if found else {}
+            if values.get("SysLockdownEnabled") is True or values.get("Lockdown.1.SystemLockdown") == "Enabled":
+                return "System Lockdown is on; turn it off on the BMC's own page first"
+    return None
+
+
+def _role(session: "Session") -> str | None:
+    """Return the role of who is logged in, where it is none that configures."""
+    service = session.look(session.root["AccountService"]) if "AccountService" in session.root else None
+    for member in _members(session, service["Accounts"]) if service and "Accounts" in service else ():
+        account = session.get(member)
+        if account.get("UserName") == session.user and (role := account.get("RoleId")) not in (None, "Administrator"):
+            return f"this user's role is {session.clean(str(role))}"
+    return None
 
 
 FORMAT: Final = "advisor-bios/1"
@@ -211,12 +346,22 @@ class BiosReading:
     raw: Controller
     bios: Bios
     registry: Registry | None
+    without: str | None = None
+    """Why no registry explains the attributes."""
+    locked: Locked | None = None
 
     @property
     def word(self) -> str:
         """Return it in a word or two, by which many are folded."""
         many = len(self.changes)
-        return f"read, {many} change{'s wait' if many > 1 else ' waits'}" if many else "read"
+        waits = f", {many} change{'s wait' if many > 1 else ' waits'}" if many else ""
+        notes = (f"no attribute registry: {self.without}" if self.without else None, self.locked and self.locked.text)
+        return f"read{waits}" + "".join(f"; {note}" for note in notes if note)
+
+    @property
+    def checked_by(self) -> str | None:
+        """Return the registry by which values are checked; None where there is none."""
+        return (self.registry.id or self.bios.registry or "its own") if self.registry is not None else None
 
     good = True
 
@@ -244,8 +389,15 @@ class BiosReading:
 
     def about(self) -> dict[str, Any]:
         """Return what there is of it, for a page."""
-        name = self.bios.registry if self.registry is not None else None
-        return {"verified": self.verified, "attributes": len(self.bios.attributes), "registry": name, "waiting": self.waiting}
+        return {
+            "verified": self.verified,
+            "attributes": len(self.bios.attributes),
+            "registry": self.checked_by,
+            "share": self.raw.share,
+            "without": self.without,
+            "locked": self.locked.text if self.locked else None,
+            "waiting": self.waiting,
+        }
 
     def document(self) -> dict[str, Any]:
         """Return the file that --bios takes: no secrets, no serial numbers."""
@@ -268,7 +420,10 @@ class BiosReading:
             "bios": {**kept, "@Redfish.Settings": apply, "Attributes": self.bios.attributes},
             "settings": there,
             "waiting": self.waiting,
-            "registry": _public_registry(self.raw.registry),
+            "registry": _public_registry(self.raw.registry if self.registry else None),
+            "share": self.raw.share,
+            "without": self.without,
+            "locked": self.locked.text if self.locked else None,
         }
 
 
@@ -296,7 +451,8 @@ def read_bios(door: Door) -> BiosReading:
 def bios_input(door: Door) -> BiosInput:
     """Return the BIOS that a BMC has as --bios gives one."""
     found = read_bios(door)
-    return BiosInput(found.bios, found.registry, apply_times(found.raw.bios), found.owner)
+    locked = found.locked.text if found.locked else None
+    return BiosInput(found.bios, found.registry, apply_times(found.raw.bios), found.owner, found.without, locked)
 
 
 def reading_of(session: "Session", *, with_registry: bool = True) -> BiosReading:
@@ -305,10 +461,15 @@ def reading_of(session: "Session", *, with_registry: bool = True) -> BiosReading
     bios = bios_of(raw.bios, name)
     pending = bios_of({**raw.bios, "Attributes": raw.waiting}, name)
     bios = bios.model_copy(update={"pending": dict(pending.attributes)})
-    registry = _understood(raw.registry, name) if raw.registry is not None else None
+    registry, without = None, raw.without
+    try:
+        registry = _understood(raw.registry, name) if raw.registry is not None else None
+    except BadInput as error:
+        without = str(error).removeprefix(f"{name}: ")
     if registry is not None:
         bios = with_other_names(bios, registry)
-    return BiosReading(name, session.trust.how, now(), _owner(raw), raw, bios, registry)
+    owner, locked = _owner(raw, session.root), _locked(session, raw, registry) if with_registry else None
+    return BiosReading(name, session.trust.how, now(), owner, raw, bios, registry, without, locked)
 
 
 _KNOWN: Final[dict[int, tuple[dict[str, Any], Registry]]] = {}
@@ -331,17 +492,18 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _owner(raw: Controller) -> Owner:
-
+def _owner(raw: Controller, root: Resource) -> Owner:
     def text(holder: Mapping[str, Any], key: str) -> str | None:
         value = holder.get(key)
         return value[:100] if isinstance(value, str) and value.strip() and value.isprintable() else None
 
+    processors = raw.system.get("ProcessorSummary")
     return Owner(
         uuid=text(raw.system, "UUID"),
-        vendor=text(raw.system, "Manufacturer"),
+        vendor=text(raw.system, "Manufacturer") or text(root, "Vendor"),
         model=text(raw.system, "Model"),
         bios_version=text(raw.system, "BiosVersion"),
         bmc_version=text(raw.manager, "FirmwareVersion"),
         host_name=text(raw.system, "HostName"),
+        processor=text(processors, "Model") if isinstance(processors, dict) else None,
     )

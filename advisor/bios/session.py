@@ -284,16 +284,21 @@ class Session:
         if kind is None and self._hearing.came:
             raise KeyboardInterrupt
 
-    def get(self, link: object) -> Resource:
+    @property
+    def user(self) -> str:
+        """Return who is logged in."""
+        return self._login.user
+
+    def get(self, link: object, *, anywhere: bool = False) -> Resource:
         """Return a resource that the BMC has; what it refuses is one line."""
-        found = self.look(link)
+        found = self.look(link, anywhere=anywhere)
         if found is None:
             self.fail(f"{_shown(link)} is not there")
         return found
 
-    def look(self, link: object) -> Resource | None:
+    def look(self, link: object, *, anywhere: bool = False) -> Resource | None:
         """Return a resource, None where it is not there (404)."""
-        answer = self.ask("GET", link)
+        answer = self.ask("GET", link, anywhere=anywhere)
         if answer.status == 404:
             return None
         if answer.status not in (200, 202):
@@ -311,9 +316,17 @@ class Session:
         tag = answer.headers.get("etag") or found.get("@odata.etag")
         return found, tag if isinstance(tag, str) and tag.isprintable() and len(tag) < _LONGEST else None
 
-    def ask(self, method: str, link: object, body: Resource | None = None, headers: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self,
+        method: str,
+        link: object,
+        body: Resource | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        anywhere: bool = False,
+    ) -> Answer:
         """Return the answer to one request to this BMC; of a GET also where it points to another path of its own."""
-        path = self.local(link)
+        path = self.local(link, anywhere=anywhere)
         if self.stop.is_set() and not self.committed:
             interrupt()
         if self._spent > ALL:
@@ -322,11 +335,11 @@ class Session:
             answer = self._send(method, path, body, headers)
             if method != "GET" or answer.status not in (301, 302, 303, 307, 308):
                 return answer
-            path = self.local(answer.headers.get("location"), path)
+            path = self.local(answer.headers.get("location"), path, anywhere=anywhere)
         return self.fail("it redirects without end")
 
-    def local(self, link: object, base: str = "/") -> str:
-        """Return the path of a link below /redfish on this BMC; refuse any other."""
+    def local(self, link: object, base: str = "/", *, anywhere: bool = False) -> str:
+        """Return the path of a link below /redfish on this BMC, or ``anywhere`` on it; refuse any other."""
         if isinstance(link, dict):
             link = link.get("@odata.id")
         if not isinstance(link, str) or not link or not link.isprintable() or len(link) > 1024 or "\\" in link:
@@ -340,7 +353,7 @@ class Session:
         if (found.scheme, found.hostname, port) != (own.scheme, own.hostname, own.port):
             to = f"{found.scheme}://{found.netloc}" if found.hostname == own.hostname else found.netloc
             self.fail(f"it points to another host, {_shown(to)}, which is not followed")
-        if not found.path.startswith("/redfish") or ".." in found.path:
+        if not (anywhere or found.path.startswith("/redfish")) or ".." in found.path:
             self.fail(f"it points outside of Redfish, to {_shown(found.path)}, which is not followed")
         return found.path + (f"?{found.query}" if found.query else "")
 

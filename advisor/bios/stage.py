@@ -1,9 +1,10 @@
-"""Stages a plan through a BMC, takes it back by its record, and says what waits: by the laws of docs/bios.md. Never restarts."""
+"""Stages a plan through a BMC, takes it back by its record, says what waits, and restarts where it is ours: by docs/bios.md."""
 
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -14,16 +15,18 @@ from advisor.advice.bios_files import text_of
 from advisor.advice.model.bios_change import BiosPlan, BiosRecord, Owner, out_of_reach
 from advisor.advice.model.plan import Target, edit_instruction, filled_lines
 from advisor.advice.plan.draft import FirmwareState
-from advisor.advice.plan.legal import refusals
+from advisor.advice.plan.legal import legal, refusals
 from advisor.advice.plan.registry import named, settle
-from advisor.bios.changes import Job, open_jobs, stage
+from advisor.bios.changes import restart, stage
 from advisor.bios.connection import seen_to_its_end
 from advisor.bios.door import Door
 from advisor.bios.plan import ground_of, load_plan, moves_of
-from advisor.bios.reading import BiosReading, now, reading_of
+from advisor.bios.reading import BiosReading, Job, job_at, now, open_jobs, reading_of
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.machine.firmware import Scalar
+from advisor.machine.hosts.base import Host, asks_the_network
 from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.units import printable
 
@@ -63,14 +66,25 @@ def record_of(
         bmc=reading.bmc,
         verified=reading.verified,
         owner=reading.owner,
-        registry=reading.bios.registry,
+        registry=reading.checked_by,
         applied=reading.bios.attributes,
         asked=dict(asked),
         moves=dict(moves),
+        unlisted={
+            name: was
+            for name in (*asked, *moves)
+            if (was := reading.bios.attributes.get(name)) is not None and _unlisted(ground, name, was)
+        },
         vendor=ground.vendor.id,
         platform=ground.platform,
         by_hand=by_hand(reading, ground, (*asked, *moves)),
     )
+
+
+def _unlisted(ground: FirmwareState, name: str, value: Scalar) -> bool:
+    """Return whether a registry does not have a value, or the attribute."""
+    known = ground.registry.attributes.get(name) if ground.registry else None
+    return ground.registry is not None and (known is None or not known.takes(value))
 
 
 def by_hand(reading: BiosReading, ground: FirmwareState, names: Iterable[str]) -> tuple[str, ...]:
@@ -144,7 +158,7 @@ class Staging:
     verified: str
     left: Mapping[str, str]
     """What is not written, with the reason."""
-    state: Literal["preview", "staged", "nothing to do"] = "preview"
+    state: Literal["preview", "staged", "applied", "nothing to do"] = "preview"
     waiting: Mapping[str, Any] | None = None
     job: str | None = None
     answered: bool = True
@@ -179,46 +193,55 @@ class Staging:
         }
 
 
-_WORDS: Final = {"preview": "to be staged", "staged": "staged", "nothing to do": "nothing to do"}
+_WORDS: Final = {"preview": "to be staged", "staged": "staged", "applied": "applied at once", "nothing to do": "nothing to do"}
 
 Confirm = Callable[[Staging], bool | None]
 """Shows what is about to be staged, and returns whether somebody said yes; None where it is to be known, and not yet done."""
 
 
-def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm) -> Staging:
-    """Stage a plan for the next restart; the record that undoes it is on disk before the first write."""
+def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm, unchecked: Collection[str] = ()) -> Staging:
+    """Stage a plan for the next restart; the record that undoes it is on disk before the first write.
+
+    ``unchecked`` names what may be staged though this BMC has no attribute registry to check it by.
+    """
     wanted = load_plan(plan)
-    with door.open() as session:
+    with _nothing_written(door), door.open() as session:
         reading = reading_of(session)
         ground = ground_of(wanted, reading)
         _same_server(wanted, reading, str(plan))
         _all_legal(wanted, ground, str(plan))
+        _all_checked(reading, wanted.values, unchecked, str(plan))
         values = {each.attribute: _own_kind(ground.spelled(each.attribute, each.value), each.value) for each in wanted.changes}
         moves = moves_of(values, ground)
         nothing_foreign(reading, {name: {value} for name, value in {**_then(moves), **values}.items()}, ground)
-        todo = _differing(values, reading, ground)
         place = record or record_name(session.address.name, "stage")
-        staging = Staging(
-            reading.bmc,
-            reading.owner,
-            "stage",
-            from_to(values, reading),
-            moves,
-            str(place),
-            reading.verified,
-            {},
-            registry=checked_by(reading),
-        )
-        if not todo:
+        staging = replace(_staging("stage", reading, values, place), moves=moves)
+        if all(ground.same(name, _to_be(reading, name), value) for name, value in values.items()):
             return replace(staging, state="nothing to do", waiting=reading.waiting)
-        return staged(session, reading, staging, place, values, ground=ground, confirm=confirm)
+        if reading.locked and reading.locked.known:
+            session.fail(f"nothing is staged: {reading.locked.text}")
+        return _staged(session, reading, staging, values, ground=ground, confirm=confirm)
 
 
-def staged(
+def _staging(doing: Literal["stage", "undo"], reading: BiosReading, values: Mapping[str, Scalar], place: Path) -> Staging:
+    asked = {name: (reading.bios.attributes.get(name), value) for name, value in values.items()}
+    known = reading.checked_by
+    return Staging(reading.bmc, reading.owner, doing, asked, {}, str(place), reading.verified, {}, registry=known)
+
+
+@contextmanager
+def _nothing_written(door: Door) -> Iterator[None]:
+    """Say of an interrupt that nothing was written, unless it says itself what was."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(str(error) or f"{door.bmc}: interrupted, and nothing was written") from None
+
+
+def _staged(
     session: "Session",
     reading: BiosReading,
     staging: Staging,
-    place: Path,
     values: Mapping[str, Scalar],
     *,
     ground: FirmwareState,
@@ -231,13 +254,20 @@ def staged(
         return staging
     if not said:
         raise CannotWork(f"{reading.bmc}: nothing was staged, for nobody said yes")
-    begun = record_of(reading, ground, values, _then(staging.moves))
+    begun, place, accepted = record_of(reading, ground, values, _then(staging.moves)), Path(staging.record), None
     save_record(place, begun, new=True)
-    with seen_to_its_end(session.stop):
-        accepted = stage(session, reading.raw, values, ground.same, _by_name(values, ground))
-        _say_it_is_staged(place, begun, accepted.job)
+    try:
+        with seen_to_its_end(session.stop):
+            accepted = stage(session, reading.raw, values, ground.same, _by_name(values, ground))
+            _say_it_is_staged(place, begun, accepted.job)
+    except KeyboardInterrupt:
+        if session.committed:
+            done = "after it was staged" if accepted else "while it was written: whether it is staged, advisor bios status says"
+            raise KeyboardInterrupt(f"{reading.bmc}: interrupted {done}; advisor bios undo {place} takes it back") from None
+        raise
+    state: Final = "staged" if set(values) - set(accepted.applied) else "applied"
     waiting = {name: value for name, value in accepted.waiting.items() if name not in reading.hidden}
-    return replace(staging, state="staged", waiting=waiting, job=accepted.job, answered=accepted.answered)
+    return replace(staging, state=state, waiting=waiting, job=accepted.job, answered=accepted.answered)
 
 
 def _say_it_is_staged(place: Path, begun: BiosRecord, job: str | None) -> None:
@@ -262,27 +292,28 @@ def _own_kind(spelled: Any, value: Any) -> Any:
     return value if spelled is None else spelled
 
 
-def checked_by(reading: BiosReading) -> str | None:
-    """Return the registry by which values are checked; None where there is none."""
-    return (reading.registry.id or reading.bios.registry or "its own") if reading.registry is not None else None
+def _to_be(reading: BiosReading, name: str) -> Any:
+    """Return what an attribute will be after the next restart."""
+    return {**reading.raw.applied, **reading.raw.waiting}.get(name)
 
 
-def from_to(values: Mapping[str, Scalar], reading: BiosReading) -> dict[str, tuple[Scalar | None, Scalar]]:
-    """Return attribute -> what it is, what it shall be."""
-    return {name: (reading.bios.attributes.get(name), value) for name, value in values.items()}
-
-
-def _differing(values: Mapping[str, Scalar], reading: BiosReading, ground: FirmwareState) -> bool:
-    """Return whether anything is to be written: what waits counts as it will be."""
-    to_be = {**reading.raw.applied, **reading.raw.waiting}
-    return any(not ground.same(name, to_be.get(name), value) for name, value in values.items())
+def _all_checked(reading: BiosReading, names: Iterable[str], unchecked: Collection[str], file: str) -> None:
+    """Refuse what nobody could check, for this BMC has no attribute registry, unless each is named."""
+    if reading.registry is None and (blind := [name for name in names if name not in unchecked]):
+        cure = f"{' '.join(f'--unchecked {name}' for name in blind[:5])} stages it all the same"
+        raise BadInput(f"nobody can check {', '.join(blind[:5])}: {reading.without}", file=file, cure=cure)
 
 
 def _same_server(plan: BiosPlan, reading: BiosReading, file: str) -> None:
     same_owner(plan.owner, reading.owner, file, "the plan")
-    if plan.registry and reading.bios.registry and _plain(plan.registry) != _plain(reading.bios.registry):
-        cure = "make the plan again from this BIOS"
-        raise BadInput(f"the plan is for registry {plan.registry}, and here it is {reading.bios.registry}", file=file, cure=cure)
+    _same_registry("plan", plan.registry, reading, file, "make the plan again from this BIOS")
+
+
+def _same_registry(what: str, name: str | None, reading: BiosReading, file: str, cure: str) -> None:
+    """Refuse what was checked by another attribute registry than the one that is here."""
+    here = [each for each in (reading.checked_by, reading.bios.registry) if each]
+    if name and here and _plain(name) not in map(_plain, here):
+        raise BadInput(f"the {what} is for registry {name}, and here it is {here[0]}", file=file, cure=cure)
 
 
 def _plain(name: str) -> str:
@@ -368,21 +399,22 @@ def bios_status(door: Door) -> BiosStatus:
         return BiosStatus(reading, tuple(open_jobs(session)), session.clean(power) if isinstance(power, str) else None)
 
 
-def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm) -> Staging:
+def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm, unchecked: Collection[str] = ()) -> Staging:
     """Stage the values that a record saved, of what was asked and of what moved along; after comparing whose they are."""
     saved = load_record(record)
-    with door.open() as session:
+    with _nothing_written(door), door.open() as session:
         reading = reading_of(session)
-        ground = _ground_of_record(saved, reading)
+        ground = ground_of_record(saved, reading)
         same_owner(saved.owner, reading.owner, str(record), "the record")
-        nothing_foreign(reading, _ours(saved, ground), ground)
+        _same_registry("record", saved.registry, reading, str(record), "set the values by hand: --print shows them")
+        nothing_foreign(reading, ours_of(saved, ground), ground)
         values, left = _back(saved, reading, ground)
+        _all_checked(reading, values, unchecked, str(record))
         place = kept or record_name(session.address.name, "undo")
-        staging = Staging(reading.bmc, reading.owner, "undo", from_to(values, reading), {}, str(place), reading.verified, left)
-        staging = replace(staging, registry=checked_by(reading))
+        staging = replace(_staging("undo", reading, values, place), left=left)
         if not values:
             return replace(staging, state="nothing to do", waiting=reading.waiting)
-        return staged(session, reading, staging, place, values, ground=ground, confirm=confirm)
+        return _staged(session, reading, staging, values, ground=ground, confirm=confirm)
 
 
 def without_advisor(record: Path) -> str:
@@ -395,13 +427,13 @@ def without_advisor(record: Path) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _ground_of_record(record: BiosRecord, reading: BiosReading) -> FirmwareState:
-
+def ground_of_record(record: BiosRecord, reading: BiosReading) -> FirmwareState:
+    """Return what is known of the firmware that a record is of."""
     plan = BiosPlan(format="advisor-bios-plan/1", vendor=record.vendor, platform=record.platform)
     return ground_of(plan, reading)
 
 
-def _ours(record: BiosRecord, ground: FirmwareState) -> dict[str, set[Scalar | None]]:
+def ours_of(record: BiosRecord, ground: FirmwareState) -> dict[str, set[Scalar | None]]:
     """Return what may wait of this change: what was asked, what moved along, whichever way where that was not known, and back."""
     ours = {name: {value, record.applied.get(name)} for name, value in {**record.moves, **record.asked}.items()}
     if ground.registry is not None and None in record.moves.values():
@@ -417,18 +449,16 @@ def _back(record: BiosRecord, reading: BiosReading, ground: FirmwareState) -> tu
         saved = record.applied.get(name)
         if saved is None:
             left[name] = "what it was is not in the record"
-        elif why := _cannot(name, saved, reading, ground):
+        elif why := _cannot(name, saved, record, reading, ground):
             left[name] = why
         elif _differs(reading, ground, name, saved):
             values[name] = saved
-    also = (name for name in record.moves if name not in record.asked)
-    moved = {
-        name: was for name in also if (was := record.applied.get(name)) is not None and not _cannot(name, was, reading, ground)
-    }
+    also = {name: record.applied.get(name) for name in record.moves if name not in record.asked}
+    moved = {name: was for name, was in also.items() if was is not None and not _cannot(name, was, record, reading, ground)}
     return _with_moved(values, moved, left, reading, ground)
 
 
-def _cannot(name: str, saved: Scalar, reading: BiosReading, ground: FirmwareState) -> str | None:
+def _cannot(name: str, saved: Scalar, record: BiosRecord, reading: BiosReading, ground: FirmwareState) -> str | None:
     """Return why an attribute cannot go back, whatever a record says that somebody may have edited; None where it can."""
     known = ground.registry.attributes.get(name) if ground.registry else None
     if what := out_of_reach(name, known.shown if known else None):
@@ -438,13 +468,14 @@ def _cannot(name: str, saved: Scalar, reading: BiosReading, ground: FirmwareStat
     now = reading.raw.applied[name]
     if now is not None and type(now) is not type(saved):
         return f"{saved} is of another kind than its present value, {now}"
+    if _unlisted(ground, name, saved) and record.unlisted.get(name) != saved and not ground.same(name, now, saved):
+        return f"{saved} is not a value that its registry has: {legal(known) if known else 'it does not have the attribute'}"
     return None
 
 
 def _differs(reading: BiosReading, ground: FirmwareState, name: str, saved: Scalar) -> bool:
     """Return whether an attribute will be another than it was after the next restart."""
-    to_be = {**reading.raw.applied, **reading.raw.waiting}
-    return not ground.same(name, to_be.get(name), saved)
+    return not ground.same(name, _to_be(reading, name), saved)
 
 
 def _with_moved(
@@ -471,3 +502,114 @@ def _with_moved(
             del values[name]
             now = reading.bios.attributes.get(name)
             left[name] = f"the attribute registry makes it {flag}: it is {now}, and was {moved[name]}"
+
+
+_BUSY: Final = ("ALLOCATED", "MIXED", "COMPLETING", "RESERVED", "PLANNED")
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A restart that is about to be asked for, or was."""
+
+    reading: BiosReading
+    slurm: str
+    """What the scheduler says of the node, in words."""
+    state: Literal["preview", "asked"] = "preview"
+
+    @property
+    def word(self) -> str:
+        """Return it in a word or two, by which many are folded."""
+        return "restart asked for, once" if self.state == "asked" else "to be restarted"
+
+    good = True
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor bios restart --json``."""
+        owner = self.reading.owner.model_dump(mode="json")
+        told = {"state": self.state, "kind": "GracefulRestart", "waiting": self.reading.waiting, "scheduler": self.slurm}
+        return {"schema": "advisor-bios-restart/1", "bmc": self.reading.bmc, "owner": owner, **told}
+
+
+def restart_server(
+    door: Door,
+    confirm: Callable[[Restart], bool | None],
+    *,
+    record: BiosRecord | Path | None = None,
+    exactly: bool = True,
+    node: str | None = None,
+    no_slurm: bool = False,
+    drained: bool = False,
+    asked: dict[str, str] | None = None,
+) -> Restart:
+    """Ask a BMC once for a graceful restart of a node that runs nothing, and on which this record's change waits, and no other.
+
+    Without a record nothing may wait; not ``exactly``, the record's change may wait in part or be taken back. ``asked``
+    remembers, over several calls, which servers were asked for one: two names may be those of one BMC.
+    """
+    host = LiveHost()
+    saved = load_record(record) if isinstance(record, Path) else record
+    with door.open() as session:
+        reading = reading_of(session)
+        _ours_waits(session, saved, reading, exactly=exactly)
+        power = reading.raw.system.get("PowerState")
+        if power not in ("On", None):
+            session.fail(f"the server is not on ({session.clean(str(power))}): what waits takes effect when it is started")
+        name = node or door.node or (reading.owner.host_name or "").partition(".")[0] or None
+        about = Restart(reading, _drained(host, name, reading.bmc, no_slurm=no_slurm, drained=drained))
+        if (said := confirm(about)) is None:
+            return about
+        if not said:
+            raise CannotWork(f"{reading.bmc}: nothing was restarted, for nobody said yes")
+        _drained(host, name, reading.bmc, no_slurm=no_slurm, drained=drained)  # a job may have begun while somebody thought
+        first = (asked if asked is not None else {}).setdefault((reading.owner.uuid or door.bmc).lower(), door.bmc)
+        if first != door.bmc:
+            raise CannotWork(f"{reading.bmc}: it is the same server as {first}, which is asked once")
+        restart(session, reading.raw.system)
+        return Restart(reading, about.slurm, "asked")
+
+
+def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosReading, *, exactly: bool) -> None:
+    """Refuse a restart that would carry out a stranger's change, or not this record's."""
+    if record is None:
+        if reading.waiting:
+            waits = ", ".join(f"{name}={value}" for name, value in list(reading.waiting.items())[:5])
+            session.fail(f"not restarted, for {waits} waits: give the record of who staged it, with --record")
+        return
+    ground = ground_of_record(record, reading)
+    same_owner(record.owner, reading.owner, reading.bmc, "the record")
+    nothing_foreign(reading, ours_of(record, ground), ground)
+    if not exactly:
+        return
+    missing = [name for name, value in record.asked.items() if not ground.same(name, _to_be(reading, name), value)]
+    if missing or not reading.changes:
+        what = f"{', '.join(missing[:5])} of the record does not wait" if reading.changes else "nothing of the record waits"
+        session.fail(f"not restarted, for {what}: it is in effect, or was taken back")
+    mine = (record.job or "").rpartition("/")[2]
+    jobs = {job.link.rpartition("/")[2]: job for job in open_jobs(session)}
+    if other := next((job for name, job in jobs.items() if name != mine), None):
+        session.fail(f"not restarted, for another job for the BIOS waits: {other.link} ({other.state})")
+    if record.job and mine not in jobs and ((job := job_at(session, record.job)) is None or job.ended):
+        session.fail(f"not restarted, for the record's job is {job.state if job else 'gone'}: what waits would not be applied")
+
+
+def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained: bool) -> str:
+    """Return what Slurm says of a node that may be restarted; refuse any other."""
+    program = None if no_slurm else find("scontrol")
+    if program is None or asks_the_network("scontrol", program):  # the command and its configuration are not both there
+        if not drained:
+            why = "in no Slurm cluster, as --no-slurm says" if no_slurm else "no Slurm on this host to ask"
+            raise CannotWork(f"{bmc}: whether it runs jobs is not known ({why}): say --drained where it runs none")
+        return "drained, as --drained says"
+    if name is None:
+        raise CannotWork(f"{bmc}: which node of Slurm it is is not known; give --node NAME, or --no-slurm where it is in none")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}", name):
+        raise CannotWork(f"{bmc}: {name[:60]} is no name of a node; give --node NAME")
+    text = host.run(("scontrol", "show", "node", name, "--oneliner")).text
+    state = re.search(r"(?:^|\s)State=([A-Z+_*~#!%$@^-]+)", text or "")
+    if state is None:
+        raise CannotWork(f"{bmc}: Slurm does not say how {name} is; give --node NAME, or --no-slurm where it is in none")
+    words = set(re.findall(r"[A-Z_]+", state[1]))
+    if "DRAIN" not in words or words.intersection(_BUSY):
+        cure = f"scontrol update nodename={name} state=drain reason=bios, and wait until it is IDLE+DRAIN"
+        raise CannotWork(f"{bmc}: {name} is not drained, Slurm says {state[1]}; {cure}")
+    return f"{name} is drained, Slurm says {state[1]}"

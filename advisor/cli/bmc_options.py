@@ -18,7 +18,7 @@ from advisor.bios.page import fleet_page, staging_page
 from advisor.bios.reading import bios_input
 from advisor.cli import options as opt
 from advisor.cli.output import Form, Terminal, emit, show
-from advisor.errors import AdvisorError, BadValue, CannotWork
+from advisor.errors import AdvisorError, BadValue, CannotWork, Interrupted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -54,6 +54,12 @@ RecordFile = Annotated[
     Path | None,
     typer.Option(
         "--record", metavar="FILE", help="Save there what is now, before the first write: the way to undo it. %h is the name."
+    ),
+]
+Unchecked = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unchecked", metavar="NAME", help="Also this attribute, which no attribute registry can check; may be repeated."
     ),
 ]
 PlanArgument = Annotated[
@@ -183,17 +189,19 @@ Confirmed = Callable[[Any], bool | None]
 
 def change(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One], page: Page, question: str, *, yes: bool) -> int:
     """Change something: shown first and asked about, unless ``yes``; of many all are looked at, and asked about together."""
-    if yes:
-        return answer(asked, doing, lambda door: task(door, lambda _: True), page)
-    if asked.many:
-        asked = _agreed_to(asked, doing, task, question)
-        return answer(asked, doing, lambda door: task(door, lambda _: True), page)
 
     def confirm(found: Any) -> bool:
+        if yes or asked.many:
+            return True
         emit([page(found, asked.form.width, asking=True)], None, color=asked.form.color, width=asked.form.width)
         return agreed(question)
 
-    return answer(asked, doing, lambda door: task(door, confirm), page)
+    if asked.many and not yes:
+        asked = _agreed_to(asked, doing, task, question)
+    try:
+        return answer(asked, doing, lambda door: task(door, confirm), page)
+    except KeyboardInterrupt as error:
+        raise Interrupted(str(error) or "interrupted") from None
 
 
 def _agreed_to(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One], question: str) -> Asked:

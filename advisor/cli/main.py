@@ -20,7 +20,7 @@ import advisor.cli.commands
 from advisor import __version__
 from advisor.cli.command import Command, better_cure, terminal_width
 from advisor.cli.manual import About, CommandHelp, front_page, help_of, mistake
-from advisor.errors import AdvisorError, BadInput, did_you_mean, loading, one_line, slip
+from advisor.errors import AdvisorError, BadInput, Interrupted, did_you_mean, loading, one_line, slip
 from advisor.machine.hosts.trust import keep_to_own_home, ledger
 from advisor.machine.secrecy import without_secrets
 
@@ -195,7 +195,7 @@ def status(arguments: list[str]) -> int:
         result: Any = app(_as_options(arguments), standalone_mode=False, prog_name="advisor")
         sys.stdout.flush()
     except AdvisorError as error:
-        return _complain(str(error))
+        return _INTERRUPTED if _complain(str(error)) and isinstance(error, Interrupted) else 2
     except BrokenPipeError:
         _forget_output()  # the reader (head, less) has gone
         return 0

@@ -138,6 +138,10 @@ class Dependency(Value):
     terms: tuple[Term, ...] = Field(min_length=1)
 
 
+COVERS: Final = 0.95
+"""The part of a BIOS's attributes that a registry must name to be that BIOS's."""
+
+
 class Registry(Value):
     """An attribute registry."""
 

@@ -213,7 +213,7 @@ def test_the_password_is_in_no_childs_environment(imitated: Imitated, admin: Adm
     (admin.folder / "slurm.conf").write_text("ClusterName=x\n")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_CONF", str(admin.folder / "slurm.conf"))
-    admin.types("bios", "restart", "--yes", "--node", "n", bmc=imitated("lenovo"))
+    admin.types("bios", "restart", "--nothing-staged", "--yes", "--node", "n", bmc=imitated("lenovo"))
     assert [line for line in (admin.folder / "environment").read_text().splitlines() if line.startswith("ADVISOR_BMC")] == []
 
 
@@ -248,7 +248,7 @@ def test_the_session_is_closed_after_an_interrupt(imitated: Imitated, admin: Adm
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("advisor.bios.reading._registry_named", interrupted)
+    monkeypatch.setattr("advisor.bios.reading._registry", interrupted)
     said = admin.types("bios", "status", bmc=bmc)
     assert (said.status, bmc.opened, bmc.closed) == (130, 1, 1)
 
@@ -259,7 +259,7 @@ def test_the_session_is_closed_after_an_interrupt(imitated: Imitated, admin: Adm
 @pytest.mark.parametrize(
     "kind", ["html", "garbage", "empty", "list", "deep", "error", "forbidden", "unauthorised", "always busy"]
 )
-@pytest.mark.parametrize("path", ["/redfish/v1/", "Sessions", "Systems", "Bios", "Settings", "Registries"])
+@pytest.mark.parametrize("path", ["/redfish/v1/", "Sessions", "Systems", "Bios", "Settings"])
 def test_a_wrong_answer_is_one_line(kind: str, path: str, imitated: Imitated, admin: Admin) -> None:
     """Whatever answers, and to which request: one line that names the BMC, nothing written, the session closed."""
     bmc = imitated("dell", faults=[Fault(kind, "", path, times=99)])
@@ -267,6 +267,17 @@ def test_a_wrong_answer_is_one_line(kind: str, path: str, imitated: Imitated, ad
     assert (said.status, said.lines, bmc.writes(), bmc.url in said.err) == (2, 1, [], True)
     assert len(said.err) < 600
     assert bmc.opened in (0, bmc.closed) or path == "Sessions"
+
+
+@pytest.mark.parametrize("kind", ["html", "garbage", "empty", "list", "deep", "error", "forbidden", "always busy"])
+def test_a_registry_that_cannot_be_read_is_none(kind: str, imitated: Imitated, admin: Admin) -> None:
+    """All else is read; the page says why no registry explains it, and nothing is staged that nobody can check."""
+    bmc = imitated("dell", faults=[Fault(kind, "", "Registries", times=99)])
+    read = admin.types("bios", "read", "--width", "200", bmc=bmc)
+    staged = admin.stages(bmc, admin.wish("dell"))
+    assert (read.status, "no attribute registry of it can be read: " in read.out) == (0, True), read.err
+    assert (staged.status, staged.lines, bmc.writes(), "nobody can check SubNumaCluster" in staged.err) == (2, 1, [], True)
+    assert bmc.opened == bmc.closed
 
 
 @pytest.mark.parametrize("kind", ["endless", "packed", "endless headers"])

@@ -55,7 +55,7 @@ class Case:
         words: dict[str, tuple[object, ...]] = {
             "read": ("bios", "read", "-o", folder / "read.zip"),
             "stage": ("bios", "stage", folder / "plan.yaml", "--yes", "--record", folder / "record.json"),
-            "restart": ("bios", "restart", "--yes", "--no-slurm"),
+            "restart": ("bios", "restart", "--nothing-staged", "--drained", "--yes", "--no-slurm"),
             "undo": ("bios", "undo", folder / "record.json", "--yes", "--record", folder / "undo.json"),
             "status": ("bios", "status"),
         }

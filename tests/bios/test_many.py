@@ -162,7 +162,7 @@ def test_all_sessions_are_closed(row: Row) -> None:
 def test_one_is_restarted_each_once(row: Row) -> None:
     """One POST for each BMC."""
     bmcs = [row.add() for _ in range(3)]
-    said = row.types("restart", "--yes", "--no-slurm")
+    said = row.types("restart", "--nothing-staged", "--drained", "--yes", "--no-slurm")
     assert (said.status, [bmc.resets for bmc in bmcs]) == (0, [["GracefulRestart"]] * 3)
 
 
@@ -351,7 +351,7 @@ def test_slurm_is_asked_under_the_nodes_name(site: Site, monkeypatch: pytest.Mon
     (folder / "slurm.conf").write_text("ClusterName=x\n")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
-    said = site.types("restart", "--yes", "-w", "node01", "--bmc-name", "http://bmc-%h")
+    said = site.types("restart", "--nothing-staged", "--yes", "-w", "node01", "--bmc-name", "http://bmc-%h")
     assert (said.status, bmc.resets) == (0, ["GracefulRestart"]), said.err + said.out
     assert {line.split()[2] for line in (folder / "asked").read_text().splitlines()} == {"node01"}
 
@@ -381,13 +381,13 @@ def test_one_that_is_named_twice_is_asked_once(site: Site) -> None:
     """By another spelling, with its usual port, or under two nodes' names: nothing is sent twice."""
     bmc = site.add("bmc1")
     (site.row.admin.folder / "hosts").write_text("http://bmc1\nhttp://BMC1/\nhttp://bmc1:80\nnode1 http://bmc1\n")
-    said = site.types("restart", "--yes", "--no-slurm", "--hosts", "hosts", "--json")
+    said = site.types("restart", "--nothing-staged", "--drained", "--yes", "--no-slurm", "--hosts", "hosts", "--json")
     assert (said.status, bmc.resets, bmc.opened) == (0, ["GracefulRestart"], 1), said.err
 
 
 def test_one_server_behind_two_names_is_restarted_once(row: Row) -> None:
     """Two addresses of one server, as its UUID tells: the second is named and not asked."""
     one, other = row.add(identity="4c4c4544-0000"), row.add(identity="4c4c4544-0000")
-    said = row.types("restart", "--yes", "--no-slurm", "--json")
+    said = row.types("restart", "--nothing-staged", "--drained", "--yes", "--no-slurm", "--json")
     assert (said.status, one.resets + other.resets) == (2, ["GracefulRestart"])
     assert "it is the same server as" in said.out

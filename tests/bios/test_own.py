@@ -102,7 +102,7 @@ def test_reading_without_a_name_reads_the_own_one(imitated: Imitated, admin: Adm
     monkeypatch.setenv("ADVISOR_BMC_USER", USER)
     monkeypatch.setenv("ADVISOR_BMC_PASSWORD", PASSWORD)
     assert admin.types("bios", "status", "--insecure").status == 0
-    for words in (("stage", admin.wish("lenovo")), ("undo", Path("r.json")), ("restart",)):
+    for words in (("stage", admin.wish("lenovo")), ("undo", Path("r.json")), ("restart", "--nothing-staged")):
         monkeypatch.setenv("ADVISOR_BMC_USER", USER)
         monkeypatch.setenv("ADVISOR_BMC_PASSWORD", PASSWORD)
         said = admin.types("bios", *words, "--yes", "--insecure")

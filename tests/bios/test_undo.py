@@ -208,7 +208,7 @@ def test_the_way_back_without_advisor_works(maker: str, imitated: Imitated, admi
     url = words[-1].removeprefix("https://").removeprefix("http://").partition("/")
     said = bmc.answer(Request("PATCH", f"/{url[2]}", headers, given["-d"].encode()))
     assert (given["-X"], given["-u"], said.status in (200, 202, 204)) == ("PATCH", "USER", True)
-    admin.restarts(bmc)
+    bmc.reset({"ResetType": "GracefulRestart"})
     settle(bmc)
     assert bmc.applied == before
 
@@ -279,7 +279,7 @@ def test_a_server_that_is_off_is_not_restarted(imitated: Imitated, admin: Admin)
 def test_without_a_yes_nothing_is_restarted(imitated: Imitated, admin: Admin) -> None:
     """The question of restart is its own: which server it is stands above it."""
     bmc = imitated("lenovo")
-    said = admin.types("bios", "restart", "--no-slurm", bmc=bmc)
+    said = admin.types("bios", "restart", "--nothing-staged", "--drained", "--no-slurm", bmc=bmc)
     assert (said.status, bmc.writes(), bmc.machine.system["Model"] in said.out) == (2, [], True)
 
 
@@ -308,7 +308,7 @@ def test_a_node_that_is_not_drained_is_not_restarted(
     """Slurm is asked where it is: the state is named, and how the node is drained."""
     bmc = imitated("lenovo")
     slurm(admin, monkeypatch, f"NodeName=node01 Arch=x86_64 State={state} ThreadsPerCore=1")
-    said = admin.types("bios", "restart", "--yes", "--node", "node01", bmc=bmc)
+    said = admin.types("bios", "restart", "--nothing-staged", "--yes", "--node", "node01", bmc=bmc)
     assert (said.status, said.lines, bmc.writes(), f"Slurm says {state}" in said.err) == (2, 1, [], True)
 
 
@@ -317,7 +317,7 @@ def test_a_drained_node_is_restarted(state: str, imitated: Imitated, admin: Admi
     """It is asked about twice, before the question and after it."""
     bmc = imitated("lenovo")
     asked = slurm(admin, monkeypatch, f"NodeName=node01 Arch=x86_64 State={state} ThreadsPerCore=1")
-    said = admin.types("bios", "restart", "--yes", "--node", "node01", bmc=bmc)
+    said = admin.types("bios", "restart", "--nothing-staged", "--yes", "--node", "node01", bmc=bmc)
     assert (said.status, bmc.resets, asked.read_text().splitlines()) == (
         0,
         ["GracefulRestart"],
@@ -331,7 +331,9 @@ def test_a_node_that_slurm_does_not_know_is_not_restarted(
     """Unsure is no: --node or --no-slurm decides."""
     bmc = imitated("lenovo")
     slurm(admin, monkeypatch, "Node node01 not found")
-    one, other = (admin.types("bios", "restart", "--yes", *more, bmc=bmc) for more in (("--node", "node01"), ()))
+    one, other = (
+        admin.types("bios", "restart", "--nothing-staged", "--yes", *more, bmc=bmc) for more in (("--node", "node01"), ())
+    )
     assert (one.status, other.status, bmc.writes()) == (2, 2, [])
 
 

@@ -57,7 +57,14 @@ def test_bios_attributes_beside_captures_are_what_is_planned_and_compared(
     captured(tmp_path, ("n1", "n2"), "rome")
     for node, nodes in (("n1", "1"), ("n2", "2")):
         said = {"NumaNodesPerSocket": nodes, "LogicalProc": "Disabled", "CcxAsNumaDomain": "Disabled"}
-        (tmp_path / f"{node}.bios.json").write_text(json.dumps({"Attributes": said}))
+        choices = {name: ("1", "2", "4") if name.startswith("Numa") else ("Enabled", "Disabled") for name in said}
+        listed = [
+            {"AttributeName": name, "Type": "Enumeration", "Value": [{"ValueName": each} for each in values]}
+            for name, values in choices.items()
+        ]
+        registry = {"Id": "Own", "RegistryEntries": {"Attributes": listed}}
+        document = {"schema": "advisor-bios/1", "bios": {"Attributes": said}, "registry": registry}
+        (tmp_path / f"{node}.bios.json").write_text(json.dumps(document))
     found = fleet_plan([tmp_path])
     assert [(each.attribute, each.value) for each in found.plans["A"].plan.changes] == [("NumaNodesPerSocket", "4")]
     assert status(["fleet", "diff", "n1", "n2", str(tmp_path)]) == 0

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.vendor import Vendor, is_named
-from advisor.machine.firmware import Bios, Firmware, Registry
+from advisor.machine.firmware import COVERS, Bios, Firmware, Registry
 from advisor.machine.platform_traits import Maker, traits
 
 _ENOUGH = 4
@@ -30,14 +30,20 @@ class BiosMismatch(NamedTuple):
 
 
 def bios_mismatch(
-    bios: Bios | None, registry: Registry | None, vendor: Vendor | None, platform: str | None, firmware: Firmware | None
+    bios: Bios | None,
+    registry: Registry | None,
+    vendor: Vendor | None,
+    platform: str | None,
+    firmware: Firmware | None,
+    *,
+    model: str | None = None,
 ) -> BiosMismatch | None:
     """Return why BIOS attributes, or a registry, cannot belong to a machine, or may not; None where nothing speaks against it."""
     names = tuple(bios.attributes if bios else registry.attributes if registry else ())
     if not names:
         return None
     found = (
-        *_other_model(bios, firmware),
+        *_other_model(bios, firmware, model),
         *_other_maker(names, vendor),
         *_other_cpu(names, vendor, platform),
         *_other_registry(bios, registry, firmware),
@@ -51,13 +57,22 @@ _MODEL: Final = ("SystemModelName", "SystemModel", "ProductName")
 """Attributes in which a BIOS says what server it is of: Dell, others."""
 
 
-def _other_model(bios: Bios | None, firmware: Firmware | None) -> Iterator[BiosMismatch]:
-    """Yield that the attributes name another product than the machine's SMBIOS."""
+def _other_model(bios: Bios | None, firmware: Firmware | None, model: str | None) -> Iterator[BiosMismatch]:
+    """Yield that the attributes, or the BMC they came from, name another product than the machine's SMBIOS.
+
+    A BMC may call a server otherwise than SMBIOS does (SYS-821GE-TNHR, Super Server): of two names of one family that is sure.
+    """
     product = (firmware.product if firmware else None) or ""
     said = next((str(bios.attributes[name]) for name in _MODEL if bios.attributes.get(name)), "") if bios else ""
-    own, theirs = _plain(product), _plain(said)
-    if own and theirs and own not in theirs and theirs not in own:
-        yield BiosMismatch(f"the BIOS attributes are of a {said[:60]}, and this machine is a {product}", sure=True)
+    own = _plain(product)
+    for name, sure in ((said, True), (model or "", bool(_words(model or "") & _words(product)))):
+        theirs = _plain(name)
+        if own and theirs and own not in theirs and theirs not in own:
+            yield BiosMismatch(f"the BIOS attributes are of a {name[:60]}, and this machine is a {product}", sure=sure)
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[a-z]{4,}", name.lower()))
 
 
 def _stems(vendor: Vendor, serves: Callable[[tuple[str, ...]], bool] = lambda _: True) -> set[str]:
@@ -124,6 +139,9 @@ def _other_registry(bios: Bios | None, registry: Registry | None, firmware: Firm
         yield BiosMismatch(f"the BIOS attributes are of ROM family {rom[1]}, and the machine runs {version[:3]}", sure=True)
     if said is None or registry is None or registry.id is None or _plain(said) == _plain(registry.id):
         return
+    known = {text for each in registry.attributes.values() for text in (each.name, each.shown)}
+    if bios and len(known.intersection(bios.attributes)) >= COVERS * len(bios.attributes):
+        return  # it is known by its content: Dell's three names of one registry differ in their version
     same = _plain(said.partition(".")[0]) == _plain(registry.id.partition(".")[0])
     yield BiosMismatch(f"the BIOS attributes name the registry {said}, and {registry.id} was given", sure=not same)
 

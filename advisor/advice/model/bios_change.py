@@ -45,6 +45,7 @@ class Owner(Value):
     bios_version: str | None = None
     bmc_version: str | None = None
     host_name: str | None = optional("what its operating system reported to the BMC")
+    processor: str | None = optional("the processors' model, by which their generation is known")
 
 
 class PlannedChange(Value):
@@ -84,6 +85,7 @@ class BiosRecord(Value):
     applied: dict[str, Scalar | None] = Field(description="every attribute as it was; those with secrets left out")
     asked: dict[str, Scalar] = Field(description="what was staged")
     moves: dict[str, Scalar | None] = optional("what the registry says changes along with it", {})
+    unlisted: dict[str, Scalar] = optional("of these what was set to a value that the registry has not", {})
     vendor: str | None = None
     platform: str | None = None
     outcome: Literal["begun", "staged"] = optional("begun: whether it was staged is not known", "begun")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, Final
 
@@ -173,6 +173,14 @@ _NEVER: Final = "(?!)"
 def is_registry(resource: Mapping[str, Any]) -> bool:
     """Return whether a resource is an attribute registry."""
     return isinstance(resource.get("RegistryEntries"), dict)
+
+
+def covered(resource: Mapping[str, Any], names: Collection[str]) -> float:
+    """Return the part of a BIOS's attributes that a registry names, by their names or by the menu's words."""
+    entries = resource["RegistryEntries"].get("Attributes")
+    listed = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+    known = {text for each in listed for key in ("AttributeName", "DisplayName") if isinstance(text := each.get(key), str)}
+    return len(known.intersection(names)) / len(names) if names else 0.0
 
 
 def with_other_names(bios: Bios, registry: Registry) -> Bios:

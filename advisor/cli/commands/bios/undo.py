@@ -1,7 +1,7 @@
 """Stage what a BIOS was before, from the record that bios stage wrote. Never restarts anything.
 
 Only what was asked then, and what changed along with it, goes back: what others changed since stays. Refused where the
-server or its BIOS is another than the record's, and where somebody else's change waits.
+server, its BIOS or its attribute registry is another than the record's, and where somebody else's change waits.
 
 Group: Change the BIOS
 Example: advisor bios undo before.json --bmc bmc01
@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from advisor.bios.stage import undo_bios, without_advisor
-from advisor.cli.bmc_options import Asked, RecordFile, Yes, asks_bmcs, change, staged_page
+from advisor.cli.bmc_options import Asked, RecordFile, Unchecked, Yes, asks_bmcs, change, staged_page
 from advisor.cli.output import say
 
 ByHand = Annotated[bool, typer.Option("--print", help="Print how to do it without advisor: the vendor's own commands.")]
@@ -24,7 +24,15 @@ Saved = Annotated[
 
 
 @asks_bmcs
-def run(saved: Saved, *, asked: Asked, record: RecordFile = None, by_hand: ByHand = False, yes: Yes = False) -> int:
+def run(
+    saved: Saved,
+    *,
+    asked: Asked,
+    record: RecordFile = None,
+    unchecked: Unchecked = None,
+    by_hand: ByHand = False,
+    yes: Yes = False,
+) -> int:
     """Take a change back."""
     if by_hand:
         say(without_advisor(saved))
@@ -33,7 +41,7 @@ def run(saved: Saved, *, asked: Asked, record: RecordFile = None, by_hand: ByHan
     return change(
         asked,
         "undo",
-        lambda door, confirm: undo_bios(door.of(saved), door, asked.record(record, "undo", door), confirm),
+        lambda door, confirm: undo_bios(door.of(saved), door, asked.record(record, "undo", door), confirm, unchecked or ()),
         staged_page,
         "Stage this for the next restart?",
         yes=yes,
