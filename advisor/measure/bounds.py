@@ -13,7 +13,7 @@ from advisor.machine.fact import Bytes, BytesPerSecond, made_from
 from advisor.machine.machine import Machine
 from advisor.machine.memory import SocketMemory
 from advisor.machine.partitioning import find_sockets
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.measure.platform import Platform, dies
 
 GIB: Final = 1 << 30
@@ -36,7 +36,7 @@ class Bound(Value):
 
     value: BytesPerSecond = Field(description="bytes a second at most")
     because: str = Field(description="8 channels of DDR4-3200 in each of 2 sockets")
-    of_dies: bool = Field(default=False, description="whether the links of the compute dies are what bounds it")
+    of_dies: bool = optional("whether the links of the compute dies are what bounds it", default=False)
 
 
 class MemoryBounds(Value):

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import Field
 
 from advisor.machine.machine import Machine
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
 NAME: Final = r"^[a-z][a-z0-9_]{0,30}$"
 UNIT: Final = r"^(seconds|hertz|[a-z][a-z-]{0,30}/s)$"
@@ -45,8 +45,8 @@ class KernelSheet(Value):
 
     name: KernelName
     summary: str = Field(description="what it measures, in a few words")
-    arguments: tuple[str, ...] = Field(default=(), description="those that are its own: --bytes SIZE")
-    parts: tuple[KernelPart, ...] = Field(default=(), description="on which parts of a machine it runs; none of a kernel of MPI")
+    arguments: tuple[str, ...] = optional("those that are its own: --bytes SIZE", default=())
+    parts: tuple[KernelPart, ...] = optional("on which parts of a machine it runs; none of a kernel of MPI", default=())
     mpi: bool = False
     variants: tuple[Variant, ...]
 
@@ -100,18 +100,16 @@ class Task(Value):
     purpose: Purpose
     variants: tuple[str, ...] = Field(description="what of the kernel, several where one start can do several: load, triad-nt")
     part: Part
-    index: int | None = Field(
-        default=None,
-        description="which core (number of its first CPU), L3 group (position), node (number), socket (position); "
-        "None of machine and pair",
+    index: int | None = optional(
+        "which core (number of its first CPU), L3 group (position), node (number), socket (position); None of machine and pair"
     )
     cpus: tuple[int, ...] = Field(description="one thread on each, in this order")
-    memory: int | None = Field(default=None, description="NUMA node of the memory; None: each thread touches its own first")
+    memory: int | None = optional("NUMA node of the memory; None: each thread touches its own first")
     distance: Distance | None = None
-    slit: int | None = Field(default=None, description=_SLIT)
-    order: Order | None = Field(default=None, description="of a scaling curve: filled, or spread over the NUMA nodes")
-    groups: int | None = Field(default=None, description="L3 groups that the CPUs are in; None where they are not known")
-    arguments: tuple[str, ...] = Field(default=(), description="the kernel's other arguments, as given to it")
+    slit: int | None = optional(_SLIT)
+    order: Order | None = optional("of a scaling curve: filled, or spread over the NUMA nodes")
+    groups: int | None = optional("L3 groups that the CPUs are in; None where they are not known")
+    arguments: tuple[str, ...] = optional("the kernel's other arguments, as given to it", default=())
     seconds: float = Field(description="how long it should take")
 
     @property
@@ -131,19 +129,19 @@ class Result(Value):
     part: Part
     index: int | None = None
     cpus: tuple[int, ...] = Field(description="CPUs whose threads worked; of a pair both")
-    memory: int | None = Field(default=None, description="NUMA node that the memory was bound to")
+    memory: int | None = optional("NUMA node that the memory was bound to")
     distance: Distance | None = None
-    slit: int | None = Field(default=None, description=_SLIT)
-    order: Order | None = Field(default=None, description="of a scaling curve: filled, or spread over the NUMA nodes")
+    slit: int | None = optional(_SLIT)
+    order: Order | None = optional("of a scaling curve: filled, or spread over the NUMA nodes")
     unit: Unit
     values: tuple[float, ...] = Field(description="every repeat", min_length=1)
-    bytes: int | None = Field(default=None, description="size of the working set")
-    pages: dict[int, int] | None = Field(default=None, description="sampled pages by the NUMA node that they really lay on")
-    page_kind: str | None = Field(default=None, description="normal or huge, as asked and as got")
-    isa: str | None = Field(default=None, description="instructions used")
+    bytes: int | None = optional("size of the working set")
+    pages: dict[int, int] | None = optional("sampled pages by the NUMA node that they really lay on")
+    page_kind: str | None = optional("normal or huge, as asked and as got")
+    isa: str | None = optional("instructions used")
     details: dict[str, float | int | str | bool] = Field(default_factory=dict, description="what else the kernel reported")
-    ceiling: float | None = Field(default=None, description="what the hardware cannot exceed, in the same unit")
-    refused: str | None = Field(default=None, description="why it is not believed: above the ceiling, pages elsewhere, ...")
+    ceiling: float | None = optional("what the hardware cannot exceed, in the same unit")
+    refused: str | None = optional("why it is not believed: above the ceiling, pages elsewhere, ...")
 
     @property
     def median(self) -> float:
@@ -175,16 +173,16 @@ class Conditions(Value):
     """Under which it was measured."""
 
     started: str = Field(description="local time with its offset, ISO 8601")
-    seconds: float = Field(default=0.0, description="how long all of it took")
+    seconds: float = optional("how long all of it took", default=0.0)
     idle: bool | None = Field(
         description="whether the machine was idle before, and nobody else worked meanwhile; None where nobody looked: other hosts"
     )
-    busy: tuple[str, ...] = Field(default=(), description="what spoke against it: load 3.2, user alice runs xhpl on 32 CPUs")
-    compiler: str | None = Field(default=None, description="its version line; None where the kernels were built elsewhere")
+    busy: tuple[str, ...] = optional("what spoke against it: load 3.2, user alice runs xhpl on 32 CPUs", default=())
+    compiler: str | None = optional("its version line; None where the kernels were built elsewhere")
     flags: str | None = None
-    governor: str | None = Field(default=None, description="of the CPUs; all that there are, joined by a comma")
-    hugepages: str | None = Field(default=None, description="transparent huge pages: always, madvise, never")
-    imported: tuple[str, ...] = Field(default=(), description="other programs whose printed figures are among these: STREAM 5.10")
+    governor: str | None = optional("of the CPUs; all that there are, joined by a comma")
+    hugepages: str | None = optional("transparent huge pages: always, madvise, never")
+    imported: tuple[str, ...] = optional("other programs whose printed figures are among these: STREAM 5.10", default=())
 
     @property
     def when(self) -> str:
@@ -197,10 +195,10 @@ class Conditions(Value):
 class Identity(Value):
     """Which machine, cut in which way, it was measured on: results of another are refused."""
 
-    name: str | None = Field(default=None, description="host name")
-    cpu: str | None = Field(default=None, description="marketing name of the processor")
-    cpus: int | None = Field(default=None, description="CPUs online")
-    nodes: tuple[str, ...] = Field(default=(), description="CPU list of each NUMA node, in order")
+    name: str | None = optional("host name")
+    cpu: str | None = optional("marketing name of the processor")
+    cpus: int | None = optional("CPUs online")
+    nodes: tuple[str, ...] = optional("CPU list of each NUMA node, in order", default=())
 
 
 class Measurements(Value):
@@ -210,7 +208,7 @@ class Measurements(Value):
     advisor: str = Field(description="version that measured")
     machine: Identity
     conditions: Conditions
-    kernels: tuple[KernelSheet, ...] = Field(default=(), description="what the kernels that measured say of themselves")
+    kernels: tuple[KernelSheet, ...] = optional("what the kernels that measured say of themselves", default=())
     results: tuple[Result, ...] = ()
     missing: tuple[Missing, ...] = ()
 
@@ -450,15 +448,15 @@ class Side(Value):
 class Contrast(Value):
     """One thing that was measured under both settings."""
 
-    hca: str | None = Field(default=None, description="the adapter; None where the MPI chose")
+    hca: str | None = optional("the adapter; None where the MPI chose")
     what: Literal["message rate", "bandwidth", "part"] = Field(description="of messages the first two; part: of one machine")
-    kernel: str | None = Field(default=None, description="of a part: what measured it")
-    variant: str | None = Field(default=None, description="of a part")
+    kernel: str | None = optional("of a part: what measured it")
+    variant: str | None = optional("of a part")
     part: Part | None = None
     index: int | None = None
-    distance: Distance | None = Field(default=None, description="of a part: to its memory")
-    bytes: int | None = Field(default=None, description="size of a message, or of the working set")
-    pairs: int = Field(default=0, description="pairs of ranks that sent at once")
+    distance: Distance | None = optional("of a part: to its memory")
+    bytes: int | None = optional("size of a message, or of the working set")
+    pairs: int = optional("pairs of ranks that sent at once", default=0)
     unit: Unit
     before: Side
     after: Side
@@ -473,14 +471,14 @@ class BeforeAfter(Value):
     """The same experiment under two settings, compared."""
 
     hosts: str = Field(description="between which hosts: a,b; of one machine its name")
-    launcher: str = Field(default="", description="empty of one machine")
+    launcher: str = optional("empty of one machine", default="")
     before: str = Field(description="when the first run of it began")
     after: str = Field(description="when the first run of it began")
     of: Literal["starts", "repeats"] = Field(
         description="what was compared: medians of several starts of each setting, or the repeats of one start"
     )
     rows: tuple[Contrast, ...]
-    warnings: tuple[str, ...] = Field(default=(), description="what speaks against believing it")
+    warnings: tuple[str, ...] = optional("what speaks against believing it", default=())
 
 
 HPL_ROW: Final = re.compile(
@@ -509,10 +507,8 @@ class ImportedFigure(Value):
     value: float
     statistic: Statistic = "one"
     scope: Scope
-    size: int | None = Field(default=None, description="bytes of a message or of the working set")
-    at: tuple[int, int] | None = Field(
-        default=None, description="NUMA node of the cores and of the memory; of CPU to CPU the two positions"
-    )
+    size: int | None = optional("bytes of a message or of the working set")
+    at: tuple[int, int] | None = optional("NUMA node of the cores and of the memory; of CPU to CPU the two positions")
 
 
 class ImportedRun(Value):
@@ -520,14 +516,14 @@ class ImportedRun(Value):
 
     format: str = Field(description="the reader: hpl, osu, stream, ...")
     tool: str = Field(description="OSU Micro-Benchmarks, MPI Latency Test")
-    version: str | None = Field(default=None, description="as the program says it; None where it does not")
+    version: str | None = optional("as the program says it; None where it does not")
     line: int = Field(description="at which it begins in its file")
     figures: tuple[ImportedFigure, ...] = ()
     conditions: dict[str, str | int | float] = Field(default_factory=dict, description="what the file says: threads, N, device")
-    cpus: tuple[int, ...] = Field(default=(), description="on which it ran, where the file says so")
-    not_said: tuple[str, ...] = Field(default=(), description="what a verdict needs and the file does not say: host, binding")
-    notes: tuple[str, ...] = Field(default=(), description="what to keep in mind: no residual was checked")
-    refused: str | None = Field(default=None, description="why none of it is believed")
+    cpus: tuple[int, ...] = optional("on which it ran, where the file says so", default=())
+    not_said: tuple[str, ...] = optional("what a verdict needs and the file does not say: host, binding", default=())
+    notes: tuple[str, ...] = optional("what to keep in mind: no residual was checked", default=())
+    refused: str | None = optional("why none of it is believed")
 
     @property
     def title(self) -> str:

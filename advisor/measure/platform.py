@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from advisor.errors import did_you_mean
 from advisor.machine.platform_traits import NamePattern, Traits
-from advisor.machine.value import Amount, Keys, Value, measured_in, wrong_at
+from advisor.machine.value import Amount, Keys, Value, measured_in, optional, wrong_at
 
 Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
 """What a machine is to be good at; guides disagree because they mean different work."""
@@ -42,21 +42,15 @@ class CutOffer(Value):
 
     name: CutName = Field(description="as advisor names the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none")
     nodes: int = Field(description="how many NUMA nodes it gives, in each of what `per` says", ge=1)
-    per: Literal["socket", "system", "l3"] = Field(default="socket", description="what the nodes are counted in")
+    per: Literal["socket", "system", "l3"] = optional("what the nodes are counted in", default="socket")
     called: str = Field(description="the setting in the vendor's words")
-    offered: Literal["yes", "unknown"] = Field(
-        default="yes", description="unknown where nobody has published which processors offer it"
-    )
-    dies_multiple_of: int | None = Field(
-        default=None, description="only where the compute dies of a socket are a multiple of this"
-    )
-    sockets: int | None = Field(default=None, description="only in a machine of so many sockets")
-    min_cores: int | None = Field(
-        default=None, description="certain from so many cores a socket on; below it is not offered, or not known to be"
-    )
-    only: NamePattern | None = Field(default=None, description="only processors with this in their marketing name")
+    offered: Literal["yes", "unknown"] = optional("unknown where nobody has published which processors offer it", default="yes")
+    dies_multiple_of: int | None = optional("only where the compute dies of a socket are a multiple of this")
+    sockets: int | None = optional("only in a machine of so many sockets")
+    min_cores: int | None = optional("certain from so many cores a socket on; below it is not offered, or not known to be")
+    only: NamePattern | None = optional("only processors with this in their marketing name")
     source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
-    note: str | None = Field(default=None, description="what else to know")
+    note: str | None = optional("what else to know")
 
 
 class Advice(Value):
@@ -65,7 +59,7 @@ class Advice(Value):
     scopes: tuple[Scope, ...] = Field(description="for which work", min_length=1)
     cut: str = Field(description="the NUMA partitioning it recommends; where it is not offered, the next lower one")
     source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
-    note: str | None = Field(default=None, description="its reason or its condition")
+    note: str | None = optional("its reason or its condition")
 
 
 Benchmark = Literal[
@@ -79,28 +73,28 @@ class Reference(Value):
     """A published result, with the condition it holds under."""
 
     benchmark: Benchmark = Field(description="what was run")
-    of: Literal["core", "l3", "die", "numa-node", "socket", "node", "pair", "cluster"] = Field(
-        default="node", description="what the value belongs to; pair: two nodes over the fabric"
+    of: Literal["core", "l3", "die", "numa-node", "socket", "node", "pair", "cluster"] = optional(
+        "what the value belongs to; pair: two nodes over the fabric", default="node"
     )
-    kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = Field(
-        default="measured",
-        description="threshold: below it an operator calls a node sick; vendor: as sold; spread: between equal servers; "
+    kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = optional(
+        "threshold: below it an operator calls a node sick; vendor: as sold; spread: between equal servers; "
         "gain: how much above what `against` names; share: how much of it",
+        default="measured",
     )
     value: Amount = Field(description="in base units")
-    cpus: tuple[str, ...] = Field(default=(), description="processor models; () for all of the platform")
-    sockets: int | None = Field(default=None, description="sockets of the machine or of the part measured")
-    cores: int | None = Field(default=None, description="cores that worked")
-    cut: str | None = Field(default=None, description="cut of the sockets while it ran")
-    memory_speed: Transfers | None = Field(default=None, description="transfers a second that the memory ran at")
-    stores: Literal["regular", "streaming"] | None = Field(
-        default=None, description="whether stores read the line first; their traffic is not counted, as STREAM does not"
+    cpus: tuple[str, ...] = optional("processor models; () for all of the platform", default=())
+    sockets: int | None = optional("sockets of the machine or of the part measured")
+    cores: int | None = optional("cores that worked")
+    cut: str | None = optional("cut of the sockets while it ran")
+    memory_speed: Transfers | None = optional("transfers a second that the memory ran at")
+    stores: Literal["regular", "streaming"] | None = optional(
+        "whether stores read the line first; their traffic is not counted, as STREAM does not"
     )
-    fabric: str | None = Field(default=None, description="adapter and rate: ConnectX-5 EDR")
-    against: str | None = Field(default=None, description="what a gain or a share is of")
-    condition: str | None = Field(default=None, description="everything else that matters")
+    fabric: str | None = optional("adapter and rate: ConnectX-5 EDR")
+    against: str | None = optional("what a gain or a share is of")
+    condition: str | None = optional("everything else that matters")
     source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
-    note: str | None = Field(default=None, description="a doubt about it")
+    note: str | None = optional("a doubt about it")
 
 
 class Variant(Value):
@@ -108,9 +102,9 @@ class Variant(Value):
 
     name: NamePattern = Field(description="their marketing names have this in it")
     why: str = Field(description="what is different about them")
-    flops_per_cycle: float | None = Field(default=None, description="double-precision FLOP of a core in a cycle")
-    channels: int | None = Field(default=None, description="memory channels of a socket")
-    memory_speed: Transfers | None = Field(default=None, description="transfers a second with one DIMM a channel")
+    flops_per_cycle: float | None = optional("double-precision FLOP of a core in a cycle")
+    channels: int | None = optional("memory channels of a socket")
+    memory_speed: Transfers | None = optional("transfers a second with one DIMM a channel")
     source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
 
 
@@ -137,29 +131,26 @@ class Platform(Traits):
     launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month: 2023-01")
     flops_per_cycle: float | None = Field(default=None, ge=1, le=1024, description="double-precision FLOP of a core in a cycle")
     channels: int | None = Field(default=None, ge=1, le=64, description="memory channels of a socket; None where models differ")
-    memory_kind: str | None = Field(default=None, description="DDR4, DDR5, LPDDR5X, HBM3")
-    memory_speed: Transfers | None = Field(
-        default=None, description="transfers a second with one DIMM a channel, of the fastest model"
+    memory_kind: str | None = optional("DDR4, DDR5, LPDDR5X, HBM3")
+    memory_speed: Transfers | None = optional("transfers a second with one DIMM a channel, of the fastest model")
+    memory_speed_2dpc: Transfers | None = optional("transfers a second with two DIMMs a channel")
+    memory_speed_most: Transfers | None = optional(
+        "transfers a second of the fastest memory that any board runs, where that is above memory_speed"
     )
-    memory_speed_2dpc: Transfers | None = Field(default=None, description="transfers a second with two DIMMs a channel")
-    memory_speed_most: Transfers | None = Field(
-        default=None, description="transfers a second of the fastest memory that any board runs, where that is above memory_speed"
+    die_bandwidth: BytesPerSecond | None = optional(
+        "bytes a second that a compute die reads from the memory controllers at most, over all its links"
     )
-    die_bandwidth: BytesPerSecond | None = Field(
-        default=None,
-        description="bytes a second that a compute die reads from the memory controllers at most, over all its links",
-    )
-    memory_speed_by_model: bool = Field(default=False, description="whether slower models run their memory slower")
+    memory_speed_by_model: bool = optional("whether slower models run their memory slower", default=False)
     pcie: float | None = Field(default=None, ge=1, le=9, description="generation of PCI Express")
     sources: dict[str, str] = Field(description="publication of each figure above, by its name: {channels: ID}")
     cuts: tuple[CutOffer, ...] = Field(
         description="NUMA partitionings that the firmware offers: [{name: NPS1, nodes: 1, called: NAME IN THE MENU, source: ID}]"
     )
-    best: tuple[Advice, ...] = Field(default=(), description="cuts that guides want; where two disagree, ours comes first")
-    variants: tuple[Variant, ...] = Field(default=(), description="models for which some figures differ")
-    references: tuple[Reference, ...] = Field(default=(), description="published results")
-    processors: dict[str, Processor] = Field(default={}, description="processors of it, for --cpu: EPYC 7702")
-    notes: tuple[str, ...] = Field(default=(), description="what else to know")
+    best: tuple[Advice, ...] = optional("cuts that guides want; where two disagree, ours comes first", default=())
+    variants: tuple[Variant, ...] = optional("models for which some figures differ", default=())
+    references: tuple[Reference, ...] = optional("published results", default=())
+    processors: dict[str, Processor] = optional("processors of it, for --cpu: EPYC 7702", default={})
+    notes: tuple[str, ...] = optional("what else to know", default=())
 
     @model_validator(mode="after")
     def _is_sound(self) -> "Platform":
