@@ -26,7 +26,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from quiet import conditions, middle, wait_until_quiet
 
-from advisor.measure.mpi import SHARED
+from advisor.measure.build import SHARED
 from advisor.paths import kernels
 
 SECONDS = 0.004

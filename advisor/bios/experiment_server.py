@@ -27,8 +27,8 @@ from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.nodes import ask_nodes
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import capture_script
-from advisor.measure.idle_check import LEAST, MOST, SHARE
 from advisor.measure.measurement import Measurements, reported_text
+from advisor.measure.run import LEAST, MOST, SHARE
 
 _MOMENT: Final = 60.0
 _CAPTURE: Final = 600.0

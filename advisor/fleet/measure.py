@@ -27,12 +27,11 @@ from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import open_machine, read_machine
 from advisor.measure.build import Recipe, build, find_compiler, flags_for
 from advisor.measure.contract import read_kernels
-from advisor.measure.idle_check import conditions, free_memory
 from advisor.measure.measurement import Measurements, Task
-from advisor.measure.on_node import recorded, results_on_node, template_values
 from advisor.measure.plan import Request, plan
 from advisor.measure.platforms import match_platform
 from advisor.measure.resources import Resources, checked_results
+from advisor.measure.run import conditions, free_memory, recorded, results_on_node, template_values
 from advisor.measure.task import gathered
 from advisor.paths import kernels, template
 

@@ -25,10 +25,9 @@ from advisor.machine.hosts.errands import Way, checked_names
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.observer import SILENT, Observer
-from advisor.measure.idle_check import conditions
+from advisor.measure.build import LaunchOutput
 from advisor.measure.measurement import Measurements, Result, reported_or_zero
-from advisor.measure.mpi import LaunchOutput
-from advisor.measure.run import merge_runs
+from advisor.measure.run import conditions, merge_runs
 from advisor.measure.task import gathered, read_measurements
 
 _PROBE: Final = 4096

@@ -22,9 +22,9 @@ from advisor.machine.machine import Machine
 from advisor.machine.node_sets import folded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.mpi import LaunchOutput, failed, limit_of
-from advisor.measure.on_node import recorded, template_values
+from advisor.measure.build import LaunchOutput, failed, limit_of
 from advisor.measure.resources import Resources
+from advisor.measure.run import recorded, template_values
 from advisor.paths import template
 
 LACKS: Final = "on this node"

@@ -29,9 +29,9 @@ from advisor.machine.machine import Machine
 from advisor.machine.node_sets import folded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.units import binary
+from advisor.measure.build import LaunchOutput
 from advisor.measure.imports import read_runs
 from advisor.measure.measurement import Result
-from advisor.measure.mpi import LaunchOutput
 from advisor.measure.network import KERNEL, NetworkRun, network_runs
 
 Pair = tuple[str, str]

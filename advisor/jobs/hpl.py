@@ -30,14 +30,13 @@ from advisor.jobs.started.mpi import heard_from, mpi_program, running_folder
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.observer import SILENT, Observer
 from advisor.measure import measurement, plan
-from advisor.measure.idle_check import conditions
+from advisor.measure.build import LaunchOutput
 from advisor.measure.measurement import Missing, Result, Task
-from advisor.measure.mpi import LaunchOutput
 from advisor.measure.plan import Tasks
 from advisor.measure.platforms import match_platform
 from advisor.measure.resources import Resources
-from advisor.measure.run import STOPPED, Outcome, RunContext, run
-from advisor.measure.task import BusyWatch, Measured, gathered, programs_for
+from advisor.measure.run import STOPPED, BusyWatch, Outcome, RunContext, conditions, run
+from advisor.measure.task import Measured, gathered, programs_for
 
 _PROBE = 1536
 """Equations of the first start, which shows what dgemm gives."""

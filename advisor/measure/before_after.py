@@ -56,10 +56,16 @@ def compare_runs(before: Runs, after: Runs) -> BeforeAfter:
     if any(run.machine != before[0].machine for run in (*before, *after)):
         raise BadValue("the runs are of different machines, or of one whose NUMA partitioning has changed", cure=_CURE)
     starts = len(before) > 1 < len(after)
-    if any(_of_one_machine(run) for run in (*before, *after)):
-        hosts, launcher, rows = before[0].machine.name or "one machine", "", tuple(_part_rows(before, after, starts=starts))
+    of_parts = any(run.results and not any(each.purpose in NETWORK for each in run.results) for run in (*before, *after))
+    hosts, launcher = before[0].machine.name or "one machine", ""
+    if of_parts:
+        rows = tuple(_part_rows(before, after, starts=starts))
     else:
-        hosts, launcher, rows = _message_rows(before, after, starts=starts)
+        first, second = ([_all_cores(run, which) for run in runs] for which, runs in (("before", before), ("after", after)))
+        one = setup_of(first[0])
+        for results in (*first, *second):
+            must_be_alike(one, setup_of(results))
+        hosts, launcher, rows = one.hosts, one.launcher, tuple(_message_rows(first, second, min(one.sizes), starts=starts))
     return BeforeAfter(
         hosts=hosts,
         launcher=launcher,
@@ -67,21 +73,8 @@ def compare_runs(before: Runs, after: Runs) -> BeforeAfter:
         after=min(after, key=started_at).conditions.started,
         of="starts" if starts else "repeats",
         rows=rows,
-        warnings=(*_warnings(before, after), *_too_few(rows, starts=starts)),
+        warnings=tuple(_warnings(before, after, rows, starts=starts)),
     )
-
-
-def _of_one_machine(run: Measurements) -> bool:
-    return bool(run.results) and not any(each.purpose in NETWORK for each in run.results)
-
-
-def _message_rows(before: Runs, after: Runs, *, starts: bool) -> tuple[str, str, tuple[Contrast, ...]]:
-    """Return between which hosts, with which launcher, and what changed; refuse runs of different hosts or sizes."""
-    first, second = ([_all_cores(run, which) for run in runs] for which, runs in (("before", before), ("after", after)))
-    one = setup_of(first[0])
-    for results in (*first, *second):
-        must_be_alike(one, setup_of(results))
-    return one.hosts, one.launcher, tuple(_rows(first, second, min(one.sizes), starts=starts))
 
 
 def _part_rows(before: Runs, after: Runs, *, starts: bool) -> Iterator[Contrast]:
@@ -93,10 +86,7 @@ def _part_rows(before: Runs, after: Runs, *, starts: bool) -> Iterator[Contrast]
         raise CannotWork(f"the runs have no believed figure in common; {cure}")
     for thing in common:
         one = first[0][thing]
-        sides = [
-            [value for run in runs for value in ([run[thing].median] if starts else run[thing].values)]
-            for runs in (first, second)
-        ]
+        sides = [_values((run[thing] for run in runs), starts=starts) for runs in (first, second)]
         of = {"variant": one.variant, "part": one.part, "index": one.index, "distance": one.distance, "bytes": one.bytes}
         yield _contrast({"what": "part", "kernel": one.kernel, **of}, one.unit, *sides)
 
@@ -106,10 +96,16 @@ def _by_thing(run: Measurements) -> dict[tuple[object, ...], Result]:
     return {(each.task, each.variant, each.unit, each.isa, each.cpus, each.bytes): each for each in found}
 
 
-def _contrast(of: Mapping[str, Any], unit: Unit, first: Sequence[float], second: Sequence[float]) -> Contrast:
-    p, ratio = rank_sum_p(first, second), median(second) / median(first) if median(first) else 1.0
+def _values(results: Iterable[Result], size: int = 1, *, starts: bool) -> list[float]:
+    """Return what runs gave of one thing: of several starts the median of each, else every repeat."""
+    return [value / size for each in results for value in ([each.median] if starts else each.values)]
+
+
+def _contrast(of: Mapping[str, Any], unit: Unit, *sides: Sequence[float]) -> Contrast:
+    before, after = (Side(number=len(side), median=median(side), low=min(side), high=max(side)) for side in sides)
+    p, ratio = rank_sum_p(*sides), after.median / before.median if before.median else 1.0
     says = significance(p, 1 / ratio if unit == "seconds" and ratio else ratio)
-    return Contrast(**of, unit=unit, before=_side(first), after=_side(second), ratio=ratio, p=p, says=says)
+    return Contrast(**of, unit=unit, before=before, after=after, ratio=ratio, p=p, says=says)
 
 
 def before_setup(before: Measurements) -> Setup:
@@ -119,24 +115,20 @@ def before_setup(before: Measurements) -> Setup:
 
 def must_be_alike(one: Setup, two: Setup) -> None:
     """Refuse two runs that were measured with different things, and name the first of them."""
-    told = (
-        ("between", one.hosts, two.hosts),
-        ("with", one.launcher, two.launcher),
-        ("through", _either(one.hcas), _either(two.hcas)),
-        ("with messages of", _bytes(one.sizes), _bytes(two.sizes)),
-        ("with pairs of ranks:", str(one.pairs), str(two.pairs or one.pairs)),
-    )
-    for how, first, second in told:
-        if first != second:
-            raise BadValue(f"before was measured {how} {first[:80]}, after {how} {second[:80]}", cure=_CURE)
 
+    def words(of: Setup, pairs: int | None) -> dict[str, str]:
+        return {
+            "between": of.hosts,
+            "with": of.launcher,
+            "through": ", ".join(hca or "what the MPI chose" for hca in of.hcas),
+            "with messages of": f"{', '.join(map(str, of.sizes))} bytes",
+            "with pairs of ranks:": str(pairs),
+        }
 
-def _either(hcas: Iterable[str]) -> str:
-    return ", ".join(hca or "what the MPI chose" for hca in hcas)
-
-
-def _bytes(sizes: Iterable[int]) -> str:
-    return f"{', '.join(map(str, sizes))} bytes"
+    first, second = words(one, one.pairs), words(two, two.pairs or one.pairs)
+    for how, said in first.items():
+        if said != second[how]:
+            raise BadValue(f"before was measured {how} {said[:80]}, after {how} {second[how][:80]}", cure=_CURE)
 
 
 def sizes_argument(listed: str) -> tuple[int, ...]:
@@ -163,19 +155,15 @@ def setup_of(results: Sequence[Result]) -> Setup:
 
 
 def _all_cores(measured: Measurements, which: str) -> list[Result]:
-    """Return what all cores reached: of the whole machine, or of its only part."""
-    found = [each for each in measured.of("network", variant="mbw_mr") if _is_sound(each)]
+    """Return what all cores reached, of the whole machine, or of its only part; sizes and values such as can be measured."""
+    every = measured.of("network", variant="mbw_mr")
+    found = [each for each in every if 0 < (each.bytes or 0) < _LARGEST and all(0 < value < inf for value in each.values)]
     parts = {(each.part, each.index) for each in found}
     whole = [each for each in found if each.part == "machine"] or (found if len(parts) == 1 else [])
     if not whole:
         cure = "measure both with advisor measure network --hosts A,B --save FILE, without --per or with --per node"
         raise CannotWork(f"the run {which} has no believed messages of all cores; {cure}")
     return whole
-
-
-def _is_sound(result: Result) -> bool:
-    """Return whether a size and values from a file are such as can be measured."""
-    return 0 < (result.bytes or 0) < _LARGEST and all(0 < value < inf for value in result.values)
 
 
 def _pairs(result: Result) -> int:
@@ -187,45 +175,33 @@ _Found = Sequence[Sequence[Result]]
 """What all cores reached, run by run."""
 
 
-def _rows(before: _Found, after: _Found, small: int, *, starts: bool) -> Iterator[Contrast]:
+def _message_rows(before: _Found, after: _Found, small: int, *, starts: bool) -> Iterator[Contrast]:
     """Yield each size through each adapter; the smallest as a message rate, which is what small messages are for."""
+
+    def thing(result: Result) -> tuple[object, ...]:
+        return reported_text(result, "hca"), result.bytes
+
     for one in before[0]:
         size = one.bytes or 0
-        rate = size == small
-        first, second = (_values(runs, one, size if rate else 1, starts=starts) for runs in (before, after))
-        if first and second:
-            of = {"hca": reported_text(one, "hca") or None, "bytes": size, "pairs": _pairs(one)}
-            what, unit = ("message rate", "messages/s") if rate else ("bandwidth", "bytes/s")
-            yield _contrast({"what": what, **of}, unit, first, second)
+        what, unit, each = ("message rate", "messages/s", size) if size == small else ("bandwidth", "bytes/s", 1)
+        alike = ([result for run in runs for result in run if thing(result) == thing(one)] for runs in (before, after))
+        sides = [_values(results, each, starts=starts) for results in alike]
+        if all(sides):
+            of = {"what": what, "hca": reported_text(one, "hca") or None, "bytes": size, "pairs": _pairs(one)}
+            yield _contrast(of, unit, *sides)
 
 
-def _values(runs: _Found, like: Result, size: int, *, starts: bool) -> list[float]:
-    """Return what runs gave of one thing: of several starts the median of each, else every repeat."""
-    key = reported_text(like, "hca"), like.bytes
-    found = [each for run in runs for each in run if (reported_text(each, "hca"), each.bytes) == key]
-    values = [each.median for each in found] if starts else [value for each in found for value in each.values]
-    return [value / size for value in values]
-
-
-def _side(values: Sequence[float]) -> Side:
-    return Side(number=len(values), median=median(values), low=min(values), high=max(values))
-
-
-def _warnings(before: Runs, after: Runs) -> Iterator[str]:
-    """Yield what speaks against believing a comparison."""
+def _warnings(before: Runs, after: Runs, rows: Iterable[Contrast], *, starts: bool) -> Iterator[str]:
+    """Yield what speaks against believing a comparison: a busy machine, one start that differs from the next, too few of them."""
     if max(map(started_at, after)) < min(map(started_at, before)):
         yield "the runs named before began later than the others"
     for which, runs in (("before", before), ("after", after)):
-        busy = tuple(dict.fromkeys(words for run in runs for words in run.conditions.busy))
+        busy = "; ".join(dict.fromkeys(words for run in runs for words in run.conditions.busy))
         looks = {run.conditions.idle for run in runs}
         if False in looks:
-            yield f"the machine was busy {which}{': ' if busy else ''}{'; '.join(busy)}: the difference may be its neighbours'"
+            yield f"the machine was busy {which}{': ' if busy else ''}{busy}: the difference may be its neighbours'"
         elif None in looks:
             yield f"whether the hosts were idle was not checked {which}"
-
-
-def _too_few(rows: Iterable[Contrast], *, starts: bool) -> Iterator[str]:
-    """Yield that starts were not compared, which differ more than repeats, or that there are too few to show anything."""
     if not starts:
         yield (
             "one start of a setting: its repeats are alike, and another start of the same can differ from all of them; "

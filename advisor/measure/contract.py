@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -254,43 +254,6 @@ def most_to_fewest_arrays(kernel: str, variants: Iterable[str]) -> float:
     return max(arrays) / min(arrays) if arrays else 1.0
 
 
-def membw_arguments(variants: Iterable[str], size: int, repeats: int, each: float, trial: float) -> tuple[str, ...]:
-    """Return membw's arguments: patterns, bytes of all arrays together, seconds of a repeat and of a trial."""
-    times = ("--seconds", f"{each:g}", "--trial-seconds", f"{trial:g}")
-    return ("--pattern", ",".join(variants), "--bytes", str(size), *times, "--repeats", str(repeats))
-
-
-def chase_arguments(size: int, repeats: int) -> tuple[str, ...]:
-    """Return memlat's arguments for one size; on huge pages, or address translation would be paid for too."""
-    return ("--bytes", str(size), "--pages", "huge", "--repeats", str(repeats))
-
-
-def ladder_arguments(size: int, repeats: int, seconds: float) -> tuple[str, ...]:
-    """Return memlat's arguments for all sizes up to one."""
-    return ("--sizes", "ladder", "--bytes", str(size), "--seconds", f"{seconds:g}", "--repeats", str(repeats))
-
-
-def loaded_arguments(size: int, others: Iterable[int], each: int, repeats: int) -> tuple[str, ...]:
-    """Return memlat's arguments for a chase while other CPUs stream at rising rates, each through so many bytes."""
-    load = ("--load-cpus", ",".join(map(str, others)), "--load-rate", "steps", "--load-bytes", str(each))
-    return ("--bytes", str(size), *load, "--repeats", str(repeats))
-
-
-def pairs_arguments(chosen: Iterable[tuple[int, int]], rounds: int, repeats: int) -> tuple[str, ...]:
-    """Return c2c's arguments for some pairs of CPUs."""
-    return ("--pairs", ",".join(f"{a}-{b}" for a, b in chosen), "--rounds", str(rounds), "--repeats", str(repeats))
-
-
-def all_pairs_arguments(repeats: int) -> tuple[str, ...]:
-    """Return c2c's arguments for every pair of its CPUs; it shares 20 s out among them."""
-    return ("--pairs", "all", "--repeats", str(repeats))
-
-
-def peak_arguments(variants: Iterable[str], repeats: int) -> tuple[str, ...]:
-    """Return peakflops' arguments."""
-    return ("--variants", ",".join(variants), "--repeats", str(repeats))
-
-
 CONTRACT: Final = 1
 _LONGEST: Final = 1 << 20
 _MOST_VALUES: Final = 10_000
@@ -473,27 +436,23 @@ Kind = tuple[str, Part, int, Distance | None]
 Shapes = dict[Kind, str]
 
 
-def shape_kind(variant: str, task: Task | Result) -> Kind:
+def shape_kind(variant: str, part: Part, cpus: Collection[int], distance: Distance | None) -> Kind:
     """Return what must be alike for a shape to be taken over."""
-    return variant, task.part, len(task.cpus), task.distance
+    return variant, part, len(cpus), distance
 
 
 def argv_with_shapes(task: Task, known: Shapes) -> tuple[str, ...]:
     """Return a task's arguments, with the shapes that are known."""
     if task.kernel != "membw":
         return task.argv
-    plain = ",".join(task.variants)
-    shaped = ",".join(_shaped(variant, known.get(shape_kind(variant, task))) for variant in task.variants)
-    return tuple(shaped if word == plain else word for word in task.argv)
-
-
-def _shaped(variant: str, shape: str | None) -> str:
-    return variant if shape is None else f"{variant}:{shape}"
+    shapes = {each: known.get(shape_kind(each, task.part, task.cpus, task.distance)) for each in task.variants}
+    shaped = ",".join(f"{variant}:{shape}" if shape else variant for variant, shape in shapes.items())
+    return tuple(shaped if word == ",".join(task.variants) else word for word in task.argv)
 
 
 def learn_shapes(known: Shapes, results: Iterable[Result]) -> None:
     """Keep the shapes of results; the first of a kind stands."""
-    for result in results:
-        shape = result.details.get("shape")
-        if result.kernel == "membw" and isinstance(shape, str) and _SHAPE.fullmatch(shape):
-            known.setdefault(shape_kind(result.variant, result), shape)
+    for each in results:
+        shape = each.details.get("shape")
+        if each.kernel == "membw" and isinstance(shape, str) and _SHAPE.fullmatch(shape):
+            known.setdefault(shape_kind(each.variant, each.part, each.cpus, each.distance), shape)

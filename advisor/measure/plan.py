@@ -1,15 +1,14 @@
 """What to measure on a machine, most telling first. Pure: a machine and a wish in, tasks out."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Machine
-from advisor.measure import contract
-from advisor.measure.contract import PARTS, most_to_fewest_arrays, read_kernels
+from advisor.measure.contract import PARTS, Kind, most_to_fewest_arrays, read_kernels, shape_kind
 from advisor.measure.measurement import KernelName, KernelSheet, Missing, Order, Part, Purpose, Task
 from advisor.measure.resources import MIB, START_SECONDS, CoreGroup, Memory, Resources, Sizes, first_touch_seconds, pass_seconds
 
@@ -25,10 +24,6 @@ class Request:
     memory: int | None = None
     repeats: int | None = None
     smt: bool = False
-
-    def either(self, usual: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the patterns asked for, or those that are usual."""
-        return self.patterns or usual
 
 
 _USUAL = (0.05, 0.005)
@@ -56,30 +51,22 @@ class Spot:
     order: Order | None = None
 
 
-@dataclass(frozen=True)
-class Ask:
-    """What a kernel is asked: variants, its own arguments, for how long, and on which CPUs if not on all of the spot."""
-
-    variants: tuple[str, ...]
-    arguments: tuple[str, ...]
-    seconds: float
-    cpus: tuple[int, ...] = ()
-
-
+@dataclass
 class Tasks:
-    """Makes tasks; what there is no room for is left out, and why."""
+    """Makes the tasks of a wish; what there is no room for is left out, and why."""
 
-    def __init__(
-        self, ground: Resources, free: Mapping[int, int] | None = None, repeats: int | None = None, *, brief: bool = False
-    ) -> None:
-        self.ground, self.sizes, self.repeats = ground, Sizes(ground, free), repeats
-        self.left_out: dict[str, Missing] = {}
-        self._pace = _BRIEF if brief else _USUAL
-        self._tried: set[contract.Kind] = set()
+    ground: Resources
+    wish: Request = field(default_factory=Request)
+    free: Mapping[int, int] | None = None
+    left_out: dict[str, Missing] = field(default_factory=dict)
+    _tried: set[Kind] = field(default_factory=set)
 
-    def times(self, usual: int) -> int:
-        """Return how often a thing is repeated: as the user wants it, or as is usual for it."""
-        return self.repeats or usual
+    def __post_init__(self) -> None:
+        self.sizes = Sizes(self.ground, self.free)
+
+    def patterns(self, *usual: str) -> tuple[str, ...]:
+        """Return the patterns asked for, or those that are usual."""
+        return self.wish.patterns or usual
 
     def spot(self, purpose: Purpose, piece: CoreGroup, memory: int | None = None) -> Spot:
         """Return the place of a task on all cores of a piece; their memory is the nearest, or of one node."""
@@ -87,51 +74,65 @@ class Tasks:
         label = piece.label if memory is None else f"{piece.label}-{memory}"
         return Spot(purpose, piece, piece.cpus, where, label)
 
-    def membw(self, spot: Spot, variants: Sequence[str], usual: int = 10) -> list[Task]:
-        """Return the task of some patterns on some cores, or none where there is no room."""
+    def membw(self, spot: Spot, variants: Sequence[str], usual: int = 10) -> Iterator[Task]:
+        """Yield the task of some patterns on some cores, or none where there is no room."""
         # The pattern with the fewest arrays has the smallest share of the memory, and must not fit the caches either.
-        size = self.room_for("membw", spot, "+".join(variants), spot.cpus, contract.most_to_fewest_arrays("membw", variants))
+        size = self.room_for("membw", spot, "+".join(variants), spot.cpus, most_to_fewest_arrays("membw", variants))
         if not size:
-            return []
-        repeats, (each, trial) = self.times(usual), self._pace
-        task = self.other(
-            "membw", spot, Ask(tuple(variants), contract.membw_arguments(variants, size, repeats, each, trial), 0.0)
+            return
+        repeats, (each, trial) = self.wish.repeats or usual, _BRIEF if self.wish.what == "quick" else _USUAL
+        arguments = (
+            "--pattern",
+            ",".join(variants),
+            "--bytes",
+            str(size),
+            "--seconds",
+            f"{each:g}",
+            "--trial-seconds",
+            f"{trial:g}",
         )
-        kinds = {contract.shape_kind(variant, task) for variant in variants}
+        kinds = {shape_kind(variant, spot.piece.part, spot.cpus, spot.memory.distance) for variant in variants}
         tried, self._tried = kinds - self._tried, self._tried | kinds
         one = max(each, pass_seconds(self.ground, spot.cpus, spot.memory.node, size))
         seconds = first_touch_seconds(size, len(spot.cpus)) + len(variants) * (repeats + 1) * one + len(tried) * _TRIALS * trial
-        return [task.model_copy(update={"seconds": round(START_SECONDS + seconds, 2)})]
+        yield self.task("membw", spot, variants, arguments, repeats=repeats, seconds=START_SECONDS + seconds)
 
-    def chase(self, spot: Spot, usual: int = 5) -> list[Task]:
-        """Return the task of a latency from the first core of a spot, or none where there is no room."""
-        cpus = spot.cpus[:1]
-        wanted = self.sizes.wanted(cpus)
-        size = self.room_for("memlat", spot, "chase", cpus)
-        if not size:
-            return []
-        size = min(size, max(wanted, _LATENCY_SIZE * (self.ground.reached_l3(cpus) or 0)))
-        repeats = self.times(usual)
-        seconds = chase_seconds(size, repeats)
-        return [self.other("memlat", spot, Ask(("chase",), contract.chase_arguments(size, repeats), seconds, cpus))]
+    def chase(self, spot: Spot, usual: int = 5) -> Iterator[Task]:
+        """Yield the task of a latency from the first core of a spot; on huge pages, or it would pay for address translation."""
+        cpus, repeats = spot.cpus[:1], self.wish.repeats or usual
+        if size := self.room_for("memlat", spot, "chase", cpus):
+            size = min(size, max(self.sizes.wanted(cpus), _LATENCY_SIZE * (self.ground.reached_l3(cpus) or 0)))
+            arguments, seconds = ("--bytes", str(size), "--pages", "huge"), chase_seconds(size, repeats)
+            yield self.task("memlat", spot, ("chase",), arguments, repeats=repeats, seconds=seconds, cpus=cpus)
 
-    def other(self, kernel: KernelName, spot: Spot, ask: Ask) -> Task:
-        """Return the task of a question whose arguments are known already."""
+    def task(
+        self,
+        kernel: KernelName,
+        spot: Spot,
+        variants: Sequence[str],
+        arguments: Sequence[str] = (),
+        *,
+        repeats: int,
+        seconds: float,
+        cpus: tuple[int, ...] = (),
+    ) -> Task:
+        """Return the task of some variants and arguments of a kernel, on all CPUs of a spot if not on others."""
+        cpus = cpus or spot.cpus
         return Task(
-            name=f"{kernel}/{spot.purpose}/{spot.label}/{'+'.join(ask.variants)}",
+            name=f"{kernel}/{spot.purpose}/{spot.label}/{'+'.join(variants)}",
             kernel=kernel,
             purpose=spot.purpose,
-            variants=ask.variants,
+            variants=tuple(variants),
             part=spot.piece.part,
             index=spot.piece.index,
-            cpus=ask.cpus or spot.cpus,
+            cpus=cpus,
             memory=spot.memory.node,
             distance=spot.memory.distance,
             slit=spot.memory.slit,
             order=spot.order,
-            groups=self.ground.groups_of(ask.cpus or spot.cpus),
-            arguments=ask.arguments,
-            seconds=round(ask.seconds, 2),
+            groups=self.ground.groups_of(cpus),
+            arguments=(*arguments, "--repeats", str(repeats)),
+            seconds=round(seconds, 2),
         )
 
     def room_for(self, kernel: KernelName, spot: Spot, what: str, cpus: Sequence[int], times: float = 1.0) -> int:
@@ -164,89 +165,91 @@ _STEPS: Final = 10
 """Rates that load is set to: none, the most, and between."""
 
 
-def latency_ladder(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def latency_ladder(tasks: Tasks) -> Iterator[Task]:
     """Yield latency by size from the first core: each cache, then memory."""
     for core in tasks.ground.pieces("core")[:1]:
-        spot = tasks.spot("ladder", core, wish.memory)
-        size = tasks.room_for("memlat", spot, "ladder", core.cpus)
-        if size:
-            repeats, each = tasks.times(3), 0.02
-            steps = _RUNGS * (size.bit_length() - 12)
-            seconds = chase_seconds(size, 0) * _RUNGS + steps * repeats * each
-            yield tasks.other("memlat", spot, Ask(("chase",), contract.ladder_arguments(size, repeats, each), seconds))
+        spot = tasks.spot("ladder", core, tasks.wish.memory)
+        if size := tasks.room_for("memlat", spot, "ladder", core.cpus):
+            repeats, each = tasks.wish.repeats or 3, 0.02
+            seconds = chase_seconds(size, 0) * _RUNGS + _RUNGS * (size.bit_length() - 12) * repeats * each
+            arguments = ("--sizes", "ladder", "--bytes", str(size), "--seconds", f"{each:g}")
+            yield tasks.task("memlat", spot, ("chase",), arguments, repeats=repeats, seconds=seconds)
 
 
-def loaded_latency(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def loaded_latency(tasks: Tasks) -> Iterator[Task]:
     """Yield latency of the first core of a NUMA node while the others stream, from idle to all they can."""
     for home in tasks.ground.pieces("numa")[:1]:
-        others = home.cpus[1:]
-        spot = tasks.spot("loaded", home, wish.memory)
+        own, others = home.cpus[:1], home.cpus[1:]
+        spot = tasks.spot("loaded", home, tasks.wish.memory)
         size = tasks.room_for("memlat", spot, "chase-loaded", home.cpus) if others else 0
         if size:
-            repeats, each = tasks.times(3), max(size // len(home.cpus), 4 * MIB)
-            own = min(size, tasks.sizes.wanted(home.cpus[:1]))
-            seconds = chase_seconds(own, 0) + _STEPS * (repeats + 1) * 0.06 + size / 1e9
-            ask = Ask(("chase-loaded",), contract.loaded_arguments(own, others, each, repeats), seconds, home.cpus[:1])
-            yield tasks.other("memlat", spot, ask)
+            repeats, each = tasks.wish.repeats or 3, max(size // len(home.cpus), 4 * MIB)
+            chased = min(size, tasks.sizes.wanted(own))
+            load = ("--load-cpus", ",".join(map(str, others)), "--load-rate", "steps", "--load-bytes", str(each))
+            seconds = chase_seconds(chased, 0) + _STEPS * (repeats + 1) * 0.06 + size / 1e9
+            arguments = ("--bytes", str(chased), *load)
+            yield tasks.task("memlat", spot, ("chase-loaded",), arguments, repeats=repeats, seconds=seconds, cpus=own)
 
 
-def core_to_core(tasks: Tasks, wish: Request) -> Iterator[Task]:
-    """Yield round trips between all cores."""
-    del wish
-    cpus, repeats = tasks.ground.order, tasks.times(5)
+def core_to_core(tasks: Tasks) -> Iterator[Task]:
+    """Yield round trips between all cores; c2c shares 20 s out among them."""
+    cpus, repeats = tasks.ground.order, tasks.wish.repeats or 5
     count = len(cpus) * (len(cpus) - 1) // 2
     if count:
+        spot = Spot("map", CoreGroup("pair", None, cpus), cpus, Memory(None, None), "all-pairs")
         seconds = START_SECONDS + min(_ALL_PAIRS, count * (repeats + 1) * 0.01)
-        yield _map(tasks, "all-pairs", cpus, contract.all_pairs_arguments(repeats), seconds)
+        yield tasks.task("c2c", spot, ("ping-pong",), ("--pairs", "all"), repeats=repeats, seconds=seconds)
 
 
 def neighbour_round_trips(tasks: Tasks) -> Iterator[Task]:
     """Yield round trips that confirm the L3 map: each core with the next, and the first with one of each other L3 group."""
-    cpus, repeats = tasks.ground.order, tasks.times(5)
+    cpus, repeats = tasks.ground.order, tasks.wish.repeats or 5
     heads = tasks.ground.one_of_each_group(cpus)
     chosen = tuple(dict.fromkeys((*pairwise(cpus), *((heads[0], head) for head in heads[1:] if heads))))
     if chosen:
+        spot = Spot("map", CoreGroup("pair", None, cpus), cpus, Memory(None, None), f"{len(chosen)}-pairs")
+        arguments = ("--pairs", ",".join(f"{a}-{b}" for a, b in chosen), "--rounds", str(_ROUNDS))
         seconds = START_SECONDS + len(chosen) * (repeats + 1) * _ROUNDS * _TRIP
-        yield _map(tasks, f"{len(chosen)}-pairs", cpus, contract.pairs_arguments(chosen, _ROUNDS, repeats), seconds)
-
-
-def _map(tasks: Tasks, label: str, cpus: tuple[int, ...], arguments: tuple[str, ...], seconds: float) -> Task:
-    spot = Spot("map", CoreGroup("pair", None, cpus), cpus, Memory(None, None), label)
-    return tasks.other("c2c", spot, Ask(("ping-pong",), arguments, seconds))
+        yield tasks.task("c2c", spot, ("ping-pong",), arguments, repeats=repeats, seconds=seconds)
 
 
 _SHOT: Final = 0.12
 """Seconds of a repeat: longer than a core takes to settle at the clock that its vectors allow."""
-_QUICK: Final = ("fma", "clock")
-_ALL: Final = ("fma", "muladd", "add", "mul", "chain", "scalar-fma", "scalar-muladd", "scalar-add", "scalar-chain", "clock")
+_BRIEFLY: Final = ("fma", "clock")
+_INSTRUCTIONS: Final = (
+    "fma",
+    "muladd",
+    "add",
+    "mul",
+    "chain",
+    "scalar-fma",
+    "scalar-muladd",
+    "scalar-add",
+    "scalar-chain",
+    "clock",
+)
 _CEILINGS: Final = ("fma", "muladd", "chain", "scalar-fma", "scalar-chain")
 """[delftblue]'s roofline: no FMA is multiplying and adding apart, no SIMD is scalar, no unrolling is a chain."""
 
 
 def peak_and_clock(tasks: Tasks) -> Iterator[Task]:
     """Yield the peak and its clock, of one core and of all."""
-    yield from _peak(tasks, _QUICK, "peak", ("core", "machine"), 5)
+    yield from _peak(tasks, _BRIEFLY, ("core", "machine"))
 
 
-def all_peaks(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def all_peaks(tasks: Tasks) -> Iterator[Task]:
     """Yield every kind of instruction on one core, on one part of each kind, and on all cores."""
-    del wish
-    yield from _peak(tasks, _ALL, "peak", PARTS, 5)
+    yield from _peak(tasks, _INSTRUCTIONS, PARTS)
 
 
-def roofline_peaks(tasks: Tasks) -> Iterator[Task]:
-    """Yield what a roofline draws."""
-    yield from _peak(tasks, _CEILINGS, "peak", ("core", "socket", "machine"), 5)
-
-
-def _peak(tasks: Tasks, variants: Sequence[str], purpose: Purpose, parts: Sequence[str], usual: int) -> Iterator[Task]:
+def _peak(tasks: Tasks, variants: Sequence[str], parts: Sequence[str]) -> Iterator[Task]:
     """Yield the first part of each kind; parts with the same cores are one, of the larger kind, as with bandwidth."""
     own = (piece for part in PARTS if part in parts for piece in tasks.ground.pieces(part)[:1])
+    repeats = tasks.wish.repeats or 5
     for piece in {tuple(sorted(piece.cpus)): piece for piece in own}.values():
-        repeats = tasks.times(usual)
-        spot = Spot(purpose, piece, piece.cpus, Memory(None, None), piece.label)
+        spot = Spot("peak", piece, piece.cpus, Memory(None, None), piece.label)
         seconds = START_SECONDS + len(variants) * (repeats + 1) * _SHOT
-        yield tasks.other("peakflops", spot, Ask(tuple(variants), contract.peak_arguments(variants, repeats), seconds))
+        yield tasks.task("peakflops", spot, variants, ("--variants", ",".join(variants)), repeats=repeats, seconds=seconds)
 
 
 _OWN_KERNEL_REPEAT: Final = 0.3
@@ -267,41 +270,35 @@ def kernel_called(what: str, others: Sequence[str]) -> KernelSheet:
     raise BadValue(f"there is no measurement {what[:40]}", cure="write --list" if what == "list" else cure)
 
 
-def kernel_as_it_is(sheet: KernelSheet, tasks: Tasks, wish: Request, groups: Iterable[CoreGroup]) -> Iterator[Task]:
+def kernel_as_it_is(tasks: Tasks, sheet: KernelSheet) -> Iterator[Task]:
     """Yield the kernel on the CPUs of --cpus, or on those groups of cores that it can run on."""
+    wish = tasks.wish
     if wish.per is not None and wish.per not in sheet.parts:
         raise BadValue(f"{sheet.name} does not run on one {wish.per}", cure=f"it runs on {', '.join(sheet.parts)}")
-    if wish.cpus is not None and wish.per is None:
-        for group in tasks.ground.pieces("machine"):
-            spot = _spot(sheet, tasks, group, wish.memory)
-            yield from _task(sheet, tasks, replace(spot, label=f"{spot.label}-cpus-{CpuSet(group.cpus)}"))
-        return
-    for group in groups:
-        if group.part in sheet.parts and wish.per in (None, group.part):
-            yield from _task(sheet, tasks, _spot(sheet, tasks, group, wish.memory))
+    asked = wish.cpus is not None and wish.per is None
+    variants, repeats = tuple(each.name for each in sheet.variants), wish.repeats or _REPEATS
+    for group in tasks.ground.pieces("machine") if asked else _rungs(tasks.ground, wish.per):
+        if not asked and (group.part not in sheet.parts or wish.per not in (None, group.part)):
+            continue
+        spot = _asked(tasks.spot("kernel", group, wish.memory), asked=asked)
+        if not any(each.arrays for each in sheet.variants):
+            spot = replace(spot, memory=Memory(None, None))
+        size = 0
+        if sheet.takes("--bytes"):  # one start is asked for a size alone
+            size = tasks.room_for(sheet.name, spot, "+".join(variants), spot.cpus, most_to_fewest_arrays(sheet.name, variants))
+            if not size:
+                continue
+        seconds = START_SECONDS + first_touch_seconds(size, len(spot.cpus)) + len(variants) * (repeats + 2) * _OWN_KERNEL_REPEAT
+        yield tasks.task(sheet.name, spot, variants, ("--bytes", str(size)) if size else (), repeats=repeats, seconds=seconds)
 
 
-def _spot(sheet: KernelSheet, tasks: Tasks, group: CoreGroup, memory: int | None) -> Spot:
-    spot = tasks.spot("kernel", group, memory)
-    return spot if any(each.arrays for each in sheet.variants) else replace(spot, memory=Memory(None, None))
-
-
-def _task(sheet: KernelSheet, tasks: Tasks, spot: Spot) -> Iterator[Task]:
-    """Yield one start, which is asked for a size alone; nothing where there is no room for that."""
-    variants = tuple(each.name for each in sheet.variants)
-    size, repeats = 0, tasks.times(_REPEATS)
-    if sheet.takes("--bytes"):
-        size = tasks.room_for(sheet.name, spot, "+".join(variants), spot.cpus, most_to_fewest_arrays(sheet.name, variants))
-        if not size:
-            return
-    arguments = (*(("--bytes", str(size)) if size else ()), "--repeats", str(repeats))
-    seconds = START_SECONDS + first_touch_seconds(size, len(spot.cpus)) + len(variants) * (repeats + 2) * _OWN_KERNEL_REPEAT
-    yield tasks.other(sheet.name, spot, Ask(variants, arguments, seconds))
+def _asked(spot: Spot, *, asked: bool) -> Spot:
+    """Return a spot named by its CPUs where --cpus asks for these as one part."""
+    return replace(spot, label=f"{spot.label}-cpus-{CpuSet(spot.cpus)}") if asked else spot
 
 
 _TABLE: Final = ("load", "copy-nt", "triad", "triad-nt")
 """Reading, the fastest copy, and triad with both kinds of stores: the figures that are published."""
-_ONE: Final = ("triad-nt",)
 _CURVES: Final = ("load", "store", "copy", "triad")
 """The access patterns of [delftblue]'s curves."""
 _MANY: Final = 8
@@ -321,52 +318,43 @@ class Plan:
         return sum(task.seconds for task in self.tasks)
 
 
-Planner = Callable[[Tasks, Request], Iterable[Task]]
+Planner = Callable[[Tasks], Iterable[Task]]
 
 
 def plan(machine: Machine, wish: Request, free: Mapping[int, int] | None = None) -> Plan:
     """Return the tasks of a wish; ``free`` are the bytes of each NUMA node, where they are known."""
-    planner = PLANS.get(wish.what) or _own_kernel(wish.what)
+    planner = PLANS.get(wish.what)
+    sheet = None if planner else kernel_called(wish.what, [name for name in PLANS if name not in SETS])
     ground = Resources(machine, wish.cpus, smt=wish.smt)
-    _must_fit(ground, wish)
-    tasks = Tasks(ground, free, wish.repeats, brief=wish.what == "quick")
-    made = {task.name: task for task in reversed(tuple(planner(tasks, wish)))}
-    return Plan(tuple(reversed(made.values())), tuple(tasks.left_out.values()))
-
-
-def _own_kernel(what: str) -> Planner:
-    """Return the planner of a kernel that has no plan of its own."""
-    sheet = kernel_called(what, [name for name in PLANS if name not in SETS])
-    return lambda tasks, wish: kernel_as_it_is(sheet, tasks, wish, _rungs(tasks.ground, wish.per))
-
-
-def _must_fit(ground: Resources, wish: Request) -> None:
     nodes = [node.os_index for node in ground.memories]
     if wish.memory is not None and wish.memory not in nodes:
         raise BadValue(f"--node {wish.memory}: there is no such memory", cure=f"there are {CpuSet(nodes)}")
     if wish.cpus is not None and not wish.cpus <= ground.usable:
         raise BadValue(f"--cpus: CPUs {wish.cpus - ground.usable} may not be used here", cure=f"there are {ground.inside.pus}")
+    tasks = Tasks(ground, wish, free)
+    found = planner(tasks) if planner else kernel_as_it_is(tasks, sheet) if sheet else ()
+    last = {task.name: task for task in reversed(tuple(found))}
+    return Plan(tuple(reversed(last.values())), tuple(tasks.left_out.values()))
 
 
-def _membw(tasks: Tasks, wish: Request) -> Iterator[Task]:
-    """Yield one part of every kind, its siblings, fewer cores, and memory farther away."""
-    patterns = wish.either(_TABLE)
+def _membw(tasks: Tasks) -> Iterator[Task]:
+    """Yield one part of every kind, its siblings, fewer cores, and memory farther away; or the CPUs of --cpus, as one part."""
+    wish = tasks.wish
+    patterns = tasks.patterns(*_TABLE)
     if wish.cpus is not None and wish.per is None:
-        yield from _as_asked(tasks, wish, patterns)
+        for piece in tasks.ground.pieces("machine"):
+            yield from tasks.membw(_asked(tasks.spot("part", piece, wish.memory), asked=True), patterns)
         return
-    rungs = _rungs(tasks.ground, wish.per)
+    yield from _bandwidth(tasks, patterns, wish.per)
+
+
+def _bandwidth(tasks: Tasks, patterns: tuple[str, ...], per: Part | None) -> Iterator[Task]:
+    memory, rungs = tasks.wish.memory, _rungs(tasks.ground, per)
     for piece in rungs:
-        yield from tasks.membw(tasks.spot("part", piece, wish.memory), patterns)
+        yield from tasks.membw(tasks.spot("part", piece, memory), patterns)
     yield from _sparse(tasks, patterns)
-    if wish.memory is None:
+    if memory is None:
         yield from _distances(tasks, patterns, {piece.label for piece in rungs})
-
-
-def _as_asked(tasks: Tasks, wish: Request, patterns: tuple[str, ...]) -> Iterator[Task]:
-    """Yield the CPUs of --cpus, as one part."""
-    for piece in tasks.ground.pieces("machine"):
-        spot = tasks.spot("part", piece, wish.memory)
-        yield from tasks.membw(replace(spot, label=f"{spot.label}-cpus-{CpuSet(piece.cpus)}"), patterns)
 
 
 def _rungs(ground: Resources, per: Part | None) -> tuple[CoreGroup, ...]:
@@ -385,8 +373,7 @@ def _sparse(tasks: Tasks, patterns: tuple[str, ...], purposes: tuple[Purpose, ..
     """Yield one core of each L3 group against all of them, and half of them."""
     ground = tasks.ground
     size = max((len(ground.on(cpus)) for _, cpus in ground.groups), default=0)
-    counts: dict[int, Purpose] = {size // 2: "half"}
-    counts[1] = "sparse"
+    counts: dict[int, Purpose] = {size // 2: "half", 1: "sparse"}
     for machine in ground.pieces("machine") if len(ground.groups) > 1 else ():
         for count, purpose in sorted(counts.items()):
             if purpose in purposes and 0 < count < size:
@@ -398,7 +385,10 @@ def _distances(tasks: Tasks, patterns: tuple[str, ...], done: Collection[str], *
     """Yield memory at each distance from the first NUMA node: local, same socket, other socket by one hop and by two."""
     ground = tasks.ground
     for home in ground.pieces("numa")[:1] if len(ground.memories) > 1 else ():
-        for node in _one_of_each_distance(ground, home):
+        kinds = {node.os_index: node.kind for node in ground.memories}
+        views = {node: ground.towards(home.cpus, node) for node in kinds}
+        first = {(view.distance, view.slit, kinds[node]): node for node, view in reversed(views.items())}
+        for node in sorted(first.values(), key=lambda node: (_FARTHER.index(views[node].distance), views[node].slit or 0, node)):
             spot = tasks.spot("matrix", home, node)
             own = spot.memory.distance == "local" and node == ground.nearest(home.cpus[0]) and home.label in done
             yield from () if own else tasks.membw(spot, patterns)
@@ -412,37 +402,33 @@ def _one_of_each_distance(ground: Resources, home: CoreGroup) -> tuple[int, ...]
     return tuple(sorted(first.values(), key=lambda node: (_FARTHER.index(views[node].distance), views[node].slit or 0, node)))
 
 
-def _matrix(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def _matrix(tasks: Tasks) -> Iterator[Task]:
     """Yield cores of every NUMA node against memory of every one: bandwidth and latency."""
-    if wish.what == "matrix" and len(tasks.ground.pieces("numa")) < 2 and len(tasks.ground.memories) < 2:
+    if tasks.wish.what == "matrix" and len(tasks.ground.pieces("numa")) < 2 and len(tasks.ground.memories) < 2:
         return  # in the whole set it is the only latency of that one node
-    patterns = wish.either(("load", "triad-nt"))
     for home in tasks.ground.pieces("numa"):
         for memory in tasks.ground.memories:
-            if wish.memory in (None, memory.os_index):
+            if tasks.wish.memory in (None, memory.os_index):
                 spot = tasks.spot("matrix", home, memory.os_index)
-                yield from tasks.membw(spot, patterns, usual=5)
+                yield from tasks.membw(spot, tasks.patterns("load", "triad-nt"), usual=5)
                 yield from tasks.chase(spot, usual=3)
 
 
-def _scaling(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def _scaling(tasks: Tasks) -> Iterator[Task]:
     """Yield threads from one to all: one NUMA node after the other, and assigned to the nodes in turn."""
-    ground = tasks.ground
-    for machine in ground.pieces("machine"):
-        for order, cpus in _orders(ground):
-            for count in _counts(len(cpus)):
-                some = cpus[:count]
-                where = ground.memory_of(some) if wish.memory is None else ground.towards(some, wish.memory)
-                spot = Spot("scaling", machine, some, where, f"machine/{count}-{order}", order)
-                yield from tasks.membw(spot, wish.either(_CURVES), usual=5)
-
-
-def _orders(ground: Resources) -> Iterator[tuple[Order, tuple[int, ...]]]:
-    yield "filled", ground.order
-    homes = [list(piece.cpus) for piece in ground.pieces("numa")]
+    ground, memory = tasks.ground, tasks.wish.memory
+    orders: dict[Order, tuple[int, ...]] = {"filled": ground.order}
+    homes = [piece.cpus for piece in ground.pieces("numa")]
     dealt = tuple(cpus[turn] for turn in range(max(map(len, homes), default=0)) for cpus in homes if turn < len(cpus))
     if len(homes) > 1 and len(dealt) == len(ground.order):
-        yield "dealt", dealt
+        orders["dealt"] = dealt
+    for machine in ground.pieces("machine"):
+        for order, cpus in orders.items():
+            for count in _counts(len(cpus)):
+                some = cpus[:count]
+                where = ground.memory_of(some) if memory is None else ground.towards(some, memory)
+                spot = Spot("scaling", machine, some, where, f"machine/{count}-{order}", order)
+                yield from tasks.membw(spot, tasks.patterns(*_CURVES), usual=5)
 
 
 def _counts(most: int) -> tuple[int, ...]:
@@ -455,63 +441,52 @@ def _counts(most: int) -> tuple[int, ...]:
     return tuple(sorted({count for count in steps if count < most} | {most}))
 
 
-def _quick(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def _quick(tasks: Tasks) -> Iterator[Task]:
     """Yield what an audit needs, in under a minute on two sockets of 64 cores: the whole first, then smaller parts."""
+    ground = tasks.ground
     seen: dict[tuple[int, ...], str] = {}
-    patterns: dict[Part, tuple[str, ...]] = {"machine": _TABLE, "socket": _TABLE, "numa": ("load", "triad-nt")}
-    for part, usual in patterns.items():
-        yield from _fresh(tasks, part, wish.either(usual), seen)
-    yield from _own_latency(tasks)
-    yield from _sparse(tasks, wish.either(_ONE), ("sparse",))
+
+    def fresh(part: Part, *usual: str) -> Iterator[Task]:
+        """Yield every part of a kind whose cores were not measured as a larger part."""
+        for piece in ground.pieces(part):
+            cpus = tuple(sorted(piece.cpus))
+            if cpus not in seen:
+                seen[cpus] = piece.label
+                yield from tasks.membw(tasks.spot("part", piece), tasks.patterns(*usual), usual=5)
+
+    yield from fresh("machine", *_TABLE)
+    yield from fresh("socket", *_TABLE)
+    yield from fresh("numa", "load", "triad-nt")
+    homes = ground.pieces("numa")
+    if len(homes) > _MANY:  # then latency of its own memory is measured of the first of each socket
+        homes = tuple(next(home for home in homes if home.cpus[0] in each.cpus) for each in ground.pieces("socket"))
+    for home in homes:
+        yield from tasks.chase(tasks.spot("part", home), usual=3)
+    yield from _sparse(tasks, tasks.patterns("triad-nt"), ("sparse",))
     yield from peak_and_clock(tasks)
-    for piece in tasks.ground.pieces("core")[:1]:
+    for piece in ground.pieces("core")[:1]:
         seen.setdefault(piece.cpus, piece.label)
-        yield from tasks.membw(tasks.spot("part", piece), wish.either(_TABLE), usual=5)
-    yield from _distances(tasks, wish.either(_ONE), seen.values(), latency_too=True)
-    yield from _fresh(tasks, "l3", wish.either(_ONE), seen)
+        yield from tasks.membw(tasks.spot("part", piece), tasks.patterns(*_TABLE), usual=5)
+    yield from _distances(tasks, tasks.patterns("triad-nt"), seen.values(), latency_too=True)
+    yield from fresh("l3", "triad-nt")
     yield from neighbour_round_trips(tasks)
 
 
-def _own_latency(tasks: Tasks) -> Iterator[Task]:
-    """Yield latency of each NUMA node's own memory; where there are many of them, of the first of each socket."""
-    homes = tasks.ground.pieces("numa")
-    if len(homes) > _MANY:
-        homes = tuple(next(home for home in homes if home.cpus[0] in each.cpus) for each in tasks.ground.pieces("socket"))
-    for home in homes:
-        yield from tasks.chase(tasks.spot("part", home), usual=3)
-
-
-def _fresh(tasks: Tasks, part: Part, patterns: tuple[str, ...], seen: dict[tuple[int, ...], str]) -> Iterator[Task]:
-    """Yield every part of a kind whose cores were not measured as a larger part."""
-    for piece in tasks.ground.pieces(part):
-        cpus = tuple(sorted(piece.cpus))
-        if cpus not in seen:
-            seen[cpus] = piece.label
-            yield from tasks.membw(tasks.spot("part", piece), patterns, usual=5)
-
-
-def _full(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def _full(tasks: Tasks) -> Iterator[Task]:
     """Yield everything."""
-    yield from _membw(tasks, replace(wish, per="socket"))
+    yield from _bandwidth(tasks, tasks.patterns(*_TABLE), "socket")
     for per in ("numa", "l3", "core"):
-        yield from _membw(tasks, replace(wish, per=per, patterns=wish.either(_ONE)))
-    for planner in (
-        _matrix,
-        latency_ladder,
-        loaded_latency,
-        all_peaks,
-        core_to_core,
-        _scaling,
-        _roofline,
-    ):
-        yield from planner(tasks, wish)
+        yield from _bandwidth(tasks, tasks.patterns("triad-nt"), per)
+    for planner in (_matrix, latency_ladder, loaded_latency, all_peaks, core_to_core, _scaling, _roofline):
+        yield from planner(tasks)
 
 
-def _roofline(tasks: Tasks, wish: Request) -> Iterator[Task]:
+def _roofline(tasks: Tasks) -> Iterator[Task]:
     """Yield the ceilings of a code: peaks of one core and of all, and the bandwidth beneath them."""
-    yield from roofline_peaks(tasks)
-    for piece in (piece for piece in _rungs(tasks.ground, None) if piece.part in ("core", "socket", "machine")):
-        yield from tasks.membw(tasks.spot("part", piece, wish.memory), wish.either(_TABLE))
+    parts = ("core", "socket", "machine")
+    yield from _peak(tasks, _CEILINGS, parts)
+    for piece in (piece for piece in _rungs(tasks.ground, None) if piece.part in parts):
+        yield from tasks.membw(tasks.spot("part", piece, tasks.wish.memory), tasks.patterns(*_TABLE))
 
 
 PLANS: Final[dict[str, Planner]] = {
@@ -560,5 +535,4 @@ def charts_of_plan(tasks: Iterable[Task], what: str) -> tuple[str, ...]:
 
 def _crosses(tasks: Iterable[Task]) -> bool:
     """Return whether CPUs of one NUMA node meet the memory of another."""
-    found = [task for task in tasks if task.purpose == "matrix"]
-    return any(task.memory not in (None, task.index) for task in found)
+    return any(task.purpose == "matrix" and task.memory not in (None, task.index) for task in tasks)

@@ -15,9 +15,8 @@ from advisor.machine.machine import Machine
 from advisor.machine.platform_traits import Match, file_of, must_be_named, platform_files, traits, with_inherited
 from advisor.machine.topology import Topology
 from advisor.machine.value import Value
-from advisor.measure.bounds import socket_bandwidth
 from advisor.measure.measured_facts import PublishedFigure, of_references
-from advisor.measure.platform import Platform, for_model, lacking
+from advisor.measure.platform import Platform, for_model, lacking, socket_bandwidth
 from advisor.paths import rules
 from advisor.sheets import model_of, read_sheet
 

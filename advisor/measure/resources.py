@@ -1,6 +1,6 @@
 """What there is to measure: cores, groups of cores, memories, and how much of the memory each task needs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -9,13 +9,11 @@ from typing import Final
 from advisor.errors import CannotWork
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
-from advisor.machine.memory import SocketMemory
 from advisor.machine.partitioning import find_sockets
 from advisor.machine.topology import NumaNode
 from advisor.machine.units import throughput
-from advisor.measure.bounds import of_nodes
-from advisor.measure.measurement import Distance, Part, Result
-from advisor.measure.platform import Platform
+from advisor.measure.measurement import Distance, Part, Result, reported_number
+from advisor.measure.platform import Platform, of_nodes
 
 
 @dataclass(frozen=True)
@@ -60,22 +58,16 @@ class Resources:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The CPUs that run threads, in the order of space: socket, NUMA node, L3 group, core; second threads come last."""
-        threads = [list(cpus & self.usable) for cpus in self._cores if cpus & self.usable]
-        threads.sort(key=lambda cpus: (*self._place(cpus[0]), cpus[0]))
+        known = tuple(core.cpuset for core in self.inside.cores)
+        cores = (*known, *(CpuSet([cpu]) for cpu in self.usable - union(known)))
+        levels = (self.sockets, [node.cpuset for node in self.homes], [l3.cpuset for l3 in self.whole.l3])
+
+        def place(cpu: int) -> tuple[int, ...]:
+            return (*(next((at for at, each in enumerate(sets) if cpu in each), -1) for sets in levels), cpu)
+
+        threads = sorted((list(cpus & self.usable) for cpus in cores if cpus & self.usable), key=lambda cpus: place(cpus[0]))
         deepest = max(map(len, threads)) if self.smt else 1
         return tuple(cpus[turn] for turn in range(deepest) for cpus in threads if turn < len(cpus))
-
-    @cached_property
-    def _cores(self) -> tuple[CpuSet, ...]:
-        known = tuple(core.cpuset for core in self.inside.cores)
-        return (*known, *(CpuSet([cpu]) for cpu in self.usable - union(known)))
-
-    def _place(self, cpu: int) -> tuple[int, int, int]:
-        return (
-            _holder(self.sockets, cpu),
-            _holder([node.cpuset for node in self.homes], cpu),
-            _holder([l3.cpuset for l3 in self.whole.l3], cpu),
-        )
 
     @cached_property
     def sockets(self) -> tuple[CpuSet, ...]:
@@ -101,17 +93,14 @@ class Resources:
 
     def pieces(self, part: Part) -> tuple[CoreGroup, ...]:
         """Return the parts of one kind that have a CPU to run on."""
-        found = tuple(CoreGroup(part, index, self.on(cpus)) for index, cpus in self._parts(part))
+        parts: dict[Part, Iterable[tuple[int | None, CpuSet]]] = {
+            "core": ((cpu, CpuSet([cpu])) for cpu in self.order),
+            "l3": self.groups,
+            "numa": ((node.os_index, node.cpuset) for node in self.homes),
+            "socket": enumerate(self.sockets),
+        }
+        found = (CoreGroup(part, index, self.on(cpus)) for index, cpus in parts.get(part, [(None, self.usable)]))
         return tuple(piece for piece in found if piece.cpus)
-
-    def _parts(self, part: Part) -> Iterable[tuple[int | None, CpuSet]]:
-        if part == "core":
-            return ((cpu, CpuSet([cpu])) for cpu in self.order)
-        if part == "l3":
-            return self.groups
-        if part == "numa":
-            return ((node.os_index, node.cpuset) for node in self.homes)
-        return enumerate(self.sockets) if part == "socket" else [(None, self.usable)]
 
     @cached_property
     def groups(self) -> tuple[tuple[int, CpuSet], ...]:
@@ -147,13 +136,13 @@ class Resources:
         return Memory(None, "spread")
 
     def nearest(self, cpu: int) -> int:
-        """Return the node whose memory is nearest to a CPU: its own, or where that has none the next."""
-        return min(self.memories, key=lambda node: self._far(cpu, node)).os_index
+        """Return the node whose memory is nearest to a CPU: its own, or where that has none the next; programs get DRAM first."""
 
-    def _far(self, cpu: int, node: NumaNode) -> tuple[bool, bool, int, bool, int]:
-        """Return what sorts memories by their distance; programs get DRAM before other kinds."""
-        away = self._between(cpu, node.os_index) or 255
-        return cpu not in node.cpuset, not self._together(cpu, node), away, node.kind not in (None, "dram"), node.os_index
+        def far(node: NumaNode) -> tuple[bool, bool, int, bool, int]:
+            away = self._between(cpu, node.os_index) or 255
+            return cpu not in node.cpuset, not self._together(cpu, node), away, node.kind not in (None, "dram"), node.os_index
+
+        return min(self.memories, key=far).os_index
 
     def _together(self, cpu: int, node: NumaNode) -> bool:
         """Return whether a node's memory belongs to the socket of a CPU; one that spans sockets belongs to all of them."""
@@ -171,10 +160,6 @@ class Resources:
         near = there.near or there.cpuset
         kind: Distance = "local" if first in near else "same-socket" if self._together(first, there) else "other-socket"
         return Memory(node, kind, self._between(first, node))
-
-
-def _holder(sets: Iterable[CpuSet], cpu: int) -> int:
-    return next((i for i, each in enumerate(sets) if cpu in each), -1)
 
 
 MIB = 1 << 20
@@ -195,14 +180,15 @@ class Sizes:
     """The working sets of one machine; ``free`` are bytes by node, as they are now."""
 
     def __init__(self, ground: Resources, free: Mapping[int, int] | None = None) -> None:
-        self.ground = ground
-        self.free = free if free is not None else _installed(ground)
+        installed = {node.os_index: int(node.memory * _INSTALLED) for node in ground.memories if node.memory is not None}
+        self.ground, self.free = ground, installed if free is None else free
 
     def wanted(self, cpus: Iterable[int], times: float = 1.0) -> int:
         """Return the bytes that make a task on some CPUs one of memory."""
         threads = tuple(cpus)
         l3 = self.ground.reached_l3(threads)
-        return _whole(max(times * TIMES_L3 * (_UNKNOWN_L3 if l3 is None else l3), _LEAST, _EACH * len(threads)))
+        size = max(times * TIMES_L3 * (_UNKNOWN_L3 if l3 is None else l3), _LEAST, _EACH * len(threads))
+        return ceil(size / MIB) * MIB
 
     def room(self, cpus: Iterable[int], node: int | None) -> int | None:
         """Return the bytes that may be taken for a task; None where that is not known."""
@@ -228,37 +214,23 @@ class Sizes:
 
 
 def free_now(texts: Mapping[int, str | None]) -> dict[int, int]:
-    """Return the free bytes of each node from its meminfo; clean file pages make room."""
-    found = {node: _free(text) for node, text in texts.items() if text}
-    return {node: free for node, free in found.items() if free is not None}
-
-
-def _free(text: str) -> int | None:
-    amounts = dict(_amounts(text))
-    free = amounts.get("MemFree")
-    return None if free is None else free + amounts.get("FilePages", 0) - amounts.get("Shmem", 0)
-
-
-def _amounts(text: str) -> Iterable[tuple[str, int]]:
-    """Yield the lines ``Node 0 MemFree: 123 kB`` of a node's meminfo in bytes."""
-    for line in text.splitlines():
-        name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isascii() and words[0].isdecimal() and len(words[0]) < 16:
-            yield name.split()[-1] if name.split() else "", int(words[0]) * 1024
-
-
-def _installed(ground: Resources) -> dict[int, int]:
-    return {node.os_index: int(node.memory * _INSTALLED) for node in ground.memories if node.memory is not None}
+    """Return the free bytes of each node from its meminfo, of lines ``Node 0 MemFree: 123 kB``; clean file pages make room."""
+    found = {}
+    for node, text in texts.items():
+        amounts: dict[str, int] = {}
+        for line in (text or "").splitlines():
+            name, _, rest = line.partition(":")
+            words = rest.split()
+            if words and words[0].isascii() and words[0].isdecimal() and len(words[0]) < 16:
+                amounts[name.split()[-1] if name.split() else ""] = int(words[0]) * 1024
+        if "MemFree" in amounts:
+            found[node] = amounts["MemFree"] + amounts.get("FilePages", 0) - amounts.get("Shmem", 0)
+    return found
 
 
 def of_node(ground: Resources, cpus: Iterable[int]) -> CpuSet:
     """Return the nodes on which the pages of some CPUs lie when each touches its own first."""
     return CpuSet(ground.nearest(cpu) for cpu in cpus) if ground.memories else CpuSet()
-
-
-def _whole(size: float) -> int:
-    return ceil(size / MIB) * MIB
 
 
 _ALIKE: Final = 0.1
@@ -276,28 +248,19 @@ def memory_ceiling(ground: Resources, node: int) -> float | None:
     there = next((each for each in ground.whole.nodes if each.os_index == node), None)
     if there is None or there.kind not in (None, "dram"):
         return None
-    sockets = [i for i, cpus in enumerate(ground.sockets) if cpus & (there.cpuset or there.near)]
-    told = [_of_socket(ground, index) for index in sockets]
-    peaks = [float(each.bandwidth) for each in told if each is not None and each.bandwidth is not None]
-    if not sockets or len(peaks) != len(sockets):
+    sockets = [at for at, cpus in enumerate(ground.sockets) if cpus & (there.cpuset or there.near)]
+    memory = ground.machine.memory
+    known = {
+        each.socket: float(each.bandwidth) for each in (memory.sockets if memory else None) or () if each.bandwidth is not None
+    }
+    if not sockets or not all(socket in known for socket in sockets):
         return None
-    return sum(peaks) / _sharing(ground, there, sockets)
-
-
-def _of_socket(ground: Resources, index: int) -> SocketMemory | None:
-    known = ground.machine.memory.sockets if ground.machine.memory else None
-    return next((each for each in known or () if each.socket == index), None)
-
-
-def _sharing(ground: Resources, node: NumaNode, sockets: list[int]) -> int:
-    """Return among how many nodes the channels are shared out evenly; 1 where they may not be, so that the ceiling holds."""
-    cpus = CpuSet(cpu for index in sockets for cpu in ground.sockets[index])
+    # Channels are shared out evenly among alike nodes; else one of them may have all, so that the ceiling holds.
+    cpus = CpuSet(cpu for at in sockets for cpu in ground.sockets[at])
     plain = [each for each in ground.whole.nodes if each.kind in (None, "dram") and (each.cpuset or each.near) & cpus]
-    sizes = [each.memory for each in plain]
-    known = [size for size in sizes if size]
-    if len(known) != len(sizes) or node not in plain or max(known) - min(known) > _ALIKE * max(known):
-        return 1
-    return len(plain)
+    sizes = [each.memory or 0 for each in plain]
+    even = there in plain and all(sizes) and max(sizes) - min(sizes) <= _ALIKE * max(sizes)
+    return sum(known[socket] for socket in sockets) / (len(plain) if even else 1)
 
 
 def bandwidth_ceiling(ground: Resources, cpus: Iterable[int], node: int | None) -> float | None:
@@ -308,53 +271,30 @@ def bandwidth_ceiling(ground: Resources, cpus: Iterable[int], node: int | None) 
     return sum(known) if known and len(known) == len(peaks) else None
 
 
-def flops_ceiling(cores: int, flops_per_cycle: float | None, clock: float | None) -> float | None:
-    """Return the operations a second of some cores at the clock that they were seen to have."""
-    return None if flops_per_cycle is None or clock is None else cores * flops_per_cycle * clock
-
-
-def with_ceiling(result: Result, ground: Resources, platform: Platform | None, clocks: Mapping[tuple[int, ...], float]) -> Result:
+def _bounded(result: Result, ground: Resources, platform: Platform | None, clocks: Mapping[tuple[int, ...], float]) -> Result:
     """Return a result with its ceiling, refused where it is above: the instrument is wrong, or the facts are."""
+    ceiling, room = None, _FLOPS
     if result.unit == "flop/s":
-        each_cycle = platform.flops_per_cycle if platform else None
-        ceiling, room = flops_ceiling(len(result.cpus), each_cycle, clocks.get(result.cpus)), _FLOPS
+        each_cycle, clock = platform.flops_per_cycle if platform else None, clocks.get(result.cpus)
+        ceiling = len(result.cpus) * each_cycle * clock if each_cycle is not None and clock is not None else None
     elif result.unit == "bytes/s" and result.purpose != "kernel":
-        ceiling, room = _of_memory(result, ground)
-        if ceiling is None:
-            return _within_bound(result, ground, platform, room)
-    else:
-        return result
+        l3, size = ground.reached_l3(result.cpus), result.bytes
+        if l3 is None or size is None or size < _CACHED * l3:  # too small for the L3 not to answer most of it
+            return result
+        room = _TOLERANCE / (1 - l3 / size)  # how far above the ceiling the L3 can carry it by what stays in it
+        ceiling = bandwidth_ceiling(ground, result.cpus, result.memory)
+        if ceiling is None:  # nobody read the DIMMs: no memory that its processors take may carry less
+            nodes = [result.memory] if result.memory is not None else of_node(ground, result.cpus)
+            bound = of_nodes(ground.machine, platform, nodes)
+            if bound is None or result.median <= bound.value * room:
+                return result
+            rates = f"{throughput(result.median)}, and at most {throughput(bound.value)} come over {bound.because}"
+            return result.model_copy(update={"refused": result.refused or f"above the ceiling: {rates}"})
     if ceiling is None:
         return result
     above = result.median > ceiling * room
     why = f"instrument error: {result.median / ceiling:.2f} of what the hardware can give" if above else None
     return result.model_copy(update={"ceiling": ceiling, "refused": result.refused or why})
-
-
-def _within_bound(result: Result, ground: Resources, platform: Platform | None, room: float) -> Result:
-    """Return a result whose DIMMs nobody read, refused where no memory that its processors take could carry it."""
-    if not _beyond_caches(result, ground):
-        return result
-    nodes = [result.memory] if result.memory is not None else of_node(ground, result.cpus)
-    bound = of_nodes(ground.machine, platform, nodes)
-    if bound is None or result.median <= bound.value * room:
-        return result
-    rates = f"{throughput(result.median)}, and at most {throughput(bound.value)} come over {bound.because}"
-    return result.model_copy(update={"refused": result.refused or f"above the ceiling: {rates}"})
-
-
-def _beyond_caches(result: Result, ground: Resources) -> bool:
-    """Return whether a working set is known to be too large for the L3 to answer most of it."""
-    l3, size = ground.reached_l3(result.cpus), result.bytes
-    return l3 is not None and size is not None and size >= _CACHED * l3
-
-
-def _of_memory(result: Result, ground: Resources) -> tuple[float | None, float]:
-    """Return the ceiling of a bandwidth, and how far above it the L3 can carry it by what stays in it."""
-    l3, size = ground.reached_l3(result.cpus), result.bytes
-    if l3 is None or size is None or not _beyond_caches(result, ground):
-        return None, _TOLERANCE
-    return bandwidth_ceiling(ground, result.cpus, result.memory), _TOLERANCE / (1 - l3 / size)
 
 
 _ASTRAY: Final = 0.01
@@ -365,18 +305,14 @@ def checked_results(results: Iterable[Result], ground: Resources, platform: Plat
     """Return results with their ceilings; those that are not believed say why."""
     found = tuple(results)
     clocks = {result.cpus: result.best for result in found if result.unit == "hertz"}
-    clocks |= {r.cpus: clock for r in found if r.unit == "flop/s" and (clock := _clock(r)) is not None}
-    return tuple(with_ceiling(_placed(result, ground), ground, platform, clocks) for result in found)
-
-
-def _clock(result: Result) -> float | None:
-    clock = result.details.get("clock")
-    return float(clock) if isinstance(clock, int | float) and not isinstance(clock, bool) and clock > 0 else None
+    clocks |= {r.cpus: clock for r in found if r.unit == "flop/s" and (clock := reported_number(r, "clock")) is not None}
+    return tuple(_bounded(_placed(result, ground), ground, platform, clocks) for result in found)
 
 
 def _placed(result: Result, ground: Resources) -> Result:
-    """Return a result, refused where its pages lay on other nodes than they were to."""
-    wanted = CpuSet([result.memory]) if result.memory is not None else _own(result, ground)
+    """Return a result, refused where its pages lay on other nodes than they were to: its own, or those of first touch."""
+    touched = of_node(ground, result.cpus) if result.distance is not None else CpuSet()
+    wanted = CpuSet([result.memory]) if result.memory is not None else touched
     pages = result.pages
     if not pages or not wanted or result.refused:
         return result
@@ -386,11 +322,6 @@ def _placed(result: Result, ground: Resources) -> Result:
         return result
     why = f"{astray:.0%} of its pages lay on node {CpuSet(elsewhere)}, not on {wanted}"
     return result.model_copy(update={"refused": why})
-
-
-def _own(result: Result, ground: Resources) -> CpuSet:
-    """Return the nodes of first touch; none for what has no memory to speak of, such as a line between two cores."""
-    return of_node(ground, result.cpus) if result.distance is not None else CpuSet()
 
 
 START_SECONDS: Final = 0.15
@@ -413,16 +344,10 @@ def first_touch_seconds(size: int, threads: int) -> float:
     return size / min(_TOUCH * threads, _TOUCH_ALL)
 
 
-def pass_seconds(ground: Resources, cpus: Iterable[int], node: int | None, size: int) -> float:
-    """Return the seconds of one pass over a working set."""
-    return size / expected_bandwidth(ground, cpus, node)
-
-
-def expected_bandwidth(ground: Resources, cpus: Iterable[int], node: int | None) -> float:
-    """Return the bytes a second that may be expected at least."""
-    threads = tuple(cpus)
-    nodes = {node} if node is not None else {ground.nearest(cpu) for cpu in threads} if ground.memories else {None}
-    known = [memory_ceiling(ground, each) for each in nodes if each is not None]
-    peaks = [peak * _OF_PEAK if peak is not None else _NODE for peak in known] or [_NODE]
-    far = node is not None and ground.towards(threads, node).distance == "other-socket"
-    return min(_CORE * len(threads), sum(peaks)) * (_REMOTE if far else 1.0)
+def pass_seconds(ground: Resources, cpus: Sequence[int], node: int | None, size: int) -> float:
+    """Return the seconds of one pass over a working set, at the bandwidth that may be expected at least."""
+    nodes = {node} if node is not None else {ground.nearest(cpu) for cpu in cpus} if ground.memories else set()
+    peaks = [memory_ceiling(ground, each) for each in nodes]
+    rates = [_NODE if peak is None else peak * _OF_PEAK for peak in peaks] or [_NODE]
+    far = node is not None and ground.towards(cpus, node).distance == "other-socket"
+    return size / (min(_CORE * len(cpus), sum(rates)) * (_REMOTE if far else 1.0))

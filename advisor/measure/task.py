@@ -20,7 +20,7 @@ from advisor.machine.hosts.source import LARGEST_DOCUMENT, MEASURED_ROOM, MOST_R
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure import contract, idle_check
+from advisor.measure import contract
 from advisor.measure.build import (
     Builder,
     Compiler,
@@ -34,7 +34,6 @@ from advisor.measure.build import (
     kernel_names,
 )
 from advisor.measure.contract import must_agree, read_kernels
-from advisor.measure.idle_check import conditions, free_memory
 from advisor.measure.measurement import (
     MEASUREMENTS_SCHEMA,
     Conditions,
@@ -47,7 +46,7 @@ from advisor.measure.measurement import (
 from advisor.measure.plan import PLANS, Plan, Request, plan
 from advisor.measure.platforms import match_platform
 from advisor.measure.resources import Resources, checked_results
-from advisor.measure.run import Outcome, Programs, RunContext, merge_runs, run
+from advisor.measure.run import BusyWatch, Outcome, Programs, RunContext, conditions, free_memory, merge_runs, run
 from advisor.paths import kernels
 
 QUICK_SECONDS: Final = 55.0
@@ -185,43 +184,6 @@ def programs_for(
     recipe = Recipe(kernels(), find_compiler(host, os.environ.get("CC")), flags_for(machine))
     folder = cache_folder(os.environ)
     return Builder(host, recipe, cpu_of(machine), folder, observer.say, open_only=True), recipe.compiler, " ".join(recipe.flags)
-
-
-class BusyWatch:
-    """Looks at who else works, again and again."""
-
-    def __init__(self, host: LiveHost, machine: Machine, ground: Resources) -> None:
-        self._host, self._cpus = host, ground.inside.pus
-        self._last = idle_check.load_snapshot(host, time.monotonic(), self._cpus)
-        self._standing = idle_check.partial_job(machine, Resources(machine).usable)
-        self._busy: idle_check.Busy = {}
-        self._stolen = 0.0
-
-    def must_be_idle(self, *, busy_ok: bool) -> None:
-        """Refuse to measure a busy machine, unless that is wished."""
-        before = self.before()
-        if before and not busy_ok:
-            raise CannotWork(f"this machine is not idle: {'; '.join(before)}; wait, or measure all the same with --busy-ok")
-
-    def before(self) -> tuple[str, ...]:
-        """Return what speaks against measuring now; takes a moment."""
-        first = self._last
-        time.sleep(idle_check.MOMENT)
-        self.look()
-        crowded = () if self._busy else idle_check.background_load(first, self._last)
-        self._standing = (*self._standing, *crowded)
-        return self.words()
-
-    def look(self) -> None:
-        """Note who worked since it last looked."""
-        last, self._last = self._last, idle_check.load_snapshot(self._host, time.monotonic(), self._cpus)
-        for who, used in idle_check.foreign_load(self._host, last, self._last, os.getpid()).items():
-            self._busy[who] = max(used, self._busy.get(who, 0.0))
-        self._stolen = max(self._stolen, idle_check.steal_share(last, self._last))
-
-    def words(self) -> tuple[str, ...]:
-        """Return all that spoke against measuring so far."""
-        return (*self._standing, *idle_check.busiest_in_words(self._busy), *idle_check.steal_warning(self._stolen))
 
 
 def read_measurements(files: Sequence[Path]) -> Measurements:

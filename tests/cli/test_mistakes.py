@@ -172,7 +172,7 @@ def _nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("measuring has begun")
 
     for name in (
-        "advisor.measure.task.BusyWatch.__init__",
+        "advisor.measure.run.BusyWatch.__init__",
         "advisor.measure.task.programs_for",
         "advisor.machine.hosts.live.LiveHost.launch",
     ):

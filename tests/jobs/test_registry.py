@@ -25,7 +25,7 @@ def test_no_launcher_is_named_where_all_are_dealt_with() -> None:
     """Outside of launchers' own modules and what they share, no name of a launcher is compared with."""
     shared = [ROOT / "jobs" / f"{name}.py" for name in ("line", "lint", "problems", "request")]
     shared += [*(ROOT / "jobs").glob("openmpi*.py"), *(ROOT / "jobs/launchers").iterdir()]
-    shared += [ROOT / "measure/mpi.py", ROOT / "advice/judge/published.py"]  # which compiler, which publication
+    shared += [ROOT / "measure/build.py", ROOT / "advice/judge/published.py"]  # which compiler, which publication
     rooms = [file for file in ROOT.rglob("*.py") if file not in shared]
     named = re.compile(rf"""(?:[=!]=|\bin\b|startswith\()[ (]*["'](?:{"|".join(of_lines())}|openmpi)["']""")
     assert [str(file) for file in rooms if named.search(file.read_text(encoding="utf-8"))] == []

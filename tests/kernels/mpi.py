@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from advisor.measure.build import Compiler
-from advisor.measure.mpi import Blas, mpi_recipe
+from advisor.measure.build import Blas, Compiler, mpi_recipe
 from advisor.paths import kernels
 from tests.fakenode.run import CACHE, openmpi4_program, openmpi5_program
 from tests.kernels.plain import STRICT

@@ -1,6 +1,6 @@
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.operating_system import Allocation
-from advisor.measure.idle_check import (
+from advisor.measure.run import (
     LoadSnapshot,
     background_load,
     busiest_in_words,

@@ -7,8 +7,7 @@ import pytest
 
 from advisor.errors import CannotWork
 from advisor.machine.hosts.base import Ran, Why
-from advisor.measure.build import Compiler
-from advisor.measure.mpi import Blas, find_blas, find_mpicc, launch_output, mpi_recipe
+from advisor.measure.build import Blas, Compiler, find_blas, find_mpicc, launch_output, mpi_recipe
 from advisor.paths import kernels
 
 

@@ -13,7 +13,7 @@ from advisor.jobs.on_node import measure_script
 from advisor.machine.hosts.base import Ran
 from advisor.measure.contract import read_kernels
 from advisor.measure.measurement import Task
-from advisor.measure.on_node import cksum, recorded, results_on_node, template_values
+from advisor.measure.run import cksum, recorded, results_on_node, template_values
 from advisor.paths import template
 
 LINE = b'{"contract": 1, "kernel": "membw", "variant": "triad", "unit": "bytes/s", "cpus": [0, 1], "values": [5e9, 5e9]}\n'

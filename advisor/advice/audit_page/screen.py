@@ -30,8 +30,8 @@ from advisor.advice.model.totals import totals
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain
-from advisor.measure.bounds import MemoryBounds
 from advisor.measure.measured_facts import MeasuredFacts
+from advisor.measure.platform import MemoryBounds
 from advisor.show.commandline import folded
 from advisor.show.lines import Line, Page, Span, clipped, glued, labelled, with_units, wrapped
 from advisor.show.topology.elements import Picture

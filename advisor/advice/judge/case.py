@@ -14,8 +14,7 @@ from advisor.machine.memory import Dimm, SocketMemory
 from advisor.machine.numbering import srat_nodes
 from advisor.machine.partitioning import find_sockets, hbm_mode
 from advisor.machine.topology import Topology
-from advisor.measure.bounds import memory_bounds
-from advisor.measure.platform import Platform, Scope, best_cut, dies, offered
+from advisor.measure.platform import Platform, Scope, best_cut, dies, memory_bounds, offered
 
 
 def case_of(

@@ -14,9 +14,8 @@ from advisor.machine.fault_counters import Watch
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Facts
 from advisor.machine.value import Value, optional
-from advisor.measure.bounds import MemoryBounds
 from advisor.measure.measured_facts import MeasuredFacts
-from advisor.measure.platform import Platform, Scope
+from advisor.measure.platform import MemoryBounds, Platform, Scope
 
 
 class Shape(Value):

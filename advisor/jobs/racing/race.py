@@ -26,9 +26,9 @@ from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.secrecy import screened
-from advisor.measure import task as measure
 from advisor.measure.measurement import identity_of
 from advisor.measure.resources import Resources
+from advisor.measure.run import BusyWatch
 from advisor.paths import template
 
 _OVER: Final = 0.02
@@ -149,7 +149,7 @@ class Runner:
         self._topology, self._observer = machine.topology, observer
         self._places: object = None
         self._failures = [0] * len(self._lines)
-        self._watch = measure.BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
+        self._watch = BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
         self._begun, self._before = monotonic(), raced.journal.seconds
         self._time = raced.limits.minutes * 60 if raced.limits.minutes else None
         self._most = raced.limits.runs or BLOCKS * len(self._lines)

@@ -20,10 +20,10 @@ from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.measure.contract import part_named
-from advisor.measure.idle_check import free_memory
 from advisor.measure.measurement import Part, Task
 from advisor.measure.platforms import match_platform
 from advisor.measure.resources import Resources
+from advisor.measure.run import free_memory
 from advisor.show.commandline import BenchmarkStep
 
 _OF_PEAK: Final = 0.7

@@ -20,8 +20,19 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
-from advisor.measure.build import Builder, Compiler, PrebuiltPrograms, cache_folder, cpu_of, flags_for
-from advisor.measure.mpi import LaunchOutput, find_blas, find_mpicc, launch_output, mpi_recipe
+from advisor.measure.build import (
+    Builder,
+    Compiler,
+    LaunchOutput,
+    PrebuiltPrograms,
+    cache_folder,
+    cpu_of,
+    find_blas,
+    find_mpicc,
+    flags_for,
+    launch_output,
+    mpi_recipe,
+)
 from advisor.paths import kernels
 
 _PORTABLE: Final = ("-std=c11", "-O2", "-pthread", "-fdiagnostics-color=never")

@@ -23,12 +23,11 @@ from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.measure.before_after import Setup, before_setup, must_be_alike, sizes_argument
-from advisor.measure.idle_check import conditions
 from advisor.measure.measurement import Measurements, Task
 from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, NetworkRun, Per, network_runs, sizes_of
 from advisor.measure.resources import Resources
-from advisor.measure.run import Outcome, Progress
-from advisor.measure.task import BusyWatch, Measured, gathered, must_be_of_machine
+from advisor.measure.run import BusyWatch, Outcome, Progress, conditions
+from advisor.measure.task import Measured, gathered, must_be_of_machine
 
 
 @dataclass(frozen=True)
