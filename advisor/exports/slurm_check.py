@@ -24,8 +24,8 @@ from advisor.machine.slurm import (
     said_node,
     total_memory,
 )
+from advisor.machine.slurm_conf import names_of, read_slurm_conf
 from advisor.machine.units import count, plain
-from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
 
 SCHEMA: Final = "advisor-slurm-check/1"
 _LARGEST: Final = 16 << 20

@@ -32,7 +32,7 @@ from advisor.machine.units import binary
 from advisor.measure.build import LaunchOutput
 from advisor.measure.imports import read_runs
 from advisor.measure.measurement import Result
-from advisor.measure.network import KERNEL, NetworkRun, network_runs
+from advisor.measure.plan import MESSAGES, NetworkRun, network_runs
 
 Pair = tuple[str, str]
 """Two nodes, as the schedule has them."""
@@ -308,8 +308,8 @@ class OwnMessages:
         self._choice = chosen(launcher, way)
         self._legs: dict[tuple[int, int], tuple[NetworkRun, bool]] = {}
         first = self._plan((next(iter(machines)), list(machines)[-1]))
-        argv = first.made.launch(first.leg, first.placement, KERNEL).argv
-        self._built, _, _ = mpi_program(LiveHost(), first.made.machine, KERNEL, argv[0], folder=kernels, observer=observer)
+        argv = first.made.launch(first.leg, first.placement, MESSAGES).argv
+        self._built, _, _ = mpi_program(LiveHost(), first.made.machine, MESSAGES, argv[0], folder=kernels, observer=observer)
 
     @property
     def program(self) -> str:

@@ -11,7 +11,7 @@ from advisor.machine.devices import Hca, Port
 from advisor.machine.machine import Machine
 from advisor.measure.contract import object_of, results_of
 from advisor.measure.measurement import Result, Task
-from advisor.measure.network import NetworkRun, home_of
+from advisor.measure.plan import NetworkRun, home_of
 
 _CODED: Final = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 """Share of the rate in sysfs that is data: the kernel counts these before line coding, FDR10, EDR and later after it."""

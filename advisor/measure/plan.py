@@ -1,12 +1,13 @@
-"""What to measure on a machine, most telling first. Pure: a machine and a wish in, tasks out."""
+"""What to measure on a machine, most telling first, and between two hosts. Pure: machines and a wish in, tasks out."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
-from advisor.errors import BadValue, did_you_mean
+from advisor.errors import BadValue, CannotWork, did_you_mean
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Locality
 from advisor.machine.machine import Machine
 from advisor.measure.contract import PARTS, Kind, most_to_fewest_arrays, read_kernels, shape_kind
 from advisor.measure.measurement import KernelName, KernelSheet, Missing, Order, Part, Purpose, Task
@@ -536,3 +537,192 @@ def charts_of_plan(tasks: Iterable[Task], what: str) -> tuple[str, ...]:
 def _crosses(tasks: Iterable[Task]) -> bool:
     """Return whether CPUs of one NUMA node meet the memory of another."""
     return any(task.purpose == "matrix" and task.memory not in (None, task.index) for task in tasks)
+
+
+# ---- between two hosts, part by part as dell-naples-2018 does: rank i on the first sends to rank i + n/2 on the second ----
+
+MESSAGES: Final = "mbw_mr"
+MESSAGE_SIZES: Final = "8,65536,1048576"
+"""Message rate; what UCX sends at once; what it sends by rendezvous."""
+MESSAGE_REPEATS: Final = 9
+FEW: Final = 2
+"""Ranks in each NUMA node where all nodes take part: the last line of Table 2 in dell-naples-2018."""
+
+Per = Literal["numa", "socket", "machine"]
+_KINDS: Final[tuple[Per, ...]] = ("numa", "socket", "machine")
+Node = tuple[int | None, CpuSet]
+"""A part by its number, None for the whole, and its CPUs."""
+
+
+@dataclass(frozen=True)
+class NetworkRun:
+    """One start of the kernel: where its ranks are on each host, and what they send."""
+
+    purpose: Purpose
+    part: Part
+    index: int | None
+    cpus: CpuSet | None
+    """What they may use on each host; None: everything."""
+    ranks: int | None
+    """On each host; None: FEW in each NUMA node."""
+    hca: str | None
+    distance: str
+    """From the part to the adapter: local, same-socket, other-socket; empty where that is not known."""
+    about: str
+
+    @property
+    def tests(self) -> str:
+        """What the kernel is asked for."""
+        return "latency,mbw_mr,bibw" if self.purpose == "network-pair" else "mbw_mr"
+
+    @property
+    def label(self) -> str:
+        """What names it beside others: ``numa3``, ``machine``."""
+        kind = self.purpose.removeprefix("network")
+        near = "-near" if self.distance == "local" else "-far" if self.distance else ""
+        return f"{self.part}{'' if self.index is None else self.index}{kind}{near if kind == '-pair' else ''}"
+
+    def arguments(self, sizes: str, repeats: int) -> tuple[str, ...]:
+        """Return the kernel's arguments."""
+        return ("--test", self.tests, "--sizes", sizes, "--repeats", str(repeats))
+
+    def task(self, sizes: str, repeats: int, cpus: Iterable[int]) -> Task:
+        """Return the leg as a task."""
+        rounds = len(self.tests.split(",")) * count_sizes(sizes)
+        return Task(
+            name=f"{MESSAGES}/{self.purpose}/{self.hca or 'any'}/{self.label}",
+            kernel=MESSAGES,
+            purpose=self.purpose,
+            variants=tuple(self.tests.split(",")),
+            part=self.part,
+            index=self.index,
+            cpus=tuple(cpus),
+            arguments=self.arguments(sizes, repeats),
+            seconds=round(4.0 + rounds * (repeats + 4) * _REPEAT, 1),
+        )
+
+
+def sizes_of(text: str) -> str:
+    """Return message sizes as the kernel takes them; refuse what it would."""
+    units = {"KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30, "K": 1 << 10, "M": MIB, "G": 1 << 30}
+    mark = ":" if ":" in text else ","
+    sizes = []
+    for word in text.replace(" ", "").split(mark):
+        unit = next((each for each in units if word.endswith(each)), "")
+        number = word.removesuffix(unit)
+        sizes.append(int(number) * units.get(unit, 1) if number.isascii() and number.isdecimal() and len(number) < 11 else 0)
+    wrong = any(not 0 < size <= 1 << 30 for size in sizes) or len(sizes) > 64
+    if wrong or (mark == ":" and (len(sizes) != 2 or sizes[0] > sizes[1])):
+        raise BadValue(f"--sizes {text[:40]} is not a list of message sizes", cure="write 8,64KiB or 1:4MiB for all doublings")
+    return mark.join(map(str, sizes))
+
+
+def count_sizes(sizes: str) -> int:
+    """Return how many sizes a list or a range of doublings has."""
+    low, colon, high = sizes.partition(":")
+    return (int(high) // int(low)).bit_length() if colon else len(sizes.split(","))
+
+
+def network_runs(
+    machines: Sequence[Machine], hcas: Sequence[str], per: Per | None = None, *, hosts: int = 2
+) -> tuple[NetworkRun, ...]:
+    """Return what to measure: one start of the kernel after the other, each adapter in turn."""
+    ground, *others = map(Resources, machines)
+    cuts = [([(node.os_index, node.cpuset) for node in each.homes], each.inside.pus) for each in (ground, *others)]
+    for other, cut in zip(others, cuts[1:], strict=True):
+        if cut != cuts[0]:  # NUMA node 3 of one would be compared with other cores of the other
+            names = " and ".join(each.machine.name or "a host" for each in (ground, other))
+            counts = " and ".join(str(len(homes)) for homes, _ in (cuts[0], cut))
+            problem = f"{names} have different NUMA partitioning ({counts} NUMA nodes, or other CPUs in them); take two that are"
+            raise CannotWork(problem)
+    found = [leg for hca in hcas or (None,) for leg in _of_adapter(ground, hca, per, hosts)]
+    if not found:
+        raise CannotWork("there is nothing to measure: pairs inside one host need two cores; name two with --hosts A,B")
+    return tuple(found)
+
+
+def _of_adapter(ground: Resources, hca: str | None, per: Per | None, hosts: int) -> Iterator[NetworkRun]:
+    home = home_of(ground.machine, hca)
+    if per is None:
+        yield from _rank_pairs(ground, home, hca, hosts)
+    seen: set[CpuSet] = set()
+    for part in (per,) if per else _KINDS:
+        for index, cpus in _parts(ground, part):
+            ranks = sum(1 for core in ground.inside.cores if core.cpuset & cpus) or len(cpus)
+            ranks -= ranks % 2 if hosts == 1 else 0
+            if ranks and cpus not in seen:
+                seen.add(cpus)
+                away, about = _distance(ground, home, cpus), f"{_place(part, index)}, all cores"
+                yield NetworkRun("network", part, index, cpus, ranks, hca, away, about)
+    if per is None and len(ground.homes) > 1:
+        yield NetworkRun("network-few", "machine", None, None, None, hca, "", f"{FEW} ranks in each NUMA node")
+
+
+def home_of(machine: Machine, hca: str | None) -> Locality:
+    """Return where an adapter is; nowhere where that is not known."""
+    return next((each.locality for each in machine.hcas or () if each.name == hca and each.locality), Locality(numa_nodes=()))
+
+
+def _rank_pairs(ground: Resources, home: Locality, hca: str | None, hosts: int) -> Iterator[NetworkRun]:
+    """Yield one rank per host beside the adapter, and as far from it as possible."""
+    nodes = list(_parts(ground, "numa")) or list(_parts(ground, "machine"))
+    near = next((each for each in nodes if each[0] in home.numa_nodes), nodes[0])
+    far = _farthest(ground, near, nodes)
+    for node in dict.fromkeys((near, far)):
+        index, cpus = node
+        part: Part = "machine" if index is None else "numa"
+        if hosts > 1:
+            about = f"one rank per host, on {_place(part, index)}"
+            yield NetworkRun("network-pair", part, index, cpus, 1, hca, _distance(ground, home, cpus), about)
+        elif two := _two_cores(ground, near[1], cpus):
+            about = f"one rank on {_place(part, near[0])}, one on {_place(part, index)}"
+            yield NetworkRun("network-pair", part, index, two, 2, hca, "", about)
+
+
+def _farthest(ground: Resources, near: Node, nodes: Sequence[Node]) -> Node:
+    """Return the node farthest from one: by the socket, then by the firmware's distances."""
+    table = ground.whole.distances
+    mine = {at for at, socket in enumerate(ground.sockets) if socket & near[1]}
+
+    def away(node: Node) -> tuple[bool, int]:
+        other = not any(at in mine and socket & node[1] for at, socket in enumerate(ground.sockets))
+        if table is None or near[0] is None or node[0] is None:
+            return other, 0
+        return other, table.between(near[0], node[0]) or 0
+
+    return max(nodes, key=lambda node: (node != near, away(node)))
+
+
+def _parts(ground: Resources, part: str) -> Iterator[Node]:
+    if part == "numa":
+        yield from ((node.os_index, node.cpuset & ground.inside.pus) for node in ground.homes)
+    elif part == "socket":
+        yield from ((at, cpus & ground.inside.pus) for at, cpus in enumerate(ground.sockets) if cpus & ground.inside.pus)
+    else:
+        yield None, ground.inside.pus
+
+
+def _two_cores(ground: Resources, one: CpuSet, other: CpuSet) -> CpuSet:
+    """Return a core of each of two parts; none where these are one part of a single core."""
+
+    def core_of(cpus: CpuSet) -> CpuSet:
+        cores = (core.cpuset for core in ground.inside.cores if core.cpuset & cpus)
+        return min(cores, key=lambda core: core.first or 0, default=CpuSet([cpus.first or 0]))
+
+    first = core_of(one)
+    rest = other - first
+    return first | core_of(rest) if rest else CpuSet()
+
+
+def _distance(ground: Resources, home: Locality, cpus: CpuSet) -> str:
+    """Return how far an adapter is from some cores; empty where it is not known, or where they are near and far from it."""
+    if not home.numa_nodes or home.one_of:
+        return ""
+    beside = CpuSet(cpu for node in ground.homes if node.os_index in home.numa_nodes for cpu in node.cpuset)
+    if cpus & beside:
+        return "local" if cpus != ground.inside.pus or beside >= cpus else ""
+    return "same-socket" if any(socket & beside and socket & cpus for socket in ground.sockets) else "other-socket"
+
+
+def _place(part: str, index: int | None) -> str:
+    return "the whole node" if index is None else f"{'NUMA node' if part == 'numa' else part} {index}"

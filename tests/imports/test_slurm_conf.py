@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadInput
 from advisor.machine.slurm import ConfLine, SlurmConf, said_node
-from advisor.measure.imports.slurm_conf import names_of, read_slurm_conf
+from advisor.machine.slurm_conf import names_of, read_slurm_conf
 from tests.examples import examples
 
 

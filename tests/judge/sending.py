@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from advisor.machine.machine import Machine
 from advisor.measure.measurement import Measurements, Result
-from advisor.measure.network import NetworkRun, network_runs
+from advisor.measure.plan import NetworkRun, network_runs
 from tests.measuring import one_run
 
 ARTICLE = {"local": 12.3e9, "same-socket": 12.1e9, "other-socket": 6.8e9}

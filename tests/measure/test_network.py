@@ -9,7 +9,7 @@ from advisor.errors import BadValue, CannotWork
 from advisor.jobs.network_results import RankPlan, misplaced, read_network
 from advisor.jobs.observed_binding import PlannedRank
 from advisor.machine.cpuset import CpuSet
-from advisor.measure.network import NetworkRun, count_sizes, network_runs, sizes_of
+from advisor.measure.plan import NetworkRun, count_sizes, network_runs, sizes_of
 from tests.jobs.place.samples import machine
 from tests.measure.samples import NAPLES, ROME, line
 

@@ -17,8 +17,8 @@ from advisor.machine.partitioning import find_sockets
 from advisor.machine.topology import Topology, counts
 from advisor.machine.units import binary, clock, count, duration, in_unit, link, memory_clock, plain, throughput
 from advisor.machine.value import Value
-from advisor.measure.bounds import MemoryBounds
 from advisor.measure.measured_facts import MeasuredFacts
+from advisor.measure.platform import MemoryBounds
 from advisor.show.cpulists import numbered
 from advisor.show.lines import Line, Span, labelled, with_units, wrapped
 from advisor.show.topology.devices import PlacedDevice, devices, together

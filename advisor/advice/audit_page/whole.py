@@ -17,7 +17,7 @@ from advisor.machine.jinja import REBOOTS
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain
-from advisor.measure.bounds import MemoryBounds
+from advisor.measure.platform import MemoryBounds
 from advisor.show.commandline import folded, word
 from advisor.show.lines import Line, Page, labelled, with_units, wrapped
 from advisor.show.topology.picture import picture

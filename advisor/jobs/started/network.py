@@ -24,7 +24,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.measure.before_after import Setup, before_setup, must_be_alike, sizes_argument
 from advisor.measure.measurement import Measurements, Task
-from advisor.measure.network import FEW, KERNEL, REPEATS, SIZES, NetworkRun, Per, network_runs, sizes_of
+from advisor.measure.plan import FEW, MESSAGE_REPEATS, MESSAGE_SIZES, MESSAGES, NetworkRun, Per, network_runs, sizes_of
 from advisor.measure.resources import Resources
 from advisor.measure.run import BusyWatch, Outcome, Progress, conditions
 from advisor.measure.task import Measured, gathered, must_be_of_machine
@@ -73,12 +73,12 @@ class Experiment:
     @property
     def sizes(self) -> str:
         """The sizes of messages, as the kernel takes them."""
-        return sizes_of(self.options.sizes) if self.options.sizes else SIZES
+        return sizes_of(self.options.sizes) if self.options.sizes else MESSAGE_SIZES
 
     @property
     def repeats(self) -> int:
         """How often each thing is measured."""
-        return self.options.repeats or REPEATS
+        return self.options.repeats or MESSAGE_REPEATS
 
     def placement(self, leg: NetworkRun) -> Placement:
         """Return where the ranks of a leg are."""
@@ -160,10 +160,10 @@ def _different(made: Experiment) -> Iterator[NetworkRun]:
 
 def _two_hosts(host_options: HostOptions, environment: Mapping[str, str] | None, observer: Observer, *, dry: bool) -> JobHosts:
     """Return two hosts, or one where no other is named."""
-    job_hosts = hosts_of_job(host_options, (KERNEL,), environment, observer)
+    job_hosts = hosts_of_job(host_options, (MESSAGES,), environment, observer)
     names = job_hosts.hosts.names
     if not names and host_options.sources and dry:
-        return replace(job_hosts, hosts=placeholders(2, (KERNEL,)), affinity=None)
+        return replace(job_hosts, hosts=placeholders(2, (MESSAGES,)), affinity=None)
     if len(names) <= 2:
         return job_hosts
     if host_options.hosts or host_options.hostfile:
@@ -213,8 +213,8 @@ _DISTANCES = {"local": "is here", "same-socket": "is on another node of this soc
 
 def network_lines(made: Experiment, *, folder_given: bool = False, observer: Observer = SILENT) -> Lines:
     """Return every line, ready to paste."""
-    first = made.launch(made.legs[0], made.placement(made.legs[0]), KERNEL).argv[0]
-    program, notes = program_or_name(made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
+    first = made.launch(made.legs[0], made.placement(made.legs[0]), MESSAGES).argv[0]
+    program, notes = program_or_name(made.machine, MESSAGES, first, folder=made.options.kernels, observer=observer)
     steps = []
     for leg in made.legs:
         launch = made.launch(leg, made.placement(leg), program)
@@ -246,11 +246,11 @@ def measure(made: Experiment, observer: Observer = SILENT) -> Measured:
     """Measure leg after leg, of which the first has to bring something; Ctrl-C ends every rank and keeps what is done."""
     host, outcome = LiveHost(), Outcome()
     work = [_Part(leg, place, made.task(leg, place)) for leg in made.legs for place in (made.placement(leg),)]
-    first = made.launch(work[0].leg, work[0].placement, KERNEL).argv[0]
+    first = made.launch(work[0].leg, work[0].placement, MESSAGES).argv[0]
     watch = BusyWatch(host, made.machine, Resources(made.machine)) if made.job_hosts.is_here else None
     if watch:
         watch.must_be_idle(busy_ok=made.options.busy_ok)
-    program, compiler, flags = mpi_program(host, made.machine, KERNEL, first, folder=made.options.kernels, observer=observer)
+    program, compiler, flags = mpi_program(host, made.machine, MESSAGES, first, folder=made.options.kernels, observer=observer)
     begun, when = time.monotonic(), datetime.now().astimezone().isoformat(timespec="seconds")
     with running_folder("network-") as folder:
         try:

@@ -18,6 +18,7 @@ _INCLUDE: Final = re.compile(r"\s*include\s+(\S+)\s*$", re.IGNORECASE)
 _COUNT: Final = re.compile(r"\d{1,15}[kK]?", re.ASCII)
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
 _SPAN: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
+_STOPS: Final = "slurmctld stops at such a line too"
 _MOST_LINES: Final = 100_000
 _DEEPEST: Final = 8
 _MOST_NODES: Final = 65_536
@@ -49,9 +50,11 @@ def read_slurm_conf(file: str, opened: Opened) -> SlurmConf:
             default |= {key: value for key, value in keys.items() if key != "nodename"}
         else:
             own = tuple(pair for pair in pairs if pair[0].lower() != "nodename")
-            line = ConfLine(place, keys["nodename"], {**default, **keys}, own)
-            _must_count(line)
-            nodes.append(line)
+            nodes.append(ConfLine(place, keys["nodename"], {**default, **keys}, own))
+            for key in (*COUNTS, "procs"):  # RealMemory=255G stops slurmctld, which knows K alone
+                value = nodes[-1].said.get(key, "0")
+                if not _COUNT.fullmatch(value):
+                    raise BadInput(f"{key}={value[:40]!a} is no number", place=place, cure=_STOPS)
     return SlurmConf(file, reading.settings, tuple(nodes), _gres(reading), tuple(reading.unread))
 
 
@@ -76,16 +79,8 @@ def _pairs(place: str, row: str) -> list[tuple[str, str]]:
     """Return the keys and values of a line; refuse one that slurmctld would not parse."""
     rest = _PAIR.sub(" ", row).split()
     if rest:
-        raise BadInput(f"{rest[0][:40]!a} is no KEY=value", place=place, cure="slurmctld stops at such a line too")
+        raise BadInput(f"{rest[0][:40]!a} is no KEY=value", place=place, cure=_STOPS)
     return [(key, value.strip('"')) for key, value in _PAIR.findall(row)]
-
-
-def _must_count(line: ConfLine) -> None:
-    """Refuse a count that is no number: RealMemory=255G stops slurmctld, which knows K alone."""
-    for key in (*COUNTS, "procs"):
-        value = line.said.get(key, "0")
-        if not _COUNT.fullmatch(value):
-            raise BadInput(f"{key}={value[:40]!a} is no number", place=line.place, cure="slurmctld stops at such a line too")
 
 
 def _rows(file: str, text: str, reading: _Reading, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -100,17 +95,14 @@ def _rows(file: str, text: str, reading: _Reading, depth: int = 0) -> Iterator[t
         elif depth >= _DEEPEST:
             raise BadInput(f"files include each other more than {_DEEPEST} deep", file=file, place=f"line {number}")
         else:
-            yield from _included(include[1].strip('"'), reading, depth)
-
-
-def _included(name: str, reading: _Reading, depth: int) -> Iterator[tuple[str, str]]:
-    path = str(reading.folder / name.replace("%c", reading.settings.get("clustername", "%c")))
-    try:
-        text = reading.opened(path)
-    except BadInput as error:
-        reading.unread.append(str(error))
-        return
-    yield from _rows(path, text, reading, depth + 1)
+            name = include[1].strip('"').replace("%c", reading.settings.get("clustername", "%c"))
+            path = str(reading.folder / name)
+            try:
+                included = reading.opened(path)
+            except BadInput as error:
+                reading.unread.append(str(error))
+            else:
+                yield from _rows(path, included, reading, depth + 1)
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:
@@ -133,15 +125,13 @@ def names_of(line: ConfLine) -> frozenset[str]:
     """Return the names of a line, those of its hosts where NodeHostName gives them; refuse a list that Slurm would not take."""
     text = line.said.get("nodehostname") or line.nodes or ""
     try:
-        _must_be_few(text)
-        return frozenset(expanded(text))
+        few = len(text) <= 1 << 20 and _most_names(text) <= _MOST_NODES
+        names = frozenset(expanded(text)) if few else None
     except BadValue as error:
         raise BadInput(error.problem, place=line.place, cure=error.cure) from error
-
-
-def _must_be_few(text: str) -> None:
-    if len(text) > 1 << 20 or _most_names(text) > _MOST_NODES:
-        raise BadValue(f"{text[:60]!a} is more than {_MOST_NODES} nodes", cure="write them in several lines")
+    if names is None:
+        raise BadInput(f"{text[:60]!a} is more than {_MOST_NODES} nodes", place=line.place, cure="write them in several lines")
+    return names
 
 
 def _most_names(text: str) -> int:
