@@ -28,8 +28,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 from quiet import conditions, middle, noise, wait_until_quiet
 
 from advisor.jobs.hpl_results import Size, hpl_dat
-from advisor.measure.build import Compiler
-from advisor.measure.build import Blas, mpi_recipe
+from advisor.measure.build import Blas, Compiler, mpi_recipe
 from advisor.paths import kernels
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
