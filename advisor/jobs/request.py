@@ -1,9 +1,9 @@
 """A launch line as values: its words and options, what it asks for, what it will do; and how a prediction ends otherwise."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from advisor.jobs.placement import LintRank, LintWarning
 from advisor.machine.cpuset import CpuSet
@@ -332,13 +332,13 @@ def list_warnings(kind: str, listed: str, each: int, signs: Signs) -> Iterator[L
 
 Given = tuple[CpuSet | None, ...]
 
+Place = TypeVar("Place", bound=Hashable)
 
-def seated(hosts: Sequence[str | None], given: Mapping[str | None, Given]) -> Iterator[LintRank]:
-    """Yield the ranks, each with what its host gives the next one."""
-    local: Counter[str | None] = Counter()
-    for rank, host in enumerate(hosts):
-        yield LintRank(rank=rank, host=host, cpus=given[host][local[host]])
-        local[host] += 1
+
+def seated(places: Sequence[Place], given: Mapping[Place, Given], name: Callable[[Place], str | None]) -> tuple[LintRank, ...]:
+    """Return the ranks by their places, their hosts: each has what its host gives the next one."""
+    local = {place: iter(cpus) for place, cpus in given.items()}
+    return tuple(LintRank(rank=rank, host=name(place), cpus=next(local[place])) for rank, place in enumerate(places))
 
 
 def known_words(line: Line, whose: str) -> None:

@@ -70,79 +70,29 @@ class Shape:
         return union(domain for domain in self.domains if domain & cpus)
 
 
-def shape(topology: Topology, machine: Machine, files: Mapping[str, str]) -> Shape:
+def shape(topology: Topology) -> Shape:
     """Return the node of a topology; raise Unclear where how Slurm describes it is not known."""
     if topology.limited:
         raise Unclear("part of this machine is hidden by a job, and what Slurm sees of it is not known")
-    sockets, cores, threads = _even(topology) or _described(topology, machine, files)
-    cpus = _in_order(topology)
-    return Shape(sockets, cores, threads, cpus, topology.pus, _domains(topology, sockets * cores * threads))
-
-
-def _even(topology: Topology) -> tuple[int, int, int] | None:
-    """Return sockets, cores of each and threads of a core where they are all alike."""
-    known = logical_numbering(topology)
+    # slurmd keeps no level 2 in hwloc's tree
+    known = logical_numbering(topology.model_copy(update={"shared_l2": ()}))
     sockets, threads = len(topology.packages), len(known.cores[0])
-    uneven = len(known.cores) % max(1, sockets) or any(len(core) != threads for core in known.cores)
     sizes = {len(package.cpuset) for package in topology.packages}
-    if not sockets or uneven or len(sizes) != 1 or union(p.cpuset for p in topology.packages) != topology.pus:
-        return None
-    return sockets, len(known.cores) // sockets, threads
-
-
-def _described(topology: Topology, machine: Machine, files: Mapping[str, str]) -> tuple[int, int, int]:
-    """Return sockets, cores and threads as slurm.conf has them of a node whose sockets or cores are not alike."""
-    problem = "the sockets or cores of this machine are not alike, and how slurm.conf describes the node is not known"
-    if KEY not in files:
-        raise Unclear(problem)
-    said, nodes = read(files[KEY])
-    counts = described(nodes, machine)
-    if counts is None or None in counts[1:]:
-        raise Unclear(problem)
-    sockets, cores, threads = (each or 1 for each in counts[1:])
-    total = sockets * cores * threads
-    own = (max(1, len(topology.packages)), max(1, len(topology.cores)))
-    seen = (own[0], own[1] // own[0], len(topology.pus) // own[1])
-    overrides = "config_overrides" in said.get("slurmdparameters", "").lower()
-    more = any(written > real for written, real in zip((sockets, cores, threads), seen, strict=True))
-    if total > len(topology.pus) or (counts[0] or total) not in (total, sockets * cores) or (more and not overrides):
-        raise Unclear("slurm.conf describes this node with other CPUs than it has")
-    return sockets, cores, threads
-
-
-def _in_order(topology: Topology) -> tuple[int, ...]:
-    """Return the kernel's number of each CPU in Slurm's order: it has no room for numbers from the count of CPUs on.
-
-    Such a CPU is left out, and the place that it would have has the place's own number.
-    """
-    count, found = len(topology.pus), list(range(len(topology.pus)))
-    if not topology.cores or not topology.packages:
-        return tuple(found)
-    known = logical_numbering(topology.model_copy(update={"shared_l2": ()}))  # slurmd keeps no level 2 in hwloc's tree
-    if union(core.cpuset for core in topology.cores) != topology.pus:
-        raise Unclear("some CPUs of this machine are in no core, and how Slurm numbers them is not known")
-    threads = count // len(known.cores)
-    for position, core in enumerate(known.cores):
-        for thread, cpu in enumerate(sorted(core)[:threads]):
-            if cpu < count:
-                found[position * threads + thread] = cpu
-    return tuple(found)
-
-
-def _domains(topology: Topology, count: int) -> tuple[CpuSet, ...]:
-    """Return the CPUs of each NUMA node as Slurm has them, () where that is not known.
-
-    What belongs to none is node 0's, so are CPUs that are not there. Slurm asks node by node and stops at the first number
-    without a node: where that is node 1 (GPUs' memory and POWER9 have such gaps), all CPUs are node 0's.
-    """
-    nodes = {node.os_index: node.cpuset for node in topology.nodes}
-    numbers = range(max(nodes, default=0) + 1)
-    gap = next((number for number in numbers if number not in nodes), None)
-    if gap not in (None, 1) or not nodes or not topology.numa_known or count < len(topology.pus):
-        return ()
-    every = CpuSet(range(count))
-    others = [nodes[number] & every if gap is None else CpuSet() for number in numbers[1:]]
-    return (every - union(others), *others)
+    if not sockets or len(sizes) != 1 or len(known.cores) % sockets or any(len(core) != threads for core in known.cores):
+        raise Unclear("the sockets or cores of this machine are not alike, and how slurm.conf describes the node is not known")
+    whole = union(p.cpuset for p in topology.packages) == topology.pus and (
+        not topology.cores or union(known.cores) == topology.pus
+    )
+    if not whole or topology.pus != CpuSet(range(len(topology.pus))):
+        raise Unclear(
+            "some CPUs of this machine are off, in no core or in no socket, and how Slurm numbers the others is not known"
+        )
+    cpus = tuple(cpu for core in known.cores for cpu in sorted(core)) if topology.cores else tuple(topology.pus)
+    nodes = sorted(topology.nodes, key=lambda node: node.os_index)
+    there = topology.numa_known and [node.os_index for node in nodes] == list(range(len(nodes)))
+    domains = tuple(node.cpuset for node in nodes)
+    shown = there and union(domains) == topology.pus  # what belongs to none is node 0's, and behind a gap Slurm sees no node
+    return Shape(sockets, len(known.cores) // sockets, threads, cpus, topology.pus, domains if shown else ())
 
 
 @dataclass(frozen=True)

@@ -331,7 +331,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
             "without cpu-affinity a task may run on all cores of the job or, where mpibind is loaded, on what that chooses"
         )
     given = _given(made, size, options.get("cpu-affinity", "on"), each)
-    return tuple(seated(hosts, dict.fromkeys(hosts, given)))
+    return seated(hosts, dict.fromkeys(hosts, given), lambda host: host)
 
 
 def _readable(line: Line, options: dict[str, str]) -> None:

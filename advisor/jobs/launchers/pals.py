@@ -166,7 +166,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     bind = _by_option(line, "--cpu-bind", "PALS_CPU_BIND") or ""
     depth = number_of_option(line, "--depth", "PALS_DEPTH") or 1
     given = {count: _bound(bind.removeprefix("verbose,"), depth, made.topology, count) for count in set(counts.values())}
-    return tuple(seated(hosts, {host: given[count] for host, count in counts.items()}))
+    return seated(hosts, {host: given[count] for host, count in counts.items()}, lambda host: host)
 
 
 def number_in(text: str | None) -> int | None:

@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs.hydra import alike, objects
@@ -21,9 +22,20 @@ from advisor.jobs.launcher import (
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
 from advisor.jobs.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
-from advisor.jobs.request import Line, Prediction, Refused, Request, Unclear, hosts, number, ranks_here, warning
-from advisor.jobs.slurm import Setup, Shape, Step, available, masks, setups, shape
-from advisor.jobs.slurm_step import ENTITIES, StepRequest, gpus_of_a_node, mem_bind, natural, options, step_request
+from advisor.jobs.request import (
+    MOST_RANKS,
+    Line,
+    Prediction,
+    Refused,
+    Request,
+    Unclear,
+    hosts,
+    number,
+    ranks_here,
+    seated,
+    warning,
+)
+from advisor.jobs.slurm import Entity, Setup, Shape, Step, available, masks, names_of, setups, shape
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
 from advisor.machine.numbering import logical_numbering
@@ -309,111 +321,289 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     return Launch(NAME, wish.version, "wrapper", argv, settings, {**files, **wrapper.files(placement)}, avoided, notes)
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return what Slurm sorts host names by: their numbers as numbers."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+_ENTITIES: Final[Mapping[str, Entity | None]] = {
+    "": None,
+    "threads": "threads",
+    "cores": "cores",
+    "sockets": "sockets",
+    "ldoms": "ldoms",
+    "thread": "threads",
+    "core": "cores",
+    "socket": "sockets",
+    "ldom": "ldoms",
+}
+
+_SPELT: Final = {"no": "none", "mapcpu": "map_cpu", "maskcpu": "mask_cpu", "mapldom": "map_ldom", "maskldom": "mask_ldom"}
+
+_LISTS: Final = frozenset({"map_cpu", "mask_cpu", "map_ldom", "mask_ldom"})
+
+_VARIABLES: Final = {
+    "SLURM_NTASKS": "--ntasks",
+    "SLURM_NPROCS": "--ntasks",
+    "SLURM_NNODES": "--nodes",
+    "SLURM_JOB_NUM_NODES": "--nodes",
+    "SRUN_CPUS_PER_TASK": "--cpus-per-task",
+    "SLURM_CPU_BIND": "--cpu-bind",
+    "SLURM_MEM_BIND": "--mem-bind",
+    "SLURM_DISTRIBUTION": "--distribution",
+    "SLURM_HINT": "--hint",
+    "SLURM_THREADS_PER_CORE": "--threads-per-core",
+    "SLURM_NTASKS_PER_NODE": "--ntasks-per-node",
+    "SLURM_EXACT": "--exact",
+    "SLURM_OVERCOMMIT": "--overcommit",
+}
+"""The variables that srun reads where its line does not say; the first of two wins."""
+
+_HARMLESS: Final = frozenset(
+    f"SLURM_{name}"
+    for name in (
+        *("ACCOUNT", "DEBUG", "EXPORT_ENV", "JOB_NAME", "KILL_BAD_EXIT", "LABELIO", "MPI_TYPE", "OVERLAP", "PARTITION", "QOS"),
+        *("STDERRMODE", "STDINMODE", "STDOUTMODE", "SUBMIT_DIR", "TIMELIMIT", "UNBUFFEREDIO", "WAIT", "WCKEY"),
+    )
+)
+"""Variables of srun(1) that change no placement; others than these leave a line open."""
+
+_UNREAD: Final = frozenset(
+    {"--multi-prog", "--jobid", "--relative", "--exclude", "--gpus-per-socket", "--ntasks-per-gpu", "--cpus-per-gpu"}
+    | {"--extra-node-info", "--sockets-per-node", "--cores-per-socket", "--mem-per-cpu"}
+)
+"""Options that change which CPUs or nodes a step gets, in ways that are not worked out here."""
+
+
+@dataclass(frozen=True)
+class StepRequest:
+    """What a line of srun asks for."""
+
+    total: int
+    nodes: tuple[str | None, ...]
+    per_node: int | None
+    outer: str
+    bind: str
+    entries: tuple[str, ...]
+    step: Step
+    """What each node is asked for, the number of its tasks not yet."""
+    overcommit: bool
+    listed: tuple[str, ...] = ()
+    """The host of each rank, where a file has them."""
+    gpus: bool = False
+    """Whether GPUs are asked for: gres.conf may then say which cores a step gets."""
+
+
+def _options(line: Line) -> dict[str, str]:
+    """Return the options that count: those of the environment that the line does not have, and the last of its own."""
+    found: dict[str, str] = {}
+    for said in line.first.options:
+        if not said.known or said.name in _UNREAD or (said.name == "--exclusive" and said.values):
+            raise Unclear(f"what CPUs srun's {' '.join(said.written)[:60]} gives, is not worked out here")
+        found[said.name] = said.values[-1] if said.values else ""
+    environment = line.words.environment
+    known = {*_VARIABLES, *_HARMLESS, "SLURM_CPUS_PER_TASK", "SLURM_HOSTFILE"}
+    if odd := next((name for name in environment if re.match(r"S(LURM|RUN)_", name) and name not in known), None):
+        raise Unclear(f"what {odd[:40]} changes, is not worked out here")
+    if "--hint" in found and "SLURM_CPU_BIND" in environment and "--cpu-bind" not in found:
+        raise Unclear("--hint beside SLURM_CPU_BIND is not worked out here")
+    found = {option: environment[name] for name, option in reversed(_VARIABLES.items()) if name in environment} | found
+    if "SLURM_CPUS_PER_TASK" in environment and "--cpus-per-task" not in found:  # 22.05 to 23.02 have SRUN_CPUS_PER_TASK alone
+        if line.release is None:
+            raise Unclear("whether srun reads SLURM_CPUS_PER_TASK depends on its version: 22.05 to 23.02 do not")
+        if not (22, 5) <= line.release < (23, 11):
+            found["--cpus-per-task"] = environment["SLURM_CPUS_PER_TASK"]
+    _together(line, found)
+    return found
+
+
+def _together(line: Line, found: Mapping[str, str]) -> None:
+    """Raise Refused of options that srun 22.05 does not take together, Unclear of memory that is bound by a list."""
+    if not line.first.command:
+        raise Refused("no command given to execute")
+    beside_pty = tuple(("--pty", option) for option in ("--output", "--error", "--input"))
+    for pair in (("--quiet", "--verbose"), ("--exclusive", "--overlap"), *beside_pty):
+        if found.keys() >= {*pair}:
+            raise Refused(f"srun takes one of {' and '.join(pair)}; nothing starts")
+    if not re.fullmatch(r"((q|quiet|v|verbose)(,|$))?(none|no|n|local)?", found.get("--mem-bind", ""), re.IGNORECASE):
+        raise Unclear(f"--mem-bind={found['--mem-bind'][:40]} is not worked out here")
+
+
+def _number(said: Mapping[str, str], option: str) -> int | None:
+    """Return the number of an option, None where it is not said."""
+    text = said.get(option)
+    if text is not None and (not re.fullmatch(r"\d{1,8}", text, re.ASCII) or not int(text)):
+        raise Unclear(f"{option} {text[:40]} is not a number")
+    return int(text) if text else None
+
+
+def step_request(made: Prediction, said: Mapping[str, str]) -> StepRequest:
+    """Return what some options ask for; raise Refused or Unclear."""
+    release = made.line.release or (22, 5, 0)
+    outer, inner = _distribution(said.get("--distribution", ""))
+    listed = _arbitrary(made) if outer == "arbitrary" else ()
+    nodes = tuple(dict.fromkeys(listed)) if listed else _nodes_of_step(said)
+    per_node, each = _number(said, "--ntasks-per-node"), _number(said, "--cpus-per-task")
+    total = _number(said, "--ntasks") or len(listed)
+    if not total and "--gpus" in said and "--gpus-per-task" in said:
+        raise Unclear("how many tasks --gpus and --gpus-per-task start, depends on whether a job runs already")
+    if not total and each and not per_node:
+        raise Unclear("srun -c without -n starts as many tasks as its job has CPUs for, and how many it has is not known")
+    total = total or (per_node or 1) * len(nodes)
+    if total > MOST_RANKS:
+        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
+    if listed and len(listed) != total:
+        raise Unclear(f"SLURM_HOSTFILE has {len(listed)} hosts for {total} ranks")
+    if each and release < (21, 8) and "--exact" not in said:
+        raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
+    bind, entries = _cpu_bind(said.get("--cpu-bind", ""))
+    exact = "--exact" in said or "--exclusive" in said or (each is not None and release >= (22, 5))
+    per_core, per_socket = _number(said, "--ntasks-per-core"), _number(said, "--ntasks-per-socket")
+    used = _number(said, "--threads-per-core")
+    step = Step(1, each or 1, inner, exact, per_core=per_core, per_socket=per_socket, used=used)
+    bind, step = _hinted(said, bind, step)
+    if outer == "default":
+        outer = "cyclic" if total <= len(nodes) else "block"
+    return StepRequest(total, nodes, per_node, outer, bind, entries, step, "--overcommit" in said, listed)
+
+
+def _cpu_bind(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return what --cpu-bind says: "", none, rank, an entity, or the name of a list and its entries."""
+    plain = re.sub(r"(?:(?:^|,)(?:q|quiet|v|verbose))+(?=,|$)", "", text.lower()).lstrip(",")
+    name, *rest = re.split("([:=])", plain, maxsplit=1)
+    sign, listed = rest or ("", "")
+    name = _SPELT.get(name, name)
+    if name == "one_thread" or "," in name or re.search(r"[g-wyz]", listed):
+        raise Unclear(f"--cpu-bind={text[:40]} is not worked out here")
+    if not (name in _LISTS or (not sign and (name in _ENTITIES or name in ("none", "rank", "rank_ldom")))):
+        raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
+    entries: list[str] = []
+    for word in filter(None, listed.split(",")):
+        entry, star, times = word.partition("*")
+        if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
+            raise Refused(f"{word[:40]!a} is not an entry of a list")
+        entries += [entry] * min(int(times) if star else 1, MOST_RANKS - len(entries))
+    return name, tuple(entries)
+
+
+def _hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
+    """Return the binding and the step as --hint changes them: it counts only where nothing else is said of threads."""
+    if bind or step.used:
+        return bind or "threads", step
+    if step.per_core or "--hint" not in said:
+        return "cores" if step.per_core else "sockets" if step.per_socket else "", step
+    hint = said["--hint"].lower()
+    if hint not in ("nomultithread", "multithread"):
+        raise Unclear(f"--hint={hint[:40]} is not worked out here")
+    return "threads", replace(step, used=1) if hint == "nomultithread" else step
+
+
+def _arbitrary(made: Prediction) -> tuple[str, ...]:
+    """Return the host of each rank, as the file of SLURM_HOSTFILE has them."""
+    file = made.line.words.environment.get("SLURM_HOSTFILE")
+    if file is None or file not in made.files:
+        raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
+    words = tuple(word for word in re.split(r"[\s,]+", made.files[file]) if word)
+    if not words or len(words) > MOST_RANKS or any(re.search(r"[\[\]*#]", word) for word in words):
+        raise Unclear("the file of SLURM_HOSTFILE is not understood")
+    return words
+
+
+def _nodes_of_step(said: Mapping[str, str]) -> tuple[str | None, ...]:
+    names, count = _names_listed(said.get("--nodelist", "")), said.get("--nodes", "")
+    match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", count, re.ASCII)
+    if count and (not match or not int(match[1]) or (match[2] and match[2] != match[1])):
+        raise Unclear(f"how many nodes --nodes {count[:20]} gives, is left to Slurm")
+    number = int(match[1]) if match else max(1, len(names))
+    if names and number != len(names):
+        raise Unclear(f"--nodes {number} and a list of {len(names)}: which are taken, is left to Slurm")
+    if names:
+        return tuple(sorted(names, key=natural))
+    return (None,) if number == 1 else tuple(f"node{i}" for i in range(number))
+
+
+def _names_listed(text: str) -> tuple[str, ...]:
+    """Return the names of a list such as n[1-3,7],login; raise Unclear for a file and for what is no such list."""
+    if "[" not in text and "/" not in text:
+        return tuple(dict.fromkeys(name for name in text.split(",") if name))
+    part = r"[^,\[\]/]+(\[\d{1,8}(-\d{1,8})?(,\d{1,8}(-\d{1,8})?)*\])?"
+    names = names_of(text) if len(text) <= MOST_RANKS and re.fullmatch(rf"{part}(,{part})*", text, re.ASCII) else ()
+    if not names or len(names) > MOST_RANKS:
+        raise Unclear("the list of nodes is not taken apart, empty, or longer than what is worked out one by one")
+    return tuple(names)
+
+
+def _distribution(text: str) -> tuple[str, str | None]:
+    """Return how tasks go over nodes, and over sockets."""
+    outer, *rest = text.lower().split(":")
+    # a * that is written is cyclic, whatever CR_CORE_DEFAULT_DIST_BLOCK says (22.05, observed)
+    inner = rest[0].replace("*", "cyclic") if rest else None
+    outer = {"": "default", "*": "default"}.get(outer, outer)
+    # how cores are placed, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
+    if "," in text or outer.startswith(("plane", "pack", "nopack")) or not {*rest[1:]} <= {"*", "block", "cyclic", "fcyclic"}:
+        raise Unclear(f"the distribution {text[:40]!a} is not worked out here")
+    if outer not in ("default", "block", "cyclic", "arbitrary") or inner not in (None, "block", "cyclic", "fcyclic"):
+        raise Refused(f"invalid distribution {text[:40]!a}")
+    return outer, inner
+
+
+def _asks_for_gpus(said: Mapping[str, str], nodes: int, tasks: int, there: int) -> bool:
+    """Return whether a line asks for GPUs; raise Unclear where a node may not have them: they change no CPUs of a whole node."""
+    wanted = 0
+    for option in ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gres"):
+        text = said.get(option, "0").removeprefix("gpu:")
+        text = {"none": "0", "gpu": "1"}.get(text, text) if option == "--gres" else said.get(option, "0")
+        if not re.fullmatch(r"\d{1,5}", text, re.ASCII):
+            raise Unclear(f"whether nodes have the GPUs of {option} {text[:40]}, is not known here")
+        wanted = max(wanted, int(text) * (tasks if option == "--gpus-per-task" else 1))
+    if wanted and ("--gpus" in said and nodes > 1):
+        raise Unclear("how --gpus are shared among nodes, is not worked out here")
+    if wanted > there:
+        raise Unclear(f"whether a node has the {wanted} GPUs that the line asks of it, is not known")
+    return wanted > 0
+
+
 def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks of a line of srun's; raise Refused or Unclear."""
     line = made.line
     if len(line.segments) > 1:
         raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known of Open MPI only")
-    said = options(line)
-    wish = step_request(made, said)
+    said = _options(line)
+    wish, node = step_request(made, said), shape(made.topology)
     if wish.overcommit and wish.step.exact:
         raise Unclear("which CPUs --overcommit gives a step of its own CPUs, is not worked out here")
-    node = shape(made.topology, made.machine, made.files)
-    if node.threads > 1 and wish.each > 1 and (wish.step.per_core or 1) > 1:
+    if node.threads > 1 and wish.step.each > 1 and (wish.step.per_core or 1) > 1:
         raise Unclear("--cpus-per-task beside several tasks of a core is not worked out here")
-    if wish.by_core and wish.step.inner == "fcyclic" and node.threads > 1:
-        raise Unclear("a --hint that counts cores beside fcyclic is not worked out here")
-    if wish.by_core:
-        wish = replace(wish, each=wish.each * node.threads, step=replace(wish.step, each=wish.each * node.threads))
     where = _places(node, wish)
     counts = Counter(where)
-    if wish.gpus and (most := gpus_of_a_node(said, min(len(wish.nodes), wish.total), max(counts.values()))) > (
-        len(made.machine.gpus or ()) or 4
-    ):
-        raise Unclear(f"whether a node has the {most} GPUs that the line asks of it, is not known")
+    gpus = _asks_for_gpus(said, min(len(wish.nodes), wish.total), max(counts.values()), len(made.machine.gpus or ()) or 4)
+    wish = replace(wish, gpus=gpus)
     possible: Sequence[Setup] | None = setups(made.files, made.machine, node)
-    local: dict[int, int] = {}
     if possible is None:
         possible = _any(made.machine, node) if wish.bind else None
-    if "--mem-bind" in said and possible != ():
-        known = made.topology.nodes if made.topology.numa_known else ()
-        mem_bind(said["--mem-bind"], max(counts.values()), 1 + max((each.os_index for each in known), default=-1))
     given = {tasks: _given(node, wish, tasks, possible) for tasks in set(counts.values())}
-    found: list[LintRank] = []
-    for rank, place in enumerate(where):
-        mine = local.get(place, 0)
-        local[place] = mine + 1
-        found.append(LintRank(rank=rank, host=wish.nodes[place], cpus=given[counts[place]][mine]))
-    return tuple(found)
+    return seated(where, {place: given[count] for place, count in counts.items()}, wish.nodes.__getitem__)
 
 
 def _places(node: Shape, wish: StepRequest) -> list[int]:
     """Return the node of each task, by its position."""
-    count, total = len(wish.nodes), wish.total
+    count, total, used = len(wish.nodes), wish.total, wish.step.used or 1
     if wish.listed:
         places = {name: position for position, name in enumerate(wish.nodes)}
         return [places[name] for name in wish.listed]
     width = node.sockets * node.cores * min(wish.step.used or node.threads, node.threads)
-    wide = max(1, width // wish.each)
     # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
-    room = [wish.per_node if wish.per_node and total == wish.per_node * count else wide] * count
-    if (wish.step.used or 1) > node.threads and wish.overcommit:
+    each = wish.per_node if wish.per_node and total == wish.per_node * count else max(1, width // wish.step.each)
+    if used > node.threads and wish.overcommit:
         raise Unclear("what --overcommit makes of more threads than cores have, was not seen often")
-    if (wish.step.used or 1) > node.threads:
-        raise Refused(f"--threads-per-core={wish.step.used}, and cores here have {node.threads}; nothing starts")
-    if total > sum(room) and not wish.overcommit and total * wish.each <= width * count:  # srun counts all nodes' CPUs together
-        raise Unclear("tasks that have room on all nodes together and not on each are not worked out here")
-    if total > sum(room) and not wish.overcommit:
+    if used > node.threads:
+        raise Refused(f"--threads-per-core={used}, and cores here have {node.threads}; nothing starts")
+    if total > each * count and not wish.overcommit:
+        if total * wish.step.each <= width * count:  # srun counts all nodes' CPUs together
+            raise Unclear("tasks that have room on all nodes together and not on each are not worked out here")
         raise Refused("more processors requested than permitted; nothing starts")
-    if wish.outer == "cyclic":
-        return list(_cycled(room, total))
-    if wish.outer == "plane":
-        planes = list(_planes(wish.plane, count, total))
-        if max(Counter(planes).values(), default=0) > wide and count > 1:
-            raise Unclear("a node gets more planes than it has room for")
-        return planes
-    counts = _filled(room, total) if wish.pack else _tasks_of_nodes(room, total)
-    return [position for position, tasks in enumerate(counts) for _ in range(tasks)]
-
-
-def _cycled(room: Sequence[int], total: int) -> Iterator[int]:
-    turn = given = 0
-    while given < total:
-        over = all(turn >= most for most in room)
-        for position, most in enumerate(room):
-            if given < total and (over or turn < most):
-                given += 1
-                yield position
-        turn += 1
-
-
-def _tasks_of_nodes(room: Sequence[int], total: int) -> list[int]:
-    counts = [0] * len(room)
-    for position in _cycled(room, total):
-        counts[position] += 1
-    return counts
-
-
-def _filled(room: Sequence[int], total: int) -> list[int]:
-    """Return the tasks of each node, the first ones full; a task is left for each node after it."""
-    counts, left = [], total
-    for position, most in enumerate(room):
-        counts.append(max(min(1, left), min(most, left - (len(room) - 1 - position))))
-        left -= counts[-1]
-    counts[-1] += left
-    return counts
-
-
-def _planes(size: int, count: int, total: int) -> Iterator[int]:
-    """Yield the nodes by planes of so many tasks; the first round leaves a task for each node after it."""
-    if not size:
-        raise Refused("a plane of 0 tasks")
-    left, turn = total, 0
-    while left > 0:
-        position = turn % count
-        tasks = min(size, left if turn >= count else max(1, left - (count - 1 - position)))
-        yield from (position for _ in range(tasks))
-        left, turn = left - tasks, turn + 1
+    turns = [rank % count for rank in range(total)]
+    return turns if wish.outer == "cyclic" else sorted(turns)
 
 
 Given = tuple[CpuSet | None, ...]
@@ -429,15 +619,16 @@ def _given(node: Shape, wish: StepRequest, tasks: int, possible: Sequence[Setup]
     found: set[Given | str] = set()
     for setup in possible:
         try:
-            found.add(_bound(wish, step, node, setup))
+            given = _asked(wish, step, node, replace(setup, single=setup.single and node.threads > 1))
+            found.add(tuple(cpus if cpus is None else node.bound(cpus) for cpus in given))
         except Refused as refusal:
             found.add(str(refusal))
     if len(found) > 1:
         raise Unclear("it depends on slurm.conf (SelectTypeParameters, CPUs of the nodes); give it with --slurm-conf")
-    given = next(iter(found))
-    if isinstance(given, str):
-        raise Refused(given)
-    return given
+    result = next(iter(found))
+    if isinstance(result, str):
+        raise Refused(result)
+    return result
 
 
 _ANY = (Setup(), Setup(blocks=True), Setup(single=True), Setup(blocks=True, single=True))
@@ -451,12 +642,6 @@ def _any(machine: Machine, node: Shape) -> list[Setup]:
     return [setup for setup in _ANY if counted in (None, setup.single)]
 
 
-def _bound(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
-    """Return the CPUs of the tasks of a node in one set-up; raise Refused where the kernel has none of a task's."""
-    given = _asked(wish, step, node, replace(setup, single=setup.single and node.threads > 1))
-    return tuple(cpus if cpus is None else node.bound(cpus) for cpus in given)
-
-
 def _asked(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
     """Return the CPUs that Slurm asks the kernel for, of each task; None where it asks for none."""
     whole = len(available(step, node, setup)) == node.count
@@ -464,8 +649,8 @@ def _asked(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
         raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
     if wish.bind.endswith(("ldoms", "ldom")) and not node.domains:
         raise Unclear("which CPUs Slurm's library of NUMA nodes finds in each, is not known of this machine")
-    if wish.bind in ENTITIES:
-        return masks(replace(step, bind=ENTITIES[wish.bind]), node, setup)
+    if wish.bind in _ENTITIES:
+        return masks(replace(step, bind=_ENTITIES[wish.bind]), node, setup)
     free = node.real(available(step, node, setup))
     if wish.bind == "none":
         return ((None if whole else free),) * step.tasks

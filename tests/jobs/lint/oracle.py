@@ -5,6 +5,7 @@ started.
 """
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +22,7 @@ from tests.fakenode.plans import file_of
 from tests.fakenode.run import LaunchFailedError, LaunchHungError, Observed, observe
 from tests.fakenode.slurm import Cluster
 from tests.jobs.lint import shapes
+from tests.jobs.lint.nodes import is_plain
 from tests.jobs.place.samples import machine
 from tests.machines.catalogue import MACHINES
 
@@ -55,6 +57,19 @@ def rows(name: str) -> list[Row]:
     """Return the rows of a file."""
     found = [text.split("\t") for text in (HERE / name).read_text().splitlines()]
     return [Row(a, b, tuple(c.split(",")) if c else (), d, json.loads(e or "{}"), f) for a, b, c, d, e, f in found]
+
+
+_ODD = re.compile(
+    r" -B |plane|gpu|gres|pack\b|Pack\b|bound|nonsense|-mem-bind=\S*(map|mask|rank|no)|cores-per-socket|sockets-per-node"
+)
+"""Words of srun that are left open."""
+
+
+def odd_of(row: Row) -> bool:
+    """Return whether a row has words, or a machine, that are left open: what is odd is told where that costs little."""
+    if row.launcher.startswith("openmpi"):
+        return not is_plain(row.line) or bool(row.files)
+    return row.launcher == "srun" and (row.machine in ("off", "offline", "uneven-l3") or bool(_ODD.search(row.line)))
 
 
 def is_here(name: str) -> bool:
