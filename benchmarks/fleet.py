@@ -21,9 +21,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from advisor.fleet.audit import audit_fleet
-from advisor.fleet.fold import Figure, assemble
+from advisor.fleet.kinds import Figure, assemble
 from advisor.fleet.page import fleet_report
 from advisor.paths import template
+from tests.fleet.innocent import innocents
 from tests.fleet.planted import plant
 from tests.fleet.published import CORPUS, mistakes, plant_racks
 
@@ -36,11 +37,14 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="the fleet's folder, kept, and used again where it is there")
     parser.add_argument("--simulate", type=int, metavar="NODES", help="so many nodes, each like one of those that were read")
     parser.add_argument("--check", action="store_true", help="also name what the screen leaves out or says falsely")
+    parser.add_argument("--innocent", action="store_true", help="equal nodes that differ in PXE words and makers of DIMMs alone")
     asked = parser.parse_args()
     folder, made = asked.keep or Path(tempfile.mkdtemp()), None
     if not folder.is_dir() or not any(folder.iterdir()):
         begun = time.monotonic()
-        if CORPUS.is_dir():
+        if asked.innocent:
+            innocents(folder, asked.nodes, asked.seed, mixed=True)
+        elif CORPUS.is_dir():
             made = plant_racks(folder, asked.seed, asked.nodes, every=asked.nodes > 2000)
         else:
             plant(folder, asked.seed, nodes=asked.nodes)

@@ -14,7 +14,8 @@ from advisor.advice.rules import must_be_known
 from advisor.advice.whatif import diff
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
 from advisor.fleet.fleet import BEFORE_SUFFIX, BIOS_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
-from advisor.fleet.fold import Figure, Figures, Nodes, assemble, suspected
+from advisor.fleet.fold import with_modules
+from advisor.fleet.kinds import Figure, Figures, Nodes, assemble, suspected
 from advisor.fleet.page import fleet_document, fleet_report
 from advisor.fleet.read import Asked, Book, Entry, Read, Record, asked, indexed, short_name
 from advisor.machine.node_sets import expanded
@@ -147,7 +148,7 @@ def _nodes(named: Asked, read: Read) -> Nodes:
     figures, unread = _measured(named.entries)
     times = sorted(entry.answer.at for entry in named.entries if entry.answer)
     return Nodes(
-        folded={node: read.distinct[record.digest or ""].folded for node, record in told.items()},
+        folded={node: with_modules(read.distinct[record.digest or ""].folded, record.modules) for node, record in told.items()},
         judged={node: (*read.distinct[record.digest or ""].judged, *record.added) for node, record in told.items()},
         measured=figures,
         silent=silent,

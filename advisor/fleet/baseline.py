@@ -14,7 +14,8 @@ from pydantic import Field, ValidationError
 from advisor.errors import BadInput
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import Silent
-from advisor.fleet.fold import Fact, Folded, Judged, Nodes, alike
+from advisor.fleet.fold import Fact, Folded
+from advisor.fleet.kinds import Judged, Nodes, alike
 from advisor.machine.hosts.source import read_json
 from advisor.machine.hosts.trust import Use, open_trusted
 from advisor.machine.node_sets import expanded, folded

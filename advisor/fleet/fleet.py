@@ -83,7 +83,7 @@ class Silent(Value):
 class Kind(Value):
     """Nodes of the same hardware."""
 
-    name: str = Field(description="A, B, ...: the largest first")
+    name: str = Field(description="epyc7702-2s-256g-3686: what it is made of, and a hash of it; the largest kind comes first")
     hardware: str = Field(description="what it is made of: vendor, product, processors, DIMMs, adapters, GPUs")
     nodes: str = Field(description="its nodes, folded: n[001-400]")
     count: int

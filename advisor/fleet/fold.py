@@ -1,23 +1,20 @@
-"""Many Machines folded into a Fleet: facts in words, kinds of hardware, who is wrong, who drifted, who is slow."""
+"""A Machine as a fleet sees it: its facts in words, without what names the node; what it is made of; the digest of a verdict."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
-from itertools import accumulate
-from math import log10, sqrt
-from statistics import median
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final
 
-from advisor.advice.model.rule import SEVERITIES, Severity
-from advisor.fleet.fleet import Drift, Fleet, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Irq, Port
+from advisor.machine.devices import Hca, Irq
 from advisor.machine.fact import TOLD_ELSEWHERE, Section, Told, comparable, declarations
 from advisor.machine.firmware import Bios
 from advisor.machine.machine import Machine
-from advisor.machine.node_sets import expanded, first_of, folded
+from advisor.machine.memory import Dimm
 from advisor.machine.operating_system import SlurmNode
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology
@@ -28,10 +25,35 @@ _APART: Final = tuple(section for section in TOLD_ELSEWHERE if section not in (S
 """Sections that say in many numbers what the layout says in a word."""
 _ONE_IN: Final = 128
 """The digest of a part takes bytes by their first seven binary digits."""
-OWN_NAME: Final = re.compile(
-    r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|([0-9a-fA-F]{2}[:-]){5,}[0-9a-fA-F]{2}|(\d{1,3}\.){3}\d{1,3}"
+_HEX: Final = "[0-9a-fA-F]"
+_NAMING: Final = "|".join((
+    rf"{_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}",
+    rf"(?<![0-9a-zA-Z])(?:{_HEX}{{2}}[:-]){{5,}}{_HEX}{{2}}",
+    rf"enx{_HEX}{{12}}",
+))  # fmt: skip
+"""A UUID, a MAC or a GUID, an interface that is called by its MAC."""
+_MAY_NAME: Final = re.compile(rf"-{_HEX}{{4}}-{_HEX}{{4}}-|(?:[:-]{_HEX}{{2}}){{4}}|enx")
+"""Without this there is none of them: seen at once, where to look for them takes milliseconds."""
+OWN_NAME: Final = re.compile(rf"{_NAMING}|(\d{{1,3}}\.){{3}}\d{{1,3}}")
+"""What names a node where a boot option holds it (root=UUID=..., BOOTIF=..., ip=...): elsewhere four numbers are a version."""
+_NAMING_ATTRIBUTE: Final = re.compile(
+    r"serial|service.?tag|asset|uuid|guid|mac.?addr|ww[np]n|ip(v[46])?.?addr|host.?name|iqn|initiator.?name", re.IGNORECASE
 )
-"""A UUID, a MAC or a GUID, an address of the Internet, where a boot option holds one (root=UUID=..., BOOTIF=..., ip=...)."""
+"""BIOS attributes that hold what names the node."""
+
+
+def masked(text: str, host: str | None) -> str:
+    """Return a text without what names a node: its host name, whole and short, as a word of its own; UUIDs, MACs, GUIDs.
+
+    >>> masked("/nodes/cn01/root cn010 0c:42:a1:00:00:01 20.31.1014", "cn01.site")
+    '/nodes/.../root cn010 ... 20.31.1014'
+    """
+    if _MAY_NAME.search(text):
+        text = re.sub(_NAMING, "...", text)
+    for name in (host, host.partition(".")[0]) if host else ():
+        if name in text and not name.isdigit():
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", "...", text)
+    return text
 
 
 @dataclass(frozen=True)
@@ -99,31 +121,60 @@ class Folded:
         return {name: fact for part in self.parts.values() for name, fact in part.facts.items()}
 
 
+MODULES: Final = "memory.dimms.parts"
+"""The fact that says whose DIMMs a node has; its section, too."""
+
+
 def fold(machine: Machine) -> Folded:
     """Return a machine as a fleet sees it."""
     sections: dict[str, dict[str, Fact]] = {"layout": dict(_layout(machine))}
     lists: dict[str, set[str]] = {}
+    host = machine.name
     for name, declared in declarations(type(machine)).items():
         if isinstance(getattr(machine, name), tuple) and declared.section not in (*_APART, Section.EVIDENCE):
             lists.setdefault(_name(declared.section), set()).add(name)
     for told in comparable(machine, but=_APART):
+        if _OF_MODULE.fullmatch(told.name):
+            continue
         section = sections.setdefault(_name(told.section), {})
         if told.name == "kernel.cmdline":
             section.update(_options(machine))
             continue
         if told.section is Section.BIOS:
-            section.update(_attribute(told))
+            section.update(_attribute(told, host))
             continue
-        section[told.name] = _fact(told)
-        outer = told.name.partition(".")[0]
+        name = masked(told.name, host)
+        section[name] = _fact(told, host)
+        outer = name.partition(".")[0]
         if told.elements and outer in lists.get(_name(told.section), ()):
-            section[told.elements[0]] = Fact("there", "there", inside=outer)
+            section[masked(told.elements[0], host)] = Fact("there", "there", inside=outer)
     if machine.bios is not None:
         sections.setdefault(_name(Section.BIOS), {}).update(_waiting(machine.bios))
-    return Folded(
-        hardware_of(machine),
-        {name: Part(_digest(facts), facts, frozenset(lists.get(name, ()))) for name, facts in sections.items()},
-    )
+    parts = {name: Part(_digest(facts), facts, frozenset(lists.get(name, ()))) for name, facts in sections.items()}
+    return with_modules(Folded(hardware_of(machine), parts), modules_sold(machine))
+
+
+_OF_MODULE: Final = re.compile(r"memory\.dimms\..*\.(maker|part)")
+
+
+def modules_sold(machine: Machine) -> str | None:
+    """Return whose DIMMs a machine has: equal nodes have those that were sold when they, or a part of them, were bought."""
+    dimms = (machine.memory.dimms if machine.memory else None) or ()
+    sold = Counter(" ".join(filter(None, (each.maker, each.part))) for each in dimms if each.size and (each.maker or each.part))
+    return " + ".join(f"{count} x {what}" for what, count in sorted(sold.items(), key=lambda item: (-item[1], item[0]))) or None
+
+
+def with_modules(node: Folded, sold: str | None) -> Folded:
+    """Return a node with what ``modules_sold`` says of it."""
+    if sold is None:
+        return node
+    return Folded(node.hardware, {**node.parts, MODULES: _part_of_modules(sold)})
+
+
+@lru_cache(maxsize=1 << 16)
+def _part_of_modules(sold: str) -> Part:
+    facts = {MODULES: Fact(sold, sold)}
+    return Part(_digest(facts), facts)
 
 
 def _name(section: Section | None) -> str:
@@ -174,7 +225,7 @@ def _options(machine: Machine) -> Iterator[tuple[str, Fact]]:
     """Yield the boot options by their names; what names the node in one is no difference."""
     found: dict[str, list[str]] = {}
     for name, value in (machine.kernel.cmdline if machine.kernel else None) or ():
-        found.setdefault(name, []).append(OWN_NAME.sub("...", value or ""))
+        found.setdefault(name, []).append(masked(OWN_NAME.sub("...", value or ""), machine.name))
     yield from ((f"boot.{name}", Fact(" ".join(values), " ".join(values) or "given")) for name, values in found.items())
 
 
@@ -182,12 +233,13 @@ _ATTRIBUTES: Final = "bios.attributes."
 _REGISTRY: Final = "bios.registry"
 
 
-def _attribute(told: Told) -> Iterator[tuple[str, Fact]]:
+def _attribute(told: Told, host: str | None) -> Iterator[tuple[str, Fact]]:
     """Yield a BIOS attribute by its own name; the menu's words for its value, and what waits for a restart, stand elsewhere."""
     if told.name.startswith(_ATTRIBUTES):
-        yield f"bios.{told.name.removeprefix(_ATTRIBUTES)}", _fact(told)
+        name = told.name.removeprefix(_ATTRIBUTES)
+        yield f"bios.{name}", Fact("...", "its own") if _NAMING_ATTRIBUTE.search(name) else _fact(told, host)
     elif told.name == _REGISTRY:
-        yield told.name, _fact(told)
+        yield told.name, _fact(told, host)
 
 
 def _waiting(bios: Bios | None) -> Iterator[tuple[str, Fact]]:
@@ -197,7 +249,7 @@ def _waiting(bios: Bios | None) -> Iterator[tuple[str, Fact]]:
         yield "bios.pending", Fact(text, text or "nothing")
 
 
-def _fact(told: Told) -> Fact:
+def _fact(told: Told, host: str | None) -> Fact:
     value, unit = told.value, told.declared.unit
     if isinstance(value, bool):
         return Fact(value, "yes" if value else "no")
@@ -209,9 +261,10 @@ def _fact(told: Told) -> Fact:
     if isinstance(value, CpuSet):
         return Fact(str(value), str(value) or "none")
     if isinstance(value, (tuple, list)):
-        texts = tuple(str(each) for each in value)
+        texts = tuple(masked(str(each), host) for each in value)
         return Fact(texts, ", ".join(texts) or "none")
-    return Fact(str(value), str(value))
+    text = masked(str(value), host)
+    return Fact(text, text)
 
 
 def hardware_of(machine: Machine) -> Hardware:
@@ -244,72 +297,58 @@ def _counted(names: Sequence[str] | None) -> Modules:
     return None if names is None else tuple(sorted(Counter(names).items()))
 
 
-def digest_of(machine: Machine) -> str:
-    """Return the digest of what may change a verdict."""
-    return blake2b(essence(machine).model_dump_json().encode(), digest_size=16).hexdigest()
+def digest_of(machine: Machine, *, modules: bool = False) -> str:
+    """Return the digest of what may change a verdict; ``modules``: whose DIMMs they are, too."""
+    bare = essence(machine, modules=modules)
+    text = bare.model_copy(update={"topology": None}).model_dump_json()
+    topology = bare.topology.model_dump_json() if bare.topology else ""
+    return blake2b((masked(text, machine.name) + topology).encode(), digest_size=16).hexdigest()
 
 
-def essence(machine: Machine) -> Machine:
+def essence(machine: Machine, *, modules: bool = False) -> Machine:
     """Return a machine without what differs between equal nodes; it is no machine to be judged, only to be compared."""
-    bare = machine.model_copy(update={"name": None, "allocation": None, "sources": (), "gaps": ()})
-    for without in (_adapters, _definitions, _topology, _kernel, _limits):
-        bare = without(bare)
-    return bare
+    topology, kernel, memory, bios = machine.topology, machine.kernel, machine.memory, machine.bios
+    update: dict[str, Any] = {"name": None, "allocation": None, "sources": (), "gaps": ()}
+    if topology is not None:
+        nodes = (node.model_copy(update={"memory": rounded(node.memory)}) if node.memory else node for node in topology.nodes)
+        update["topology"] = topology.model_copy(update={"nodes": tuple(nodes)})
+    if kernel is not None and kernel.cmdline is not None:
+        options = ((name, value and OWN_NAME.sub("...", value)) for name, value in kernel.cmdline)
+        update["kernel"] = kernel.model_copy(update={"cmdline": tuple(sorted(options, key=itemgetter(0)))})
+    if memory is not None and memory.dimms is not None and not modules:
+        update["memory"] = memory.model_copy(update={"dimms": _without_makers(memory.dimms)})
+    if bios is not None and bios.attributes:
+        own = {name: "..." for name in bios.attributes if _NAMING_ATTRIBUTE.search(name)}
+        update["bios"] = bios.model_copy(update={"attributes": {**bios.attributes, **own}})
+    if machine.limits is not None:
+        update["limits"] = machine.limits.model_copy(update={"cgroup": None})
+    if machine.hcas is not None:
+        update["hcas"] = tuple(_adapter(hca, topology) for hca in machine.hcas)
+    if machine.slurm_nodes is not None:
+        update["slurm_nodes"] = tuple(_definition(each, topology) for each in machine.slurm_nodes)
+    return machine.model_copy(update=update)
 
 
-def _topology(machine: Machine) -> Machine:
-    if machine.topology is None:
-        return machine
-    nodes = (node.model_copy(update={"memory": rounded(node.memory)}) if node.memory else node for node in machine.topology.nodes)
-    return machine.model_copy(update={"topology": machine.topology.model_copy(update={"nodes": tuple(nodes)})})
-
-
-def _kernel(machine: Machine) -> Machine:
-    kernel = machine.kernel
-    if kernel is None or kernel.cmdline is None:
-        return machine
-    masked = tuple((name, value and OWN_NAME.sub("...", value)) for name, value in kernel.cmdline)
-    return machine.model_copy(update={"kernel": kernel.model_copy(update={"cmdline": masked})})
-
-
-def _limits(machine: Machine) -> Machine:
-    limits = machine.limits and machine.limits.model_copy(update={"cgroup": None})
-    return machine.model_copy(update={"limits": limits})
-
-
-def _adapters(machine: Machine) -> Machine:
-    return machine.model_copy(update={"hcas": machine.hcas and tuple(_adapter(hca, machine.topology) for hca in machine.hcas)})
-
-
-def _definitions(machine: Machine) -> Machine:
-    known = machine.slurm_nodes and tuple(_definition(each, machine.topology) for each in machine.slurm_nodes)
-    return machine.model_copy(update={"slurm_nodes": known})
-
-
-def _adapter(hca: Hca, topology: Topology | None) -> Hca:
-    near = hca.locality.numa_nodes if hca.locality else ()
-    local = _cpus(topology, near)
-    return hca.model_copy(
-        update={
-            "ports": hca.ports and tuple(_port(port) for port in hca.ports),
-            "irqs": hca.irqs and tuple(_irqs(hca.irqs, local)),
-        }
+def _without_makers(dimms: Sequence[Dimm]) -> tuple[Dimm, ...]:
+    """Return DIMMs without maker and part, but for those of a socket that mixes parts: that is said of it, with their names."""
+    parts: dict[int | None, set[str | None]] = defaultdict(set)
+    for dimm in dimms:
+        if dimm.size != 0:
+            parts[dimm.socket].add(dimm.part)
+    return tuple(
+        dimm if len(parts[dimm.socket]) > 1 else dimm.model_copy(update={"maker": None, "part": dimm.part and "..."})
+        for dimm in dimms
     )
 
 
-def _port(port: Port) -> Port:
-    return port.model_copy(update={"lid": port.lid and 1})
-
-
-def _irqs(irqs: Iterable[Irq], local: CpuSet) -> Iterable[Irq]:
-    """Yield as many interrupts, of which as many are far; their numbers, and what a daemon chose, change."""
-    told = sorted(0 if not (cpus := irq.effective or irq.cpus) else 1 if cpus & local else 2 for irq in irqs)
-    yield from (Irq(number=number, cpus=CpuSet([kind])) for number, kind in enumerate(told))
-
-
-def _cpus(topology: Topology | None, nodes: Iterable[int]) -> CpuSet:
-    wanted = set(nodes)
-    return CpuSet(cpu for node in topology.nodes if node.os_index in wanted for cpu in node.cpuset) if topology else CpuSet()
+def _adapter(hca: Hca, topology: Topology | None) -> Hca:
+    """Return an adapter with as many interrupts, of which as many are far; their numbers, and what a daemon chose, change."""
+    near = set(hca.locality.numa_nodes if hca.locality else ())
+    local = CpuSet(cpu for node in topology.nodes if node.os_index in near for cpu in node.cpuset) if topology else CpuSet()
+    far = sorted(0 if not (cpus := irq.effective or irq.cpus) else 1 if cpus & local else 2 for irq in hca.irqs or ())
+    irqs = tuple(Irq(number=number, cpus=CpuSet([kind])) for number, kind in enumerate(far))
+    ports = hca.ports and tuple(port.model_copy(update={"lid": port.lid and 1}) for port in hca.ports)
+    return hca.model_copy(update={"ports": ports, "irqs": hca.irqs and irqs})
 
 
 def _definition(defined: SlurmNode, topology: Topology | None) -> SlurmNode:
@@ -317,434 +356,3 @@ def _definition(defined: SlurmNode, topology: Topology | None) -> SlurmNode:
         return defined
     more = defined.memory > sum(node.memory or 0 for node in topology.nodes)
     return defined.model_copy(update={"memory": 2 * rounded(defined.memory) + more})
-
-
-MINORITY = 10
-"""A tenth of a kind at most has drifted; more is another population."""
-
-
-@dataclass
-class Group:
-    """Nodes of one kind."""
-
-    name: str
-    hardware: Hardware
-    nodes: list[str] = field(default_factory=list)
-    lacking: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    """Class of modules and what some nodes have of it -> those nodes."""
-
-
-def group(nodes: Mapping[str, Folded]) -> list[Group]:
-    """Return the kinds of hardware, the largest first, and every node in one of them."""
-    same: dict[Hardware, list[str]] = defaultdict(list)
-    for name, node in nodes.items():
-        same[node.hardware].append(name)
-    ordered = sorted(same.items(), key=lambda item: (-_known(item[0]), -len(item[1]), item[0].text))
-    ordered.sort(key=lambda item: -len(item[1]))
-    found: list[Group] = []
-    for hardware, names in ordered:
-        _place(hardware, names, found)
-    found.sort(key=lambda each: (-len(each.nodes), each.hardware.text))
-    for number, each in enumerate(found):
-        each.name = letters(number)
-    return found
-
-
-def letters(number: int) -> str:
-    """Return the name of a kind by its place.
-
-    >>> [letters(each) for each in (0, 25, 26, 701, 702)]
-    ['A', 'Z', 'AA', 'ZZ', 'AAA']
-    """
-    name = ""
-    while number >= 0:
-        name, number = chr(ord("A") + number % 26) + name, number // 26 - 1
-    return name
-
-
-def _known(hardware: Hardware) -> int:
-    return sum(each is not None for _, each in hardware.modules)
-
-
-def _place(hardware: Hardware, names: list[str], found: list[Group]) -> None:
-    """Put nodes into the kind that they are of, else into one of their own."""
-    for each in found:
-        differing = _differing(hardware, each.hardware)
-        if differing is None or (differing and len(names) * MINORITY > len(names) + len(each.nodes)):
-            continue
-        for name, modules in differing:
-            each.lacking.setdefault((name, modules_text(modules)), []).extend(names)
-        each.nodes.extend(names)
-        return
-    found.append(Group("", hardware, list(names)))
-
-
-def _differing(few: Hardware, many: Hardware) -> list[tuple[str, Modules]] | None:
-    """Return the classes of which one has less than the other; None where it is another kind of node altogether.
-
-    What is not known of one of the two differs in nothing.
-    """
-    if few.base != many.base:
-        return None
-    found: list[tuple[str, Modules]] = []
-    for (name, less), (_, more) in zip(few.modules, many.modules, strict=True):
-        if less is None or more is None or less == more:
-            continue
-        if name == "sockets" or any(count > dict(more).get(what, 0) for what, count in less):
-            return None
-        found.append((name, less))
-    return found
-
-
-NOT_THERE: Final = Fact("not there", "not there")
-_ALIKE: Final = 0.01
-"""Amounts of bytes this near are the same: a kernel keeps another megabyte for itself at each start."""
-_CAUSES: Final = ("numa.partitioning", "cpu.smt", "firmware.", "bios.", "kernel.", "hcas.", "gpus.", "memory.", "")
-"""What a set of nodes is called by, the first where several facts differ."""
-_POPULATIONS: Final = 4
-"""More values than this, none of them that of most nodes, name the nodes rather than set them up."""
-
-
-@dataclass
-class Value:
-    """A value of a fact, and the nodes that have it."""
-
-    fact: Fact
-    nodes: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Difference:
-    """What differs inside a kind."""
-
-    drift: list[Drift]
-    split: list[Split]
-    same: Same
-
-
-def differences(kind: Group, nodes: Mapping[str, Folded]) -> Difference:
-    """Return what differs inside a kind; sections that are equal everywhere are not opened."""
-    found = Difference(_lacking(kind), [], Same(kind=kind.name, same=0, facts=0))
-    same = facts = varied = 0
-    for section in dict.fromkeys(name for node in kind.nodes for name in nodes[node].parts):
-        groups: dict[bytes, list[str]] = defaultdict(list)
-        parts: dict[bytes, Part] = {}
-        for node in kind.nodes:
-            part = nodes[node].parts.get(section)
-            if part is not None:
-                parts.setdefault(part.digest, part)
-                groups[part.digest].append(node)
-        every = set().union(*(part.facts for part in parts.values()))
-        facts += len(every)
-        differing = dict(_drifted(parts, groups)) if len(parts) > 1 else {}
-        same += len(every) - len(differing)
-        for name in sorted(differing, key=_importance):
-            varied += _said(name, kind, differing[name], found)
-    found.same = Same(kind=kind.name, same=same, facts=facts, varied=varied)
-    return found
-
-
-def _lacking(kind: Group) -> list[Drift]:
-    whole = dict(kind.hardware.modules)
-    return [
-        Drift(
-            fact=f"hardware.{name}",
-            kind=kind.name,
-            majority=modules_text(whole[name]),
-            nodes=folded(nodes),
-            count=len(nodes),
-            value=text,
-            of=len(kind.nodes),
-        )
-        for (name, text), nodes in kind.lacking.items()
-    ]
-
-
-def _importance(name: str) -> tuple[bool, int, str]:
-    """Sort a cause before its consequences: where devices are near, and what is per NUMA node, follows the partitioning."""
-    follows = "locality" in name or "hugepages" in name or name.endswith(".physical")
-    return (follows, next(at for at, each in enumerate(_CAUSES) if name.startswith(each)), name)
-
-
-def _drifted(parts: Mapping[bytes, Part], groups: Mapping[bytes, list[str]]) -> Iterator[tuple[str, list[Value]]]:
-    """Yield the facts of a section that have several values."""
-    names = set().union(*(part.facts for part in parts.values()))
-    for name in names:
-        values: dict[object, Value] = {}
-        inside = next((part.facts[name].inside for part in parts.values() if name in part.facts), None)
-        for digest, part in parts.items():
-            fact = part.facts.get(name) or (NOT_THERE if inside in part.lists else None)
-            if fact is not None:
-                values.setdefault(fact.key, Value(fact)).nodes.extend(groups[digest])
-        ordered = _joined(sorted(values.values(), key=lambda value: (-len(value.nodes), value.fact.text)))
-        if len(ordered) > 1:
-            yield name, ordered
-
-
-def _joined(values: list[Value]) -> list[Value]:
-    """Return the values with amounts that are nearly the same as one."""
-    kept: list[Value] = []
-    for value in values:
-        near = next((each for each in kept if alike(each.fact.size, value.fact.size)), None)
-        if near is None:
-            kept.append(value)
-        else:
-            near.nodes += value.nodes
-    return sorted(kept, key=lambda value: -len(value.nodes))
-
-
-def alike(one: int | None, other: int | None) -> bool:
-    """Return whether two amounts of bytes are the same but for what a kernel keeps for itself."""
-    return one is not None and other is not None and abs(one - other) <= _ALIKE * max(one, other)
-
-
-def _said(name: str, kind: Group, values: Sequence[Value], found: Difference) -> bool:
-    """Add a fact that differs to what is said of it; return whether it only names the nodes."""
-    known = sum(len(value.nodes) for value in values)
-    most, others = values[0], values[1:]
-    if (known - len(most.nodes)) * MINORITY <= known:
-        found.drift += [
-            Drift(
-                fact=name,
-                kind=kind.name,
-                majority=most.fact.text,
-                nodes=folded(value.nodes),
-                count=len(value.nodes),
-                value=value.fact.text,
-                of=known,
-            )
-            for value in others
-        ]
-        return False
-    if len(values) > _POPULATIONS and len(most.nodes) * 2 < known:
-        return True
-    populations = (Population(value=each.fact.text, nodes=folded(each.nodes), count=len(each.nodes)) for each in values)
-    found.split.append(Split(fact=name, kind=kind.name, populations=tuple(populations)))
-    return False
-
-
-LEAST: Final = 8
-"""Nodes without which nothing is usual: of fewer the spread is not known."""
-FAR: Final = 5.0
-"""How many times the spread, of a node that was measured once. Of ten thousand normal values one lies as far in three hundred
-fleets; at 3.5 five lie in each. A node a tenth slow among nodes that spread by 1.5 % is 6.7 spreads away, give or take one."""
-_ODD: Final = 4
-"""A quarter of the nodes at most may be odd and not widen the spread of the rest."""
-FINEST: Final = 0.005
-"""Of the median: values that are rounded may all be equal, and then every other is infinitely far."""
-_PRACTICAL: Final = {"bytes/s": 0.05, "flop/s": 0.03, "seconds": 0.10}
-"""A distance from the median that matters, by the unit; what has none of its own is judged as a bandwidth."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One number that was measured on a node."""
-
-    name: str
-    unit: str
-    value: float
-    spread: float = 0.0
-    """Of its repeats, as a share: what the instrument cannot tell apart."""
-    before: float | None = None
-    """What the node had when it was measured before, and seemed slow."""
-
-
-Figures = Mapping[str, Figure]
-"""Name -> figure, of one node."""
-
-
-def slow(kind: Group, measured: Mapping[str, Figures], settings: Mapping[str, str]) -> Iterator[Slow]:
-    """Yield each figure of a node that is far worse than those of its kind; the worst first.
-
-    ``settings`` are the nodes' settings that decide how fast they are, in words: a node is compared with those that are set up
-    as it is. Where these are too few it is compared with all of its kind, and its settings may explain it. A node that was
-    measured again has to be far in both measurements, and need not be as far.
-    """
-    yield from _judged(kind, measured, settings, first=False)
-
-
-def suspects(kind: Group, measured: Mapping[str, Figures], settings: Mapping[str, str]) -> Iterator[Slow]:
-    """Yield each figure that is worth measuring again: chance alone may still have made it."""
-    yield from _judged(kind, measured, settings, first=True)
-
-
-def near(nodes: int) -> float:
-    """Return how many times the spread a node has to be away in each of two measurements, beside so many others.
-
-    >>> [round(near(nodes), 1) for nodes in (8, 80, 800, 8000, 80000)]
-    [3.5, 4.0, 4.5, 5.0, 5.0]
-    """
-    return min(FAR, 3.5 + log10(nodes / LEAST) / 2)
-
-
-def _judged(kind: Group, measured: Mapping[str, Figures], settings: Mapping[str, str], *, first: bool) -> Iterator[Slow]:
-    figures: dict[str, dict[str, Figure]] = defaultdict(dict)
-    for node in kind.nodes:
-        for name, figure in measured.get(node, {}).items():
-            figures[name][node] = figure
-    found = [each for own in figures.values() for each in _of_one(kind.name, own, settings, first=first)]
-    yield from sorted(found, key=lambda each: each.z)
-
-
-def _of_one(kind: str, figures: Mapping[str, Figure], settings: Mapping[str, str], *, first: bool) -> Iterator[Slow]:
-    """Yield who is slow in one figure."""
-    alike: dict[str, list[str]] = defaultdict(list)
-    for node in figures:
-        alike[settings.get(node, "")].append(node)
-    for setting, nodes in alike.items():
-        if len(nodes) >= LEAST:
-            yield from _far(kind, {node: figures[node] for node in nodes}, nodes, first=first)
-        elif len(figures) >= LEAST and len(alike) > 1:
-            others = {node: figure for node, figure in figures.items() if settings.get(node, "") != setting}
-            for each in _far(kind, {**others, **{node: figures[node] for node in nodes}}, nodes, first=first):
-                yield each.model_copy(update={"explained": setting})
-
-
-def _far(kind: str, figures: Mapping[str, Figure], asked: Sequence[str], *, first: bool) -> Iterator[Slow]:
-    if len(figures) < LEAST:
-        return
-    values = [figure.value for figure in figures.values()]
-    middle, sample = median(values), next(iter(figures.values()))
-    least = max(FINEST, median(each.spread for each in figures.values())) * abs(middle)
-    scales = {times: max(spread_of(values, times), least) for times in (FAR, near(len(values)))}
-    worse = 1 if sample.unit == "seconds" else -1
-    for node in asked:
-        figure = figures[node]
-        looks = [figure.value] if figure.before is None else [figure.value, figure.before]
-        times = near(len(values)) if first or len(looks) > 1 else FAR
-        away, scale = [(look - middle) * worse for look in looks], scales[times]
-        if scale > 0 and min(away) > max(times * scale, practical(sample.unit, middle)):
-            yield Slow(
-                figure=figure.name,
-                node=node,
-                value=figure.value,
-                median=middle,
-                z=round(-away[0] / scale, 1),
-                kind=kind,
-                unit=figure.unit,
-                among=len(figures),
-                again=len(looks) > 1,
-            )
-
-
-def practical(unit: str, middle: float) -> float:
-    """Return how far from a median a figure of some unit has to be for it to matter."""
-    return _PRACTICAL.get(unit, _PRACTICAL["bytes/s"]) * abs(middle)
-
-
-def spread_of(values: Sequence[float], far: float = FAR) -> float:
-    """Return the usual distance from the median, one that odd values do not move while they are a quarter at most.
-
-    The values that are far from the rest are left out: as many as there are of which the nearest is beyond ``far`` times the
-    spread of those nearer (Rosner, Percentage points for a generalized ESD many-outlier procedure, Technometrics 25, 1983;
-    about the median, with a fixed distance in place of a level). Where nothing is odd that is the standard deviation, which
-    knows more of a few values than the median of their distances does.
-
-    >>> [round(spread_of([10, 10.1, 9.9, 10.2, 9.8, 10, 10.1, odd]), 2) for odd in (5, 9.9)]
-    [0.14, 0.13]
-    """
-    middle = median(values)
-    away = sorted(abs(value - middle) for value in values)
-    squares = [0.0, *accumulate(each * each for each in away)]
-    scales = [sqrt(squares[kept] / max(1, kept - 1)) for kept in range(len(away) + 1)]
-    fewest = len(away) - len(away) // _ODD
-    odd = (kept for kept in range(fewest, len(away)) if away[kept] > far * scales[kept])
-    return scales[next(odd, len(away))]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A finding of a node, as a fleet tells it."""
-
-    rule: str
-    severity: Severity
-    title: str
-    claim: str
-    fix: str
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """What is known of the nodes of a fleet: equal nodes share their values."""
-
-    folded: Mapping[str, Folded]
-    judged: Mapping[str, tuple[Judged, ...]]
-    measured: Mapping[str, Figures] = field(default_factory=dict)
-    silent: tuple[Silent, ...] = ()
-    odd: tuple[Odd, ...] = ()
-    begun: str | None = None
-    ended: str | None = None
-
-
-def assemble(nodes: Nodes) -> Fleet:
-    """Return the fleet on one screen."""
-    kinds = group(nodes.folded)
-    made = [differences(kind, nodes.folded) for kind in kinds]
-    drift = sorted((each for one in made for each in one.drift), key=lambda each: (each.kind, -each.count))
-    settings = {name: _setting(node) for name, node in nodes.folded.items()}
-    wrong = tuple(sorted(_wrong(kinds, nodes.judged), key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.rule)))
-    late = tuple(each for kind in kinds for each in slow(kind, nodes.measured, settings))
-    return Fleet(
-        asked=len(nodes.folded) + len(nodes.silent),
-        answered=len(nodes.folded),
-        silent=nodes.silent,
-        kinds=tuple(
-            Kind(name=kind.name, hardware=kind.hardware.text, nodes=folded(kind.nodes), count=len(kind.nodes)) for kind in kinds
-        ),
-        wrong=wrong,
-        drift=tuple(drift),
-        split=tuple(each for one in made for each in one.split),
-        slow=late,
-        same=tuple(one.same for one in made),
-        odd=nodes.odd,
-        begun=nodes.begun,
-        ended=nodes.ended,
-        exclude=folded({*_odd_ones(wrong, drift, late), *(each.node for each in nodes.silent)}),
-    )
-
-
-def suspected(nodes: Nodes) -> tuple[Slow, ...]:
-    """Return who is worth measuring again: more than are slow."""
-    settings = {name: _setting(node) for name, node in nodes.folded.items()}
-    return tuple(each for kind in group(nodes.folded) for each in suspects(kind, nodes.measured, settings))
-
-
-def _setting(node: Folded) -> str:
-    """Return the settings in words that decide how fast a node is; a slow node that is set up otherwise is explained by them."""
-    facts = node.facts
-    names = (PARTITIONING, "cpu.smt", "cpu.governors", "kernel.thp")
-    return ", ".join(f"{name} {facts[name].text}" for name in names if name in facts)
-
-
-def _wrong(kinds: Sequence[Group], judged: Mapping[str, tuple[Judged, ...]]) -> Iterator[Wrong]:
-    """Yield each rule that found something, with its nodes of each kind."""
-    for kind in kinds:
-        found: dict[str, list[str]] = defaultdict(list)
-        for node in kind.nodes:
-            for each in judged.get(node, ()):
-                if not found[each.rule] or found[each.rule][-1] != node:
-                    found[each.rule].append(node)
-        for rule, names in found.items():
-            nodes = folded(names)
-            told = next(each for node in (first_of(nodes), *names) for each in judged.get(node, ()) if each.rule == rule)
-            yield Wrong(
-                rule=rule,
-                severity=told.severity,
-                kind=kind.name,
-                nodes=nodes,
-                count=len(names),
-                title=told.title,
-                claim=told.claim,
-                fix=told.fix,
-                of=len(kind.nodes),
-            )
-
-
-def _odd_ones(wrong: Iterable[Wrong], drift: Iterable[Drift], late: Iterable[Slow]) -> Iterator[str]:
-    """Yield the nodes that differ from the rest of their kind; what all have in common is no reason to leave them out."""
-    for finding in wrong:
-        if finding.count * MINORITY <= finding.of and finding.severity != "info":
-            yield from expanded(finding.nodes)
-    for each in drift:
-        yield from expanded(each.nodes)
-    yield from (each.node for each in late)

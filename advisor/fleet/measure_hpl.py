@@ -10,7 +10,7 @@ from typing import Final
 from advisor.errors import AdvisorError, BadValue
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fleet import MEASURED_SUFFIX, Slow
-from advisor.fleet.fold import Figure, slow
+from advisor.fleet.kinds import Figure, slow
 from advisor.fleet.measure import NO_SECOND, Beside, MeasuredFleet
 from advisor.fleet.measure_launches import Alike, Start, chosen, folder_of, gate, groups_of, start_all
 from advisor.jobs.hpl_results import BLOCKS, FULL_SHARE, KERNEL, QUICK_SECONDS, QUICK_SHARE, Size, for_memory, for_time, hpl_dat

@@ -10,7 +10,7 @@ from typing import Final
 from advisor.errors import AdvisorError
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.capture import AnswersFolder
-from advisor.fleet.fold import Group, group
+from advisor.fleet.kinds import Group, group
 from advisor.jobs.launcher import Launch
 from advisor.jobs.on_node import brought, errand, measure_script, new_mark
 from advisor.jobs.registry import Choice, choose

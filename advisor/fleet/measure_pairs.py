@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from advisor.errors import AdvisorError, BadInput, BadValue
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fleet import PAIRS
-from advisor.fleet.fold import FAR, FINEST, practical, spread_of
+from advisor.fleet.kinds import FAR, FINEST, practical, spread_of
 from advisor.fleet.measure_launches import Start, chosen, folder_of, gate, groups_of, start_all
 from advisor.jobs.launcher import Launch
 from advisor.jobs.network_results import RankPlan, read_network

@@ -49,10 +49,14 @@ def fleet_page(fleet: Fleet, places: Sequence[str] = (), *, verbose: bool = Fals
 
 def fleet_lines(fleet: Fleet, width: int, places: Sequence[str] = (), *, verbose: bool = False) -> list[Line]:
     """Return the lines: no section is left out, and the longest give way."""
+    fleet = _with_labels(fleet)
     head = [*wrapped([(answered_text(fleet), "title")], width, indent=2)]
+    numbered = list(enumerate(fleet.wrong, 1))
+    bad = sum(each.severity != "info" for each in fleet.wrong)  # the worst come first
     sections = [
         _section("KINDS", "title", _kinds(fleet, width)),
-        _section("WRONG", "high", _wrong(fleet.wrong, fixes=width >= _WIDE, whole=verbose)),
+        _section("WRONG", "high", _wrong(numbered[:bad], fixes=width >= _WIDE, whole=verbose)),
+        _section("INFO", "dim", _notes(numbered[bad:], fixes=width >= _WIDE, whole=verbose)),
         _section("DRIFT", "warn", _drift(fleet.drift, _LONGEST if verbose else width - _ROOM)),
         _section("SPLIT", "warn", [_split(each) for each in fleet.split]),
         _section("SLOW", "warn", slow_lines(fleet.slow)),
@@ -108,19 +112,39 @@ def excluded_text(fleet: Fleet) -> str:
     """Return how many nodes are left out and why: those that differ or are slow, and those that did not answer."""
     silent = {each.node for each in fleet.silent}
     odd = [node for node in expanded(fleet.exclude) if node not in silent] if fleet.exclude else []
-    return f"{count(len(odd), 'node')} that differ from their kind or are slow, {len(silent)} that did not answer"
+    said = f"{count(len(odd), 'node')} that differ from their kind or are slow, {len(silent)} that did not answer"
+    return said + (f"; of {count(len(fleet.split), 'split')} neither side: which is meant only you know" if fleet.split else "")
 
 
 def _names(nodes: Sequence[str]) -> str:
     return folded(nodes) if len(nodes) < 100 else f"{len(nodes)} nodes"
 
 
+def _with_labels(fleet: Fleet) -> Fleet:
+    """Return a fleet whose lines call each kind by as much of its name as tells it from the others, all equally long."""
+    names = [kind.name.split("-") for kind in fleet.kinds]
+    labels = {"": ""}
+    for own in names:
+        sizes = range(1, len(own) + 1)
+        size = next((at for at in sizes if sum(each[:at] == own[:at] for each in names) == 1), len(own))
+        labels["-".join(own)] = "-".join(own[:size])
+    wide = max(map(len, labels.values()))
+    lists = {name: getattr(fleet, name) for name in ("wrong", "drift", "split", "slow", "same")}
+    return fleet.model_copy(
+        update={
+            name: tuple(each.model_copy(update={"kind": f"{labels.get(each.kind, each.kind):<{wide}}"}) for each in own)
+            for name, own in lists.items()
+        }
+    )
+
+
 def _kinds(fleet: Fleet, width: int) -> list[str]:
     """Return what each kind is made of, and its nodes at the end of the line, as far as there is room."""
-    room = max(40, width - _ROOM - 12 - min(30, max((len(kind.nodes) for kind in fleet.kinds), default=0)))
+    wide = max((len(kind.name) for kind in fleet.kinds), default=0)
+    room = max(40, width - _ROOM - 10 - wide - min(30, max((len(kind.nodes) for kind in fleet.kinds), default=0)))
     named = [plain(short(kind.hardware) or "hardware not known", _LONGEST) for kind in fleet.kinds]
     return [
-        f"{kind.name:<2} {kind.count:>5}  {cut(name, room):<{room}}  {kind.nodes}"
+        f"{kind.name:<{max(2, wide)}} {kind.count:>5}  {cut(name, room):<{room}}  {kind.nodes}"
         for kind, name in zip(fleet.kinds, named, strict=True)
     ]
 
@@ -130,17 +154,26 @@ def short(hardware: str) -> str:
     return re.sub(r" (?:\d+-Core )?Processor|\((?:R|TM)\)|,? Inc\.|(?<=[\w)]) CPU(?= @)| @ [\d.]+GHz", "", hardware)
 
 
-def _wrong(wrong: Sequence[Wrong], *, fixes: bool, whole: bool) -> list[str]:
+def _wrong(wrong: Sequence[tuple[int, Wrong]], *, fixes: bool, whole: bool) -> list[str]:
     """Return a line for each finding of each kind: its number, how many, how bad, which rule, which nodes, one fix for all."""
     rule, nodes = (
-        min(most, max((len(getattr(each, name)) for each in wrong), default=0)) for name, most in (("rule", 34), ("nodes", 22))
+        min(most, max((len(getattr(each, name)) for _, each in wrong), default=0)) for name, most in (("rule", 34), ("nodes", 22))
     )
     return [
         f"{number:>2} {each.kind:<2} {_share(each.count, each.of)} {each.severity:<6} {each.rule:<{rule}}  "
         + (each.nodes if whole or not fixes else f"{cut(each.nodes, nodes):<{nodes}}")
         + (f"  {plain(each.fix)}" if whole or fixes else "")
-        for number, each in enumerate(wrong, 1)
+        for number, each in wrong
     ]
+
+
+def _notes(notes: Sequence[tuple[int, Wrong]], *, fixes: bool, whole: bool) -> list[str]:
+    """Return what is no fault: in one line, unless all of it is wanted."""
+    if whole or not notes:
+        return _wrong(notes, fixes=fixes, whole=whole)
+    rules = dict.fromkeys(each.rule for _, each in notes)
+    span = f"{notes[0][0]}-{notes[-1][0]}" if len(notes) > 1 else f"{notes[0][0]}"
+    return [f"{span:>2}  nothing wrong, to know: {', '.join(rules)}"]
 
 
 def _share(few: int, of: int) -> str:
@@ -194,7 +227,7 @@ def amount(value: float, unit: str) -> str:
 def _foot(fleet: Fleet, width: int, *, verbose: bool) -> Iterator[Line]:
     same = "   ".join(
         f"{each.kind} {each.same} of {each.facts} facts the same on all"
-        + (f", {each.varied} name the node" if each.varied else "")
+        + (f", {each.varied} name the node or its DIMMs" if each.varied else "")
         for each in fleet.same[: None if verbose else 3]
     )
     yield ((f"{'SAME':<{_ROOM}}", "good"), (same, ""))
@@ -215,7 +248,7 @@ _FEW: Final = 3
 
 def _next(fleet: Fleet, places: Sequence[str], width: int) -> Iterator[Line]:
     """Yield the command that shows the first fault in full, whole and to be copied; of many captures in words."""
-    if not fleet.wrong:
+    if all(each.severity == "info" for each in fleet.wrong):
         return
     label = (f"{'NEXT':<{_ROOM}}", "label")
     if not 0 < len(places) <= _FEW:
@@ -591,10 +624,13 @@ def _verdict(fleet: Fleet) -> dict[str, str]:
     """Return what the page says first, in a word for its colour, and in words."""
     bad = {node for each in fleet.wrong if each.severity == "high" for node in expanded(each.nodes)}
     odd = {node for each in fleet.drift for node in expanded(each.nodes)} | {each.node for each in fleet.slow}
-    facts = f"{count(len(odd), 'node')} differ from their kind or are slow, {len(fleet.silent)} did not answer"
+    split = f"{count(len(fleet.split), 'fact')} {'divides' if len(fleet.split) == 1 else 'divide'} a kind" if fleet.split else ""
+    differ = f"{count(len(odd), 'node')} differ from their kind or are slow" if odd or not split else ""
+    facts = ", ".join(filter(None, (differ, split, f"{len(fleet.silent)} did not answer")))
     if bad:
         return {"kind": "bad", "head": f"{count(len(bad), 'node')} with a finding of severity high", "says": facts}
-    return {"kind": "little" if odd or fleet.silent else "good", "head": "No finding of severity high", "says": facts}
+    kind = "little" if odd or fleet.split or fleet.silent else "good"
+    return {"kind": kind, "head": "No finding of severity high", "says": facts}
 
 
 def _matrix(fleet: Fleet) -> list[dict[str, Any]]:

@@ -39,7 +39,8 @@ from advisor.fleet.fleet import (
     Silent,
     answers_in,
 )
-from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part, digest_of, fold
+from advisor.fleet.fold import Fact, Folded, Hardware, Part, digest_of, fold, modules_sold
+from advisor.fleet.kinds import Judged
 from advisor.machine.fault_counters import Watch
 from advisor.machine.hosts.base import Host, second_look
 from advisor.machine.hosts.capture import CaptureHost
@@ -199,6 +200,8 @@ class Record:
     """Findings on counters of faults, which are the node's own."""
     unfit: str | None = None
     """Why the BIOS attributes beside the capture are not used."""
+    modules: str | None = None
+    """Whose DIMMs it has: equal nodes have others."""
 
 
 @dataclass(frozen=True)
@@ -292,14 +295,14 @@ class Reader:
         except (AdvisorError, OSError) as error:
             return Record(entry.node, error=str(error)[:120])
         machine, unfit = self._with_bios(machine, entry.bios)
-        digest = digest_of(machine)
+        digest = digest_of(machine, modules=_asks_of_modules(self._book.site))
         if digest not in self.distinct:
             judgement = self._judged(digest, machine)
             found = (each for each in judgement.audit.found if each.id not in _counting(self._book.site))
             self.distinct[digest] = Distinct(fold(machine), tuple(map(_told, found)))
         added = self._on_counters(digest, machine, watch) if watch else ()
         told = (machine.name, about.get("advisor"), about.get("time"))
-        return Record(entry.node, digest, None, *told, tuple(map(_told, added)), unfit)
+        return Record(entry.node, digest, None, *told, tuple(map(_told, added)), unfit, modules_sold(machine))
 
     def _opened(self, file: Path) -> tuple[Machine, dict[str, str], Watch | None]:
         """Return the machine of a file, what its capture says of itself, and its counters."""
@@ -347,6 +350,15 @@ def _counting(site: tuple[Path, ...]) -> dict[str, Rule]:
     return {rule.id: rule for rule in rulebook(site).rules if re.search(r"\bwatch\b", rule.text.model_dump_json())}
 
 
+@cache
+def _asks_of_modules(site: tuple[Path, ...]) -> bool:
+    """Return whether a rule asks whose DIMMs a node has, other than whether a socket mixes them."""
+    own = {"each", "let", "only", "when", "agree", "say", "subject", "cost", "set"}
+    texts = {rule.id: rule.text.model_dump_json(include=own) for rule in rulebook(site).rules}
+    asking = re.compile(r"\.(makers?|parts)\b|memory\.dimms.*\.part\b")
+    return any(asking.search(text) for id_, text in texts.items() if id_ != "memory-modules-mixed")
+
+
 def short_name(name: str) -> str:
     """Return a host's name without its domain, as two that are the same are written alike."""
     return name.partition(".")[0].lower()
@@ -364,7 +376,7 @@ def _watch(host: Host, sharing: Host) -> Watch | None:
     return watched(host, first) if second is None else watched(host, first, look(second.host), second.seconds)
 
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _LARGEST_INDEX: Final = 1 << 30
 """Bytes of an index, unpacked: a hundred thousand nodes of which each is different have as many."""
 

@@ -104,6 +104,7 @@ SORTS: dict[str, Callable[[], Spec]] = {
     "haswell bios": lambda: replace(c6320(), dmi=replace(c6320().dmi, bios="2.14.9")),
     "haswell old": lambda: replace(c6320(), dmi=replace(c6320().dmi, bios="2.4.2")),
     "naples": r7425,
+    "innocent": lambda: replace(c6320(), kernel=replace(c6320().kernel, cmdline="x" * 700)),  # room for words of its own
     "rome": lambda: seeds()["b-c6525-2x7702-nps1"],
 }
 """Every sort of node by name: the first word is its kind of hardware."""

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from advisor.advice.model.rule import Severity
 from advisor.fleet.fleet import Silent
-from advisor.fleet.fold import Fact, Figure, Folded, Hardware, Judged, Nodes, Part, assemble
+from advisor.fleet.fold import Fact, Folded, Hardware, Part
+from advisor.fleet.kinds import Figure, Judged, Nodes, assemble
 from advisor.machine.node_sets import expanded
 from tests.examples import examples
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from advisor.fleet.baseline import check, freeze
 from advisor.fleet.fleet import Silent
-from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Nodes, Part
+from advisor.fleet.fold import Fact, Folded, Hardware, Part
+from advisor.fleet.kinds import Judged, Nodes
 
 
 def nodes(changed: tuple[str, ...] = (), *, version: str = "2.0", names: int = 20) -> Nodes:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.fleet.fold import Difference, Fact, Folded, Hardware, Part, differences, group
+from advisor.fleet.fold import Fact, Folded, Hardware, Part
+from advisor.fleet.kinds import Difference, differences, group
 from advisor.machine.node_sets import expanded
 from tests.examples import examples
 

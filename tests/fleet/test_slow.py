@@ -3,7 +3,8 @@
 import pytest
 
 from advisor.fleet.fleet import Slow
-from advisor.fleet.fold import Figure, Group, Hardware, near, slow, spread_of, suspects
+from advisor.fleet.fold import Hardware
+from advisor.fleet.kinds import Figure, Group, near, slow, spread_of, suspects
 
 USUAL = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.0, 100.1, 99.9)
 

@@ -10,7 +10,8 @@ import pytest
 
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import Fleet
-from advisor.fleet.fold import Figure, Folded, Hardware, Nodes, assemble, suspected
+from advisor.fleet.fold import Folded, Hardware
+from advisor.fleet.kinds import Figure, Nodes, assemble, suspected
 from advisor.machine.node_sets import expanded
 from tests.fleet.planted import PLANTS, Planted, plant, untrue
 

@@ -2,10 +2,10 @@
 
 Reads a folder of captures, with answers.jsonl of who was asked where there is one, or captures, hwloc XMLs and Machine
 JSONs from elsewhere; with -w the nodes are captured again first, into DIR, and all of DIR is judged. Nodes are put together by
-their hardware. WRONG is a finding of the rules, DRIFT a fact in which at most a tenth of a kind differs from the rest, SPLIT one
-that divides a kind (nobody but you knows which side is meant), SLOW a measured figure far below those of its like. A second
-audit of a folder reads only what is new. Exit status is 0 whatever it finds, unless --fail-on or --fail-on-missing says
-otherwise; 2 where no node answered.
+their hardware. WRONG is a finding of the rules, INFO one that is no fault, DRIFT a fact in which at most a tenth of a kind
+differs from the rest, SPLIT one that divides a kind (nobody but you knows which side is meant), SLOW a measured figure far
+below those of its like. A second audit of a folder reads only what is new. Exit status is 0 whatever it finds, unless
+--fail-on or --fail-on-missing says otherwise; 2 where no node answered.
 
 Group: Many servers
 Example: advisor fleet audit -w 'n[001-400]' fleet/
