@@ -21,8 +21,7 @@ from advisor.measure.charts import COLOURS as CURVES
 from advisor.measure.charts import chart, charts_of
 from advisor.show.topology.elements import Picture
 from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import draw_svg
-from advisor.show.topology.tiles import ALARM
+from advisor.show.topology.svg import ALARM, draw_svg
 from tests.conftest import Golden
 from tests.reports import source_of
 

@@ -9,9 +9,7 @@ from defusedxml.ElementTree import fromstring
 from advisor.machine.firmware import Firmware
 from advisor.machine.machine import Machine
 from advisor.show.topology.picture import picture
-from advisor.show.topology.sockets import COLOURS
-from advisor.show.topology.svg import draw_svg
-from advisor.show.topology.tiles import Font, _colour, width_of
+from advisor.show.topology.svg import COLOURS, Font, _colour, draw_svg, width_of
 from tests.conftest import Golden
 from tests.render import made
 

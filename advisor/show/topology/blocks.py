@@ -1,25 +1,27 @@
 """A topology as blocks of sockets, boxes of NUMA nodes and groups of cores; and its NUMA distances as a table."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
+from typing import NamedTuple
 
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.topology import L3, Distances, NumaNode, Topology
+from advisor.machine.topology import NumaNode, Topology
 from advisor.show.cpulists import listed
 from advisor.show.topology.elements import Block, Box, Group, Member, Store, Table
 
+_NAMED = 4
+"""So many different distances of one kind are named each."""
 
-@dataclass(frozen=True, slots=True)
-class _Region:
+
+class _Region(NamedTuple):
     """Sockets that are drawn as one block."""
 
     sockets: tuple[int, ...]
     cpus: CpuSet
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(NamedTuple):
     """A topology and what is looked up in it again and again."""
 
     topology: Topology
@@ -35,7 +37,11 @@ class _Seen:
 def blocks(topology: Topology, caches: Mapping[int, int]) -> tuple[tuple[Block, ...], tuple[Store, ...]]:
     """Return the blocks and the memory that is in none; caches are bytes in front of a node's memory, by its number."""
     cores = {cpu: core.cpuset for core in topology.cores for cpu in core.cpuset}
-    seen = _Seen(topology, _owned(topology.nodes), cores, caches, topology.limited)
+    claimed, owned = CpuSet(), {}  # no CPU twice: where nodes overlap, the smaller one and plain DRAM draw it
+    for node in sorted(topology.nodes, key=lambda n: (len(n.cpuset), n.kind not in (None, "dram"), n.os_index)):
+        owned[node.os_index] = node.cpuset - claimed
+        claimed |= node.cpuset
+    seen = _Seen(topology, owned, cores, caches, topology.limited)
     return _with_stores(seen, tuple(_block(seen, region) for region in _regions(seen)))
 
 
@@ -43,15 +49,6 @@ def everything(topology: Topology) -> CpuSet:
     """Return every CPU that any part of the topology names."""
     parts = (topology.packages, topology.nodes, topology.l3, topology.cores)
     return topology.pus | union(part.cpuset for some in parts for part in some)
-
-
-def _owned(nodes: Iterable[NumaNode]) -> dict[int, CpuSet]:
-    """Each node's CPUs, no CPU twice: where nodes overlap, the smaller one and plain DRAM draw it."""
-    claimed, owned = CpuSet(), {}
-    for node in sorted(nodes, key=lambda n: (len(n.cpuset), n.kind not in (None, "dram"), n.os_index)):
-        owned[node.os_index] = node.cpuset - claimed
-        claimed |= node.cpuset
-    return owned
 
 
 def _regions(seen: _Seen) -> list[_Region]:
@@ -62,25 +59,21 @@ def _regions(seen: _Seen) -> list[_Region]:
         rest -= package.cpuset
     regions.append(_Region((), rest))
     for cpus in seen.owned.values():
-        regions = _joined(regions, cpus)
+        touched = [region for region in regions if region.cpus & cpus]
+        if len(touched) > 1:
+            sockets = tuple(sorted(socket for region in touched for socket in region.sockets))
+            one = _Region(sockets, union(region.cpus for region in touched))
+            regions = [*(region for region in regions if region not in touched), one]
     return sorted((region for region in regions if region.cpus), key=lambda region: region.sockets or (len(packages),))
-
-
-def _joined(regions: list[_Region], cpus: CpuSet) -> list[_Region]:
-    touched = [region for region in regions if region.cpus & cpus]
-    if len(touched) < 2:
-        return regions
-    sockets = tuple(sorted(socket for region in touched for socket in region.sockets))
-    one = _Region(sockets, union(region.cpus for region in touched))
-    return [region for region in regions if region not in touched] + [one]
 
 
 def _block(seen: _Seen, region: _Region) -> Block:
     topology, boxes, rest = seen.topology, [], region.cpus
     for node in topology.nodes:
-        cpus = seen.owned[node.os_index] & region.cpus
+        cpus, number = seen.owned[node.os_index] & region.cpus, node.os_index
         if cpus:
-            boxes.append(_box(seen, node, cpus))
+            cache, groups = seen.caches.get(number), _groups(seen, cpus)
+            boxes.append(Box((number,), (node.memory,), node.kind, cache, groups, denied=seen.denied(node)))
             rest -= cpus
     if rest:
         boxes.append(Box((), (), None, None, _groups(seen, rest)))
@@ -89,34 +82,23 @@ def _block(seen: _Seen, region: _Region) -> Block:
     return Block(region.sockets, ids, dies, tuple(boxes))
 
 
-def _box(seen: _Seen, node: NumaNode, cpus: CpuSet) -> Box:
-    return Box(
-        nodes=(node.os_index,),
-        sizes=(node.memory,),
-        kind=node.kind,
-        cache=seen.caches.get(node.os_index),
-        groups=_groups(seen, cpus),
-        denied=seen.denied(node),
-    )
-
-
 def _groups(seen: _Seen, cpus: CpuSet) -> tuple[Group, ...]:
+    """Return the groups of cores, those joined whose size and members are alike."""
     found, rest = [], cpus
     for cache in seen.topology.l3:
         part = cache.cpuset & rest
         if part:
-            found.append(Group(cache=True, size=cache.size, members=(_member(seen, part),), reaches=_reach(cache, seen.owned)))
+            nodes = tuple(sorted(number for number, own in seen.owned.items() if own & cache.cpuset))
+            found.append(Group(True, cache.size, (_member(seen, part),), nodes if len(nodes) > 1 else ()))  # noqa: FBT003 - a cache
             rest -= part
     for part in (*(package.cpuset for package in seen.topology.packages), rest):
         if part & rest:
             found.append(Group(cache=False, size=None, members=(_member(seen, part & rest),)))
             rest -= part
-    return _same(sorted(found, key=lambda group: group.members[0].cpus.first or 0))
-
-
-def _reach(cache: L3, owned: Mapping[int, CpuSet]) -> tuple[int, ...]:
-    nodes = tuple(sorted(number for number, cpus in owned.items() if cpus & cache.cpuset))
-    return nodes if len(nodes) > 1 else ()
+    kinds: dict[object, list[Group]] = {}
+    for group in sorted(found, key=lambda group: group.members[0].cpus.first or 0):
+        kinds.setdefault((group.cache, group.size, group.reaches, group.members[0].kind), []).append(group)
+    return tuple(replace(same[0], members=tuple(group.members[0] for group in same)) for same in kinds.values())
 
 
 def _member(seen: _Seen, cpus: CpuSet) -> Member:
@@ -126,50 +108,29 @@ def _member(seen: _Seen, cpus: CpuSet) -> Member:
     return Member(cpus, tuple(cores.values()), denied)
 
 
-def _same(groups: Iterable[Group]) -> tuple[Group, ...]:
-    """Join groups where size and members are alike."""
-    kinds: dict[object, list[Group]] = {}
-    for group in groups:
-        key = group.cache, group.size, group.reaches, group.members[0].kind
-        kinds.setdefault(key, []).append(group)
-    return tuple(
-        replace(alike[0], members=tuple(member for group in alike for member in group.members)) for alike in kinds.values()
-    )
-
-
 def _with_stores(seen: _Seen, drawn: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[Store, ...]]:
-    """Put memory-only nodes where they are near; those near no one block come back apart."""
-    homes = _homes(drawn)
+    """Put memory-only nodes where they are near, in a box or else a block; those near no one block come back apart."""
+    homes = {id(box): box.cpus for block in drawn for box in block.boxes} | {id(block): block.cpus for block in drawn}
     found: dict[int | None, list[NumaNode]] = {}
     for node in seen.topology.nodes:
         if not seen.owned[node.os_index]:
             home = next((key for key, cpus in homes.items() if node.near and node.near <= cpus), None)
             found.setdefault(home, []).append(node)
-    filled = tuple(
-        replace(
-            block,
-            boxes=tuple(replace(box, stores=_stores(seen, found.get(id(box), ()))) for box in block.boxes),
-            stores=_stores(seen, found.get(id(block), ())),
-        )
-        for block in drawn
-    )
-    return filled, _stores(seen, found.get(None, ()))
-
-
-def _homes(drawn: tuple[Block, ...]) -> dict[int, CpuSet]:
-    """Where memory can be near: each box, then each block, by identity."""
-    boxes = {id(box): box.cpus for block in drawn for box in block.boxes}
-    return {**boxes, **{id(block): block.cpus for block in drawn}}
+    filled = []
+    for block in drawn:
+        boxes = tuple(replace(box, stores=_stores(seen, found.get(id(box), ()))) for box in block.boxes)
+        filled.append(replace(block, boxes=boxes, stores=_stores(seen, found.get(id(block), ()))))
+    return tuple(filled), _stores(seen, found.get(None, ()))
 
 
 def _stores(seen: _Seen, nodes: Sequence[NumaNode]) -> tuple[Store, ...]:
-    alike = groupby(nodes, key=lambda n: (n.kind, n.memory == 0, _near(seen.topology, n), seen.denied(n)))
-    return tuple(_store(list(same), near, denied=denied) for (_, _, near, denied), same in alike)
-
-
-def _store(nodes: Sequence[NumaNode], near: str, *, denied: bool) -> Store:
-    numbers = tuple(node.os_index for node in nodes)
-    return Store(numbers, tuple(node.memory for node in nodes), nodes[0].kind, near, denied)
+    found = []
+    for (kind, _, near, denied), group in groupby(
+        nodes, key=lambda n: (n.kind, n.memory == 0, _near(seen.topology, n), seen.denied(n))
+    ):
+        same = list(group)
+        found.append(Store(tuple(n.os_index for n in same), tuple(n.memory for n in same), kind, near, denied))
+    return tuple(found)
 
 
 def _near(topology: Topology, node: NumaNode) -> str:
@@ -181,35 +142,22 @@ def _near(topology: Topology, node: NumaNode) -> str:
     return f"near {'node' if len(numbers) == 1 else 'nodes'} {listed(numbers)}"
 
 
-NAMED = 4
-"""So many different distances of one kind are named each."""
-
-
 def distance_table(topology: Topology) -> Table | None:
-    """Return the distances, or None where the firmware gave none."""
+    """Return the distances, each and by kind of neighbour; None where the firmware gave none."""
     given = topology.distances
     if given is None or not given.nodes:
         return None
-    return Table(given.nodes, given.rows, tuple(_classes(topology, given)))
-
-
-def _classes(topology: Topology, given: Distances) -> Iterator[str]:
     values: dict[str, set[int]] = {}
     nodes = {node.os_index: node for node in topology.nodes}
-    sockets = {number: _socket(topology, node) for number, node in nodes.items()}
+    sockets = {number: topology.package_of(node.cpuset) for number, node in nodes.items()}
     for a, row in zip(given.nodes, given.rows, strict=False):
         for b, distance in zip(given.nodes, row, strict=False):
             values.setdefault(_kind(a, b, nodes, sockets), set()).add(distance)
-    for kind in ("local", "same socket", "other socket", "other node", "memory-only node"):
-        if kind in values:
-            yield f"{_range(values[kind])} {kind}"
+    kinds = ("local", "same socket", "other socket", "other node", "memory-only node")
+    return Table(given.nodes, given.rows, tuple(f"{_range(values[kind])} {kind}" for kind in kinds if kind in values))
 
 
-def _socket(topology: Topology, node: NumaNode) -> int | None:
-    return topology.package_of(node.cpuset)
-
-
-def _kind(a: int, b: int, nodes: dict[int, NumaNode], sockets: dict[int, int | None]) -> str:
+def _kind(a: int, b: int, nodes: Mapping[int, NumaNode], sockets: Mapping[int, int | None]) -> str:
     if a == b:
         return "local"
     if any(number in nodes and not nodes[number].cpuset for number in (a, b)):
@@ -220,8 +168,7 @@ def _kind(a: int, b: int, nodes: dict[int, NumaNode], sockets: dict[int, int | N
     return "same socket" if one == other else "other socket"
 
 
-def _range(values: set[int]) -> str:
+def _range(values: Iterable[int]) -> str:
     ordered = sorted(values)
-    if len(ordered) <= NAMED:
-        return "/".join(map(str, ordered))
-    return f"{ordered[0]}-{ordered[-1]} ({len(ordered)} values)"
+    few = len(ordered) <= _NAMED
+    return "/".join(map(str, ordered)) if few else f"{ordered[0]}-{ordered[-1]} ({len(ordered)} values)"
