@@ -10,7 +10,7 @@ from advisor.advice.audit_page.outcome import Head, head_of
 from advisor.advice.bios_files import BiosInput, firmware_from, must_fit, with_apply_time
 from advisor.advice.checklist_page.exports import values
 from advisor.advice.checklist_page.page import checklist_document
-from advisor.advice.checklist_page.steps import Sheet
+from advisor.advice.checklist_page.sheet import Sheet
 from advisor.advice.judgement import HardwareOnOrder, Judgement, judged, maker_of, named, rule_named
 from advisor.advice.know.benchmarks import Known
 from advisor.advice.know.checklist import Sheets, checklist_with

@@ -1,5 +1,6 @@
 """Command lines as they are copied into a shell: quoted, folded; a benchmark's lines as a page, a script and JSON."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ HERE = "\0"
 """Stands in a word for the folder that a script lies in: no argument of a program can hold it."""
 
 _INDENT = "    "
+_WORD: Final = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+""")
+"""What a shell takes for one word, or for words without a blank between them."""
 
 
 def word(text: str, here: str = "") -> str:
@@ -58,6 +61,22 @@ def _groups(words: Sequence[str], argv: Sequence[str]) -> Iterator[str]:
             held = ""
         held = f"{held} {quoted}" if held else quoted
     yield held
+
+
+def broken(command: str, width: int) -> list[str]:
+    """Return a command in lines that a shell reads as one; what is none, or has a text wider than the page, ends at blanks."""
+    if len(command) <= width:
+        return [command]
+    words = _WORD.findall(command)
+    # An apostrophe opens quotes that nothing closes; behind a comment no backslash counts.
+    wide = any(" " in word and len(word) > width - 4 for word in words)
+    plainly = not wide and not _WORD.sub("", command).strip() and not any(word.startswith("#") for word in words)
+    lines = [""]
+    for word in words if plainly else command.split():
+        if lines[-1].strip() and len(lines[-1]) + len(word) + 1 > width - 2:
+            lines.append("  ")
+        lines[-1] += word if not lines[-1].strip() else f" {word}"
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:] if plainly else lines
 
 
 def exports(variables: Mapping[str, str], here: str = "") -> list[str]:

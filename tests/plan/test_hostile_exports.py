@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 
 from advisor.advice.audit_page.outcome import Head
 from advisor.advice.checklist_page.exports import values
-from advisor.advice.checklist_page.steps import Sheet
+from advisor.advice.checklist_page.sheet import Sheet
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.checklist import Checklist
 from advisor.advice.model.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line

@@ -18,11 +18,10 @@ from rich.console import Console
 from advisor.advice.audit_page.outcome import head_of
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import SYSTEM_FILES, planned
-from advisor.advice.checklist_page.details import broken
 from advisor.advice.checklist_page.exports import values
 from advisor.advice.checklist_page.page import checklist_document as json_of
 from advisor.advice.checklist_page.page import checklist_page
-from advisor.advice.checklist_page.steps import Sheet
+from advisor.advice.checklist_page.sheet import Sheet
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.checklist import Checklist
 from advisor.advice.model.findings import Audit
@@ -30,6 +29,7 @@ from advisor.advice.model.plan import Back, Kept, NotWritten, Plan, System
 from advisor.errors import BadInput
 from advisor.machine import jinja
 from advisor.paths import templates
+from advisor.show.commandline import broken
 from tests.conftest import Golden
 from tests.know.listed import HOSTILE, asks, listed, planned_sample, sample, state, wished
 from tests.render import audits

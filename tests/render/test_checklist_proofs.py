@@ -1,4 +1,5 @@
-from advisor.advice.checklist_page.details import compared, proof_lines, proof_of
+from advisor.advice.checklist_page.page import proof_lines
+from advisor.advice.checklist_page.sheet import compared, proof_of
 from advisor.advice.model.checklist import Checklist
 from tests.know.listed import asks, listed, state
 

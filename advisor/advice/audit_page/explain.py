@@ -19,7 +19,6 @@ from advisor.advice.audit_page.card import (
 )
 from advisor.advice.audit_page.machine import figures
 from advisor.advice.audit_page.outcome import cure_words
-from advisor.advice.checklist_page.details import broken
 from advisor.advice.model.findings import Answer, Audit, Cost, Explanation, Finding, Step
 from advisor.advice.model.plan import Plan
 from advisor.advice.model.planned import Planned, planned_for
@@ -28,7 +27,7 @@ from advisor.machine.jinja import REBOOTS
 from advisor.machine.units import plain
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import Scope
-from advisor.show.commandline import folded
+from advisor.show.commandline import broken, folded
 from advisor.show.lines import Line, Page, labelled, wrapped
 
 _SEEN: Final = 4
