@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from advisor.exports.single import report as report
     from advisor.jobs.bind import bind as bind
     from advisor.jobs.bind import lint_line as lint_line
+    from advisor.jobs.check import check as check
     from advisor.jobs.hpl import measure_hpl as measure_hpl
     from advisor.jobs.racing.lines import Asked as Asked
     from advisor.jobs.racing.race import Limits as Limits
@@ -68,6 +69,7 @@ _HOMES: Final = {
     "advice.audit": ("audit",),
     "exports.measuring_now": ("MeasureNow",),
     "jobs.bind": ("bind", "lint_line"),
+    "jobs.check": ("check",),
     "bios.door": ("Door",),
     "bios.plan": ("plan_bios",),
     "bios.prove": ("prove_bios",),

@@ -23,6 +23,7 @@ from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as program
 from advisor.cli import manpage
 from advisor.fleet.page import fleet_schema
+from advisor.jobs.check import Check
 from advisor.jobs.folded_plan import FoldedPlan
 from advisor.jobs.race_result import RaceResult
 from advisor.jobs.registry import launchers
@@ -66,6 +67,7 @@ def pages() -> dict[str, str]:
         "tune.schema.json": json.dumps(RaceResult.model_json_schema(mode="serialization", by_alias=True), indent=1) + "\n",
         "plan.schema.json": json.dumps(FoldedPlan.model_json_schema(mode="serialization", by_alias=True), indent=1) + "\n",
         "audit.schema.json": json.dumps(audit_schema(), indent=1) + "\n",
+        "check.schema.json": json.dumps(Check.model_json_schema(mode="serialization"), indent=1) + "\n",
         "fleet-audit.schema.json": json.dumps(fleet_schema(), indent=1) + "\n",
         **knowledge_pages.pages(),
     }

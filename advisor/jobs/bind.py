@@ -19,6 +19,8 @@ from advisor.jobs.place import place
 from advisor.jobs.place_strategies import WAYS, sentence
 from advisor.jobs.placement import Placement
 from advisor.jobs.registry import Choice, choose
+from advisor.jobs.slurm import KEY
+from advisor.jobs.slurm_words import ASSUMED, SlurmWords, bind_ignored, setup
 from advisor.jobs.started.hosts import (
     HostOptions,
     JobHosts,
@@ -41,8 +43,7 @@ from advisor.measure.task import measurements_from
 if TYPE_CHECKING:
     from advisor.jobs.placement import Lint
 
-SLURM_CONF = Path("/etc/slurm/slurm.conf")
-"""What Slurm reads on this machine by default."""
+_WISH = re.compile(r"(--cpu[-_]bind[= ]|SLURM_CPU_BIND=)(?!.*\bnone\b)")
 
 _LARGEST = 64 << 20
 """Bytes of a rankfile or a host file that are read: a million ranks are fewer."""
@@ -221,20 +222,20 @@ def lint_line(
     names = files_of(words, version)
     live = live or machine is None
     read = machine if isinstance(machine, Machine) else read_machine(machine, observer)
-    return lint(words, read, version=version, files=_texts(names) | _slurm_setup(slurm_conf, live=live))
+    slurm = setup(slurm_conf, live=live)
+    return _with_slurm(lint(words, read, version=version, files=_texts(names) | {KEY: slurm.text}), slurm)
 
 
-def _slurm_setup(file: Path | None, *, live: bool) -> dict[str, str]:
-    """Return the text of the slurm.conf that --slurm-conf names, else that of this machine where it is the one that is read."""
-    from advisor.jobs.slurm import KEY
-
-    if file is None:
-        own = _texts([str(SLURM_CONF)]) if live else {}
-        return dict.fromkeys((KEY,) if own else (), "".join(own.values()))
-    found = _texts([str(file)])
-    if not found:
-        raise BadInput("there is no such file, or it cannot be read", file=str(file), cure="name the cluster's slurm.conf")
-    return {KEY: found[str(file)]}
+def _with_slurm(found: "Lint", slurm: SlurmWords) -> "Lint":
+    """Return what is said of a line of srun with what is assumed of Slurm, or what its set-up does not carry out."""
+    if found.launcher != "srun":
+        return found
+    if not slurm.source:
+        return found.model_copy(update={"assumed": (ASSUMED,)})
+    wish = next((each.text for each in found.options if _WISH.match(each.text)), None)
+    if wish is None or "affinity" in slurm.plugins:
+        return found
+    return found.model_copy(update={"warnings": (bind_ignored(wish, slurm), *found.warnings)})
 
 
 def _texts(names: Sequence[str]) -> dict[str, str]:

@@ -196,5 +196,6 @@ class Lint(Value):
     ranks: tuple[LintRank, ...] | None = Field(description="None where it is not known exactly")
     binding: str = Field(description="what the line does, in words")
     threads: int | None = Field(description="threads of each rank, where the line says so")
+    assumed: tuple[str, ...] = Field(default=(), description="what is taken for granted of the cluster")
     warnings: tuple[LintWarning, ...]
     translations: tuple[LintTranslation, ...]

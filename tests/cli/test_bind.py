@@ -636,10 +636,12 @@ def test_lint_has_its_own_help(capsys: Capture) -> None:
     assert status(["check", "--help"]) == 0
     assert (
         capsys.readouterr().out.splitlines()[2].strip()
-        == "Say what an existing mpirun or srun command does, and what goes wrong."
+        == "Say what a job script or a launch line starts, and what is wrong in it."
     )
 
 
 def test_lint_without_a_line_says_where_it_goes(capsys: Capture) -> None:
     """No command to explain is one line with an example."""
-    assert "no command to explain; put it last, after --: advisor check -- mpirun" in said.refused(capsys, "check")
+    assert "no script and no line; advisor check job.sbatch, or a line after --: advisor check -- mpirun" in said.refused(
+        capsys, "check"
+    )

@@ -71,19 +71,29 @@ def test_the_slurm_conf_of_this_machine_is_read_for_this_machine_alone(tmp_path:
     """Not for a machine that was read elsewhere."""
     conf = tmp_path / "slurm.conf"
     conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
-    monkeypatch.setattr("advisor.jobs.bind.SLURM_CONF", conf)
-    for live, cpus in ((True, ["0-63", "64-127"]), (False, None)):
-        ranks = lint_line(["srun", "-n", "2", "./a"], machine(ROME), live=live).ranks
-        assert (ranks and [str(rank.cpus) for rank in ranks]) == cpus
+    monkeypatch.setattr("advisor.jobs.slurm_words.SLURM_CONFS", (str(conf),))
+    monkeypatch.setattr("advisor.jobs.slurm_words.find", lambda _program: None)
+    for live, assumed in ((True, 0), (False, 1)):
+        found = lint_line(["srun", "-n", "2", "./a"], machine(ROME), live=live)
+        assert [str(rank.cpus) for rank in found.ranks or ()] == ["0-63", "64-127"]
+        assert len(found.assumed) == assumed
 
 
 def test_slurm_conf_tells_what_srun_does_by_itself(tmp_path: Path) -> None:
-    """Without it nothing is told of a plain srun; a file that is not there is named."""
+    """Without it the usual set-up is assumed, and that is said; a file that is not there is named."""
     conf = tmp_path / "slurm.conf"
-    conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
-    for file, cpus in ((None, None), (conf, ["0-63", "64-127"])):
-        ranks = lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=file).ranks
-        assert (ranks and [str(rank.cpus) for rank in ranks]) == cpus
+    for text, cpus in (
+        (None, ["0-63", "64-127"]),
+        ("TaskPlugin=task/affinity\n", ["0-63", "64-127"]),
+        ("TaskPlugin=task/none\n", ["None"] * 2),
+    ):
+        conf.write_text(text or "")
+        found = lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=conf if text else None)
+        assert [str(rank.cpus) for rank in found.ranks or ()] == cpus
+        assert bool(found.assumed) == (text is None)
+    conf.write_text("root:x:0:0::/root:/bin/sh\n")
+    with pytest.raises(BadInput, match="no setting of Slurm"):
+        lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=conf)
     with pytest.raises(BadInput, match="no such file"):
         lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=tmp_path / "none")
 

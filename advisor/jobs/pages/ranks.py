@@ -148,8 +148,10 @@ def lint_page(told: Lint, width: int | None = None) -> Page:
 def _lint_lines(told: Lint, width: int) -> list[Line]:
     version = f" ({plain(told.version)})" if told.version else ""
     head = [(title_of(told.launcher), "title"), (f"{version}, known from {plain(told.known_from)}", "dim")]
+    result = wrapped(head, width)
+    result += [line for each in told.assumed for line in wrapped([("  ", ""), (each, "dim")], width)]
     # The command stands on one line, however wide: it is there to be copied.
-    result = [*wrapped(head, width), (("  ", ""), (plain(told.line, 200_000), "")), (), (("Options", "heading"),)]
+    result += [(("  ", ""), (plain(told.line, 200_000), "")), (), (("Options", "heading"),)]
     options = [(each.text, each.says, each.known) for each in told.options]
     if told.command:
         options.append((plain(" ".join(told.command), 200), "is started", True))
@@ -157,7 +159,7 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
         shown = cut(plain(text, 400), max(20, width // 2))
         result += wrapped([(f"  {shown}", "label" if known else "unknown"), (f"  {plain(says, 400)}", "")], width, indent=6)
     result += [(), (("Rank placement here", "heading"),), *wrapped([("  ", ""), (plain(told.binding, 2000), "")], width)]
-    result += _ranks(told.ranks or (), width)
+    result += rows_of_ranks(told.ranks or (), width)
     result += [(), (("Problems", "heading"),)]
     result += [line for each in told.warnings for line in _warning(each, width)]
     if not told.warnings and told.ranks:
@@ -169,8 +171,8 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
     return result + _translations(told.translations, width)
 
 
-def _ranks(ranks: tuple[LintRank, ...], width: int) -> list[Line]:
-    """Return the ranks in a row with the same CPUs together."""
+def rows_of_ranks(ranks: tuple[LintRank, ...], width: int) -> list[Line]:
+    """Return the CPUs of ranks, those in a row with the same ones together."""
     rows: list[tuple[int, int, str | None, CpuSet | None]] = []
     for each in ranks:
         first = each.rank

@@ -1,0 +1,399 @@
+"""Checks a job script: what each launch line starts, where its ranks go on a node that is known, what is wrong, and the cure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from advisor.errors import AdvisorError, BadInput
+from advisor.jobs.lint import lint
+from advisor.jobs.placement import Lint, LintRank
+from advisor.jobs.request import release_of
+from advisor.jobs.scripts.fault import Fault, Known, Severity
+from advisor.jobs.scripts.mended import faults, mended, patch
+from advisor.jobs.scripts.steps import Scripted, Step, read, variants
+from advisor.jobs.scripts.values import is_known, shown
+from advisor.jobs.slurm import KEY
+from advisor.jobs.slurm_words import ASSUMED, SlurmWords, setup
+from advisor.machine.hosts.base import asks_the_network
+from advisor.machine.hosts.files import open_here
+from advisor.machine.hosts.live import LiveHost, find
+from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
+from advisor.machine.sources.scheduler import parse_node
+from advisor.machine.value import Value
+
+SITE: Final = Path("/etc/advisor/nodes")
+"""Where a site may lay a capture of a node of each partition: PARTITION.tar.gz."""
+_LARGEST: Final = 1 << 20
+_PATIENCE: Final = 3.0
+
+Count = Annotated[
+    int | tuple[int, ...] | None, Field(description="a number; of a line in a loop one for each turn; null where it is not known")
+]
+
+
+class CheckedStep(Value):
+    """One launch line of a script."""
+
+    line: int
+    launcher: str = Field(description="the program: srun, mpirun, mpiexec, flux run, jsrun, torchrun, ...")
+    family: str | None = Field(description="whose it is, where something says it: openmpi4, intelmpi, mpich, pals")
+    program: str = Field(description="what is started")
+    ranks: Count
+    nodes: Count
+    ranks_per_node: Count
+    threads: Count
+    gpus: Count
+    gpus_per_node: Count
+    placed: Literal["simulated", "not-told"] = Field(description="how it is known where ranks go")
+    placement: tuple[LintRank, ...] | None = Field(default=None, description="where each rank goes, where it is known")
+    binding: str = Field(default="", description="the same in a sentence, or why it is not known")
+    unknown: dict[str, str] = Field(default={}, description="of each count that is not known, what it depends on")
+    repeated: bool = Field(default=False, description="whether it stands in a loop")
+    background: bool = Field(default=False, description="whether it runs beside what follows")
+    when: tuple[str, ...] = Field(default=(), description="the conditions that it stands under")
+
+
+class CheckedFault(Value):
+    """Something that will go wrong."""
+
+    line: int
+    id: str
+    severity: Severity
+    what: str
+    why: str
+    fix: str = Field(description="what should stand there")
+    corrected: bool = Field(description="whether the corrected script has it")
+
+
+class CheckedJob(Value):
+    """What the header asks for."""
+
+    scheduler: str
+    nodes: int | None
+    tasks: int | None
+    tasks_per_node: int | None
+    cpus_per_task: int | None
+    gpus: int | None
+    partition: str | None = None
+
+
+class Check(Value):
+    """A script as it was read."""
+
+    file: str
+    assumed: tuple[str, ...] = Field(description="what is taken for granted, and what the answer rests on")
+    job: CheckedJob
+    steps: tuple[CheckedStep, ...]
+    faults: tuple[CheckedFault, ...]
+    corrected: str | None = Field(description="the script without its faults; null where nothing is changed")
+    patch: str = Field(description="the difference as a patch")
+
+    def reaches(self, severity: str) -> bool:
+        """Whether a fault is as severe, or more."""
+        order = ("low", "medium", "high")
+        return severity in order and any(order.index(fault.severity) >= order.index(severity) for fault in self.faults)
+
+
+def check(
+    file: Path | str,
+    machine: Machine | str | None = None,
+    *,
+    slurm_conf: Path | None = None,
+    slurm_version: str | None = None,
+    version: str | None = None,
+    text: str | None = None,
+    observer: Observer = SILENT,
+) -> Check:
+    """Return what a job script starts and what is wrong in it; nothing of it is run.
+
+    ``machine`` is one of the nodes it will run on, or what --from names; ``text`` is the script where the file is not to be read.
+    """
+    text = script_text(Path(file)) if text is None else text
+    read_one = read_machine(machine, observer) if isinstance(machine, str) else machine
+    script = read(text)
+    slurm = setup(slurm_conf, live=read_one is None) if script.job.scheduler == "slurm" or slurm_conf else None
+    known = Known(
+        _release(slurm_version or (slurm.version if slurm else None)), slurm.plugins if slurm and slurm.source else None
+    )
+    node, source, cpus = _node(script, read_one)
+    found = faults(script, known)
+    new, left = mended(text, known)
+    steps, more = _steps(script, node, slurm, known, version)
+    found += [each for each in more if (each.line, each.id) not in {(fault.line, fault.id) for fault in found}]
+    found += _small(script, cpus)
+    stay = {(fault.id, fault.what) for fault in left}
+    return Check(
+        file=str(file),
+        assumed=tuple(_assumed(script, slurm, known, source, node)),
+        job=_job(script),
+        steps=tuple(steps),
+        faults=tuple(
+            _shown(fault, corrected=bool(fault.edits) and (fault.id, fault.what) not in stay)
+            for fault in sorted(found, key=lambda each: (each.line, each.id))
+        ),
+        corrected=new if new != text else None,
+        patch=patch(text, new, Path(file).name or "script"),
+    )
+
+
+def script_text(file: Path) -> str:
+    """Return a script's text; refuse what is none."""
+    try:
+        with open_here(file) as opened:
+            data = opened.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            "there is no such script, or it cannot be read",
+            file=str(file),
+            cure="advisor check JOB.SH, or a line: advisor check -- srun -n 8 ./app",
+        ) from error
+    if len(data) > _LARGEST:
+        raise BadInput(f"more than {_LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")
+    if b"\0" in data:
+        raise BadInput(
+            "this is no script",
+            file=str(file),
+            cure="name a job script; a line stands behind --: advisor check -- srun -n 8 ./app",
+        )
+    return data.decode(errors="surrogateescape").replace("\r\n", "\n")
+
+
+def _release(text: str | None) -> tuple[int, int] | None:
+    release = release_of((text or "").removeprefix("slurm").strip(" -_")) if text else None
+    if text and release is None:
+        raise BadInput(f"{text[:40]!a} is no version of Slurm", cure="such as 23.02 or 24.05.3")
+    return release[:2] if release else None
+
+
+def _job(script: Scripted) -> CheckedJob:
+    job = script.job
+    return CheckedJob(
+        scheduler=job.scheduler, nodes=job.nodes, tasks=job.total, tasks_per_node=job.per_node, cpus_per_task=job.cpus,
+        gpus=job.total_gpus, partition=_partition(script),
+    )  # fmt: skip
+
+
+def _partition(script: Scripted) -> str | None:
+    return script.job.value("partition", "-q", "-p", "--queue") or None
+
+
+# the machine
+
+
+def _node(script: Scripted, machine: Machine | None) -> tuple[Machine | None, str, int | None]:
+    """Return a node of the job, where it is known from, and its cores where only their number is known."""
+    if machine is not None:
+        return machine, machine.name or "the machine of --from", None
+    partition = _partition(script)
+    if partition and re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", partition, re.ASCII):
+        capture = SITE / f"{partition}.tar.gz"
+        if capture.is_file():
+            return read_machine(str(capture)), str(capture), None
+        if script.job.scheduler == "slurm" and (cores := _asked(partition)):
+            return None, f"scontrol: nodes of the partition {partition} have {cores} cores", cores
+    return None, "", None
+
+
+def _asked(partition: str) -> int | None:
+    """Return the cores of a partition's nodes as Slurm says them, where scontrol answers here and they are alike."""
+    program = find("scontrol")
+    if program is None or asks_the_network("scontrol", program):
+        return None
+    text = LiveHost().run(("scontrol", "--oneliner", "show", "node"), _PATIENCE).text or ""
+    counts: set[int] = set()
+    for line in text.splitlines():
+        if partition not in re.sub(r".*\sPartitions=(\S*).*|.*", r"\1", line).split(","):
+            continue
+        node = parse_node(line, "scontrol show node")
+        if node and node.sockets and node.cores_per_socket:
+            counts.add(node.sockets * node.cores_per_socket)
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _small(script: Scripted, cores: int | None) -> list[Fault]:
+    """Return the faults of lines that want more cores of a node than its partition's nodes have."""
+    found: list[Fault] = []
+    for step in script.steps:
+        wanted = (step.per_node or 0) * (step.threads or 1)
+        if cores and wanted > cores:
+            what = f"{step.per_node} ranks of {step.threads or 1} want {wanted} cores of a node, the partition's have {cores}"
+            found.append(
+                Fault(
+                    "node-too-small",
+                    step.line,
+                    "high",
+                    what,
+                    "Threads share cores, or the job never starts.",
+                    "fewer ranks of a node, or more nodes",
+                )
+            )
+    return found
+
+
+def _assumed(script: Scripted, slurm: SlurmWords | None, known: Known, source: str, node: Machine | None) -> list[str]:
+    """Return what the answer rests on, for the first lines of a page."""
+    said: list[str] = []
+    if node is None:
+        told = f"{source}; " if source else ""
+        said.append(f"{told}placement is not known without a node: --from CAPTURE of one, or {SITE}/PARTITION.tar.gz")
+    else:
+        said.append(f"placed on {source}, as in a job that has its nodes whole")
+    if script.job.scheduler == "slurm" and slurm is not None:
+        said.append(f"Slurm's set-up from {slurm.source}" if slurm.source else ASSUMED)
+        if known.slurm is None:
+            said.append(
+                "Slurm's version is not known: what 22.05 to 23.02 do otherwise is said; --slurm-version 24.05 settles it"
+            )
+    return said
+
+
+# steps
+
+
+def _steps(
+    script: Scripted, node: Machine | None, slurm: SlurmWords | None, known: Known, version: str | None
+) -> tuple[list[CheckedStep], list[Fault]]:
+    steps: list[CheckedStep] = []
+    more: list[Fault] = []
+    for step in script.steps:
+        answer: Lint | None = None
+        why = ""
+        if node is not None and not step.nothing:
+            answer, why = _predicted(step, node, slurm, known, version)
+        if answer is not None:
+            more += [
+                Fault(
+                    each.id,
+                    step.line,
+                    "high" if each.misbinds else "medium",
+                    each.what,
+                    each.why,
+                    each.better or "advisor bind writes a line for this node",
+                )
+                for each in answer.warnings
+            ]
+        ranks = answer.ranks if answer else None
+        steps.append(
+            CheckedStep(
+                line=step.line,
+                launcher=step.launcher,
+                family=answer.launcher if answer else step.family,
+                program=_program(step),
+                ranks=_values(step, "ranks"),
+                nodes=_values(step, "nodes"),
+                ranks_per_node=_values(step, "per_node"),
+                threads=_values(step, "threads"),
+                gpus=_values(step, "gpus"),
+                gpus_per_node=_values(step, "gpus_per_node"),
+                placed="simulated" if ranks is not None else "not-told",
+                placement=ranks,
+                binding=answer.binding if answer else f"not known: {why}" if why else "",
+                unknown=step.why,
+                repeated=step.launch.repeated,
+                background=step.launch.background,
+                when=step.launch.when,
+            )
+        )
+    return steps, more
+
+
+def _program(step: Step) -> str:
+    if step.nothing:
+        return "nothing: it says something of itself"
+    return " : ".join(shown(" ".join(word.text for word in part.program[:3]))[:80] for part in step.segments)
+
+
+def _values(step: Step, name: str) -> int | tuple[int, ...] | None:
+    found = variants(step, name)
+    return tuple(found) if isinstance(found, list) else found
+
+
+_FOR_LINES: Final = re.compile(
+    r"(OMP|KMP|I_MPI|OMPI_MCA|PRTE_MCA|MV2|HYDRA|MPICH|PALS|UCX_NET|CUDA_VISIBLE|ROCR_VISIBLE)(_\w+)?|SLURM_CPU_BIND|SLURM_MEM_BIND|SRUN_\w+"
+)
+_OF_SLURM: Final = (
+    "SLURM_NTASKS", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_HINT", "SLURM_DISTRIBUTION",
+    "SLURM_THREADS_PER_CORE", "SLURM_EXACT", "SLURM_OVERCOMMIT",
+)  # fmt: skip
+
+
+def _predicted(step: Step, node: Machine, slurm: SlurmWords | None, known: Known, version: str | None) -> tuple[Lint | None, str]:
+    """Return what a line does on a node, or why that is not known."""
+    words = [word.text for word in step.launch.words]
+    odd = next((text for text in words if not is_known(text)), None)
+    ends = len(words) - len(step.program)
+    if any(not is_known(text) for text in words[:ends]) or (len(step.segments) > 1 and odd):
+        return None, f"{shown(odd or '')[:60]} is not known"
+    words = [shown(text) for text in words]
+    words[0] = step.launcher.split(" ")[0]
+    if step.family in ("openmpi", "openmpi4", "openmpi5", "intelmpi", "mpich", "mpt") and (step.nodes or 1) > 1:
+        if not step.per_node or len(step.segments) > 1:
+            return None, "which ranks each node gets is not known"
+        words = _of_one_node(step, words)
+    names = _OF_SLURM if step.launcher == "srun" else ()
+    variables = {
+        name: text
+        for name, text in step.launch.variables.items()
+        if is_known(text) and (_FOR_LINES.fullmatch(name) or name in names)
+    }
+    if step.launcher == "srun" and step.inherited and "SLURM_CPUS_PER_TASK" in variables:
+        variables.pop("SLURM_CPUS_PER_TASK")
+    if "SLURM_NTASKS" in variables and step.first.has("nodes", "ntasks-per-node") and not step.first.has("ntasks") and step.ranks:
+        variables["SLURM_NTASKS"] = str(step.ranks)
+    given = version or (
+        f"{step.family}" if step.family in ("openmpi4", "openmpi5", "intelmpi", "mpich", "pals", "mvapich") else None
+    )
+    if step.launcher == "srun":
+        given = f"srun {known.slurm[0]}.{known.slurm[1]:02}" if known.slurm else None
+    files = {KEY: slurm.text} if slurm else {}
+    try:
+        return lint([*(f"{name}={text}" for name, text in variables.items()), *words], node, version=given, files=files), ""
+    except AdvisorError as error:
+        return None, getattr(error, "problem", str(error))
+
+
+def _of_one_node(step: Step, words: Sequence[str]) -> list[str]:
+    """Return a line with the ranks of one node alone, and without its hosts."""
+    first = step.first
+    drop: set[int] = set()
+    out = list(words)
+    for option in first.options:
+        at = next((at for at, word in enumerate(step.launch.words) if word is option.word), None)
+        if at is None:
+            continue
+        if option.name == "-n":
+            out[at + 1 if option.value_word else at] = str(step.per_node) if option.value_word else f"-n{step.per_node}"
+        elif option.name in ("--hostfile", "--host", "--hosts", "--ppn", "--npernode", "-N"):
+            drop |= {at, at + 1} if option.value_word else {at}
+    if not first.has("-n"):
+        out[0] = f"{out[0]} -n {step.per_node}"
+    return [part for at, word in enumerate(out) if at not in drop for part in (word.split(" ") if at == 0 else [word])]
+
+
+def _shown(fault: Fault, *, corrected: bool) -> CheckedFault:
+    return CheckedFault(
+        line=fault.line, id=fault.id, severity=fault.severity, what=fault.what, why=fault.why, fix=fault.fix, corrected=corrected
+    )
+
+
+def surroundings(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Return a line with the variables of the job or shell that it is started in before it, where it does not set them itself."""
+    launcher = next((word.rpartition("/")[2] for word in words if "=" not in word), "")
+    names = _OF_SLURM if launcher == "srun" else ()
+    own = {word.partition("=")[0] for word in words if re.match(r"\w+=", word)}
+    taken = {
+        name: text for name, text in environment.items() if (_FOR_LINES.fullmatch(name) or name in names) and name not in own
+    }
+    if "SLURM_CPUS_PER_TASK" in taken and "SRUN_CPUS_PER_TASK" in taken:
+        taken.pop("SLURM_CPUS_PER_TASK")
+    return [*(f"{name}={text}" for name, text in sorted(taken.items())), *words]
+
+
+def document(found: Check) -> dict[str, Any]:
+    """Return the document of ``advisor check FILE --json``."""
+    return {"schema": "advisor-check/1", **found.model_dump(mode="json")}

@@ -1,0 +1,1 @@
+"""Job scripts as people have them: read whole, never run."""

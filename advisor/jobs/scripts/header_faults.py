@@ -1,0 +1,499 @@
+"""What is wrong in a job script's header and variables, by its own words. Each fault has its cure."""
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher, get_close_matches
+from typing import Final
+
+from advisor.jobs.scripts.directives import OF_SRUN
+from advisor.jobs.scripts.fault import (
+    Edit,
+    Fault,
+    Known,
+    Rule,
+    added_directive,
+    directive_as,
+    inserted,
+    is_slurm,
+    removed,
+    starting,
+    turns,
+    without_directive,
+)
+from advisor.jobs.scripts.steps import Scripted
+from advisor.jobs.scripts.values import is_known, shown, whole
+
+
+def _numbers(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield counts that are no numbers."""
+    del known
+    for directive, what in script.job.odd:
+        letters = re.fullmatch(r"[A-Za-z][\w.-]*", directive.value)
+        name = directive.name == "nodes" and letters and directive.written.startswith("-N") and not script.job.has("job-name")
+        fix = f"-J {directive.value}: -N is the number of nodes for sbatch" if name else "write the number, or give it to sbatch"
+        yield Fault(
+            "directive-number",
+            directive.span.line,
+            "high",
+            f"{directive.written[:60]}: {what}",
+            "The scheduler reads directives before any shell does, and refuses what is no number.",
+            fix,
+            directive_as(script, directive, f"-J {directive.value}") if name else (),
+        )
+
+
+def _strays(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield words in a directive that are no option's."""
+    del known
+    lines: set[int] = set()
+    for word, span in script.job.strays if is_slurm(script) else ():
+        text = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+        if span.line in lines or re.search(r"<[^>]*\s[^>]*>", text):
+            continue
+        lines.add(span.line)
+        yield Fault(
+            "directive-words",
+            span.line,
+            "high",
+            f"{word[:40]} belongs to no option of this directive",
+            "sbatch ends with: Invalid directive found in batch script.",
+            "fill in the template, or put a # before what is a comment",
+        )
+
+
+_TWICE: Final = (
+    "nodes",
+    "ntasks",
+    "ntasks-per-node",
+    "cpus-per-task",
+    "gpus",
+    "gpus-per-node",
+    "gpus-per-task",
+    "gpu-bind",
+    "gres",
+    "time",
+    "partition",
+    "mem",
+    "ntasks-per-socket",
+    "constraint",
+)
+
+
+def _twice(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield the same option twice, with values that differ."""
+    del known
+    for name in _TWICE if is_slurm(script) else ():
+        same = [each for each in script.job.directives if each.name == name and each.counts]
+        if len({each.value for each in same}) > 1:
+            first, last = same[0], same[-1]
+            if any(each is first for each, _ in script.job.odd):
+                continue
+            yield Fault(
+                "directive-twice",
+                first.span.line,
+                "medium",
+                f"{first.written} has no effect: line {last.span.line} says {last.written}",
+                "Of the same option the last one counts.",
+                f"keep one of them; without line {first.span.line} the job is as it is now",
+                without_directive(script, first),
+            )
+
+
+def _ignored(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield directives that are not read."""
+    del known
+    for each in script.job.directives:
+        if each.counts or not is_slurm(script):
+            continue
+        line = script.text.encode(errors="replace")[each.span.start : each.span.end].decode(errors="replace")
+        indented = line[:1].isspace()
+        why = (
+            "sbatch reads a directive only at the begin of a line."
+            if indented
+            else "sbatch stops reading directives at the first command."
+        )
+        moved = (*without_directive(script, each), *added_directive(script, each.written))
+        yield Fault(
+            "directive-ignored",
+            each.span.line,
+            "medium",
+            f"{each.written} is not read",
+            why,
+            "put it among the first lines",
+            moved if len(moved) > 1 and moved[0].new == "" else (),
+        )
+
+
+def _of_srun(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield options of srun in the header."""
+    del known
+    for each in script.job.directives if is_slurm(script) else ():
+        if each.name not in OF_SRUN or not each.counts:
+            continue
+        steps = [step for step in starting(script) if step.launcher == "srun"]
+        words = f"--{each.name}={each.value}" if each.value else f"--{each.name}"
+        edits = without_directive(script, each)
+        for step in steps:
+            edits += () if step.first.has(each.name) else inserted(step, words)
+        yield Fault(
+            "not-sbatch-option",
+            each.span.line,
+            "high",
+            f"sbatch does not know --{each.name}: it refuses the script",
+            "It is an option of srun.",
+            f"srun {words}",
+            edits,
+        )
+
+
+def _shortened(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield --tasks, which sbatch takes for --tasks-per-node."""
+    del known
+    for each in script.job.directives if is_slurm(script) else ():
+        if re.match(r"--tasks?([\s=]|$)", each.written) and (script.job.nodes or 1) > 1:
+            yield Fault(
+                "option-shortened",
+                each.span.line,
+                "medium",
+                f"{each.written} is --ntasks-per-node={each.value}: {each.value} on each node",
+                "sbatch takes the begin of a long option for it, and only --tasks-per-node begins so.",
+                f"--ntasks={each.value}",
+                directive_as(script, each, f"--ntasks={each.value}"),
+            )
+
+
+_HINTS: Final = frozenset({"compute_bound", "memory_bound", "multithread", "nomultithread", "help"})
+
+
+def _hints(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield --hint with a word that is none."""
+    del known
+    for each in script.job.directives if is_slurm(script) else ():
+        if (
+            each.name == "hint"
+            and each.counts
+            and (odd := [word for word in each.value.split(",") if word not in _HINTS and "<" not in word])
+        ):
+            edits = without_directive(script, each)
+            if odd == ["exclusive"] and not script.job.exclusive:
+                edits = directive_as(script, each, "--exclusive")
+            yield Fault(
+                "hint-unknown",
+                each.span.line,
+                "high",
+                f"--hint={odd[0][:30]} is refused",
+                f"The words of --hint are {', '.join(sorted(_HINTS - {'help'}))}.",
+                "--exclusive" if odd == ["exclusive"] else "leave it out",
+                edits,
+            )
+
+
+def _shebang(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield a script for sbatch without its first line."""
+    del known
+    if is_slurm(script) and not script.text.lstrip().startswith("#!"):
+        yield Fault(
+            "no-shebang",
+            1,
+            "high",
+            "sbatch refuses a script that does not begin with #!",
+            "It says: This does not look like a batch script.",
+            "#!/bin/bash as the first line",
+            (Edit(0, 0, "#!/bin/bash\n"),),
+        )
+
+
+def _gpu_bind(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield --gpu-bind in the header of a script whose ranks srun does not start."""
+    del known
+    bind = script.job.find("gpu-bind") if is_slurm(script) else None
+    steps = starting(script)
+    if bind and steps and all(step.launcher in ("mpirun", "mpiexec", "ibrun", "mpiexec.hydra") for step in steps):
+        edits = without_directive(script, bind)
+        yield Fault(
+            "gpu-bind-unread",
+            bind.span.line,
+            "medium",
+            f"{bind.written[:60]} does nothing for {steps[0].launcher}",
+            "It is srun's: another launcher starts its daemons by it and binds ranks itself.",
+            "leave it out, and set CUDA_VISIBLE_DEVICES by the local rank in a wrapper",
+            edits,
+        )
+
+
+def _gpus_twice(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield gPUs that are asked for in three ways."""
+    del known
+    if not is_slurm(script):
+        return
+    ways = [
+        each for name in ("gpus-per-node", "gpus", "gres", "gpus-per-task", "gpus-per-socket") if (each := script.job.find(name))
+    ]
+    ways = [each for each in ways if each.name != "gres" or re.match(r"(gres[:/])?gpu\b", each.value)]
+    if len(ways) >= 3:
+        edits: tuple[Edit, ...] = ()
+        for each in ways[1:]:
+            edits += without_directive(script, each)
+        yield Fault(
+            "gpus-asked-twice",
+            ways[1].span.line,
+            "low",
+            f"GPUs are asked for in {len(ways)} ways: {', '.join(each.written for each in ways)}",
+            "They must agree, and the step inherits each: --gpus-per-task binds GPUs to ranks.",
+            f"keep {ways[0].written}",
+            edits,
+        )
+
+
+_FOR_RANKS: Final = re.compile(
+    r"(OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|MPICH|I_MPI|OMPI|PRTE|PMIX|MV2|UCX|FI|NCCL|RCCL|CUDA|ROCR|HIP|ZE|HSA|SLURM_CPU_BIND|SRUN|PALS|GMX|CRAY|PSM2?|HCOLL|LD_LIBRARY_PATH$|LD_PRELOAD$)(_[A-Z0-9_]+)?$"
+)
+_OPENMP: Final = (
+    "OMP_NUM_THREADS",
+    "OMP_PLACES",
+    "OMP_PROC_BIND",
+    "OMP_SCHEDULE",
+    "OMP_STACKSIZE",
+    "OMP_DYNAMIC",
+    "OMP_NESTED",
+    "OMP_DISPLAY_ENV",
+    "OMP_DISPLAY_AFFINITY",
+    "OMP_AFFINITY_FORMAT",
+    "OMP_MAX_ACTIVE_LEVELS",
+    "OMP_THREAD_LIMIT",
+    "OMP_WAIT_POLICY",
+    "OMP_CANCELLATION",
+    "OMP_DEFAULT_DEVICE",
+    "OMP_MAX_TASK_PRIORITY",
+    "OMP_TARGET_OFFLOAD",
+    "OMP_TOOL",
+    "OMP_TOOL_LIBRARIES",
+    "OMP_ALLOCATOR",
+    "OMP_NUM_TEAMS",
+    "OMP_TEAMS_THREAD_LIMIT",
+    "OMP_DEBUG",
+    "OMP_TOOL_VERBOSE_INIT",
+    "OMP_AVAILABLE_DEVICES",
+    "OMP_THREADS_RESERVE",
+)
+
+
+def _not_exported(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield variables that ranks should get and that are not exported."""
+    del known
+    said: set[str] = set()
+    for step in turns(script):
+        for name, (text, span) in step.launch.plain.items():
+            if (
+                not _FOR_RANKS.fullmatch(name)
+                or name in said
+                or span is None
+                or name in ("LD_LIBRARY_PATH", "LD_PRELOAD")
+                or not text
+            ):
+                continue
+            if name in script.script.used and not name.startswith(("OMP_", "KMP_", "SLURM_", "SRUN_")):
+                continue
+            if any(option.name in ("-x", "--env", "-genv", "export") and name in option.value for option in step.first.options):
+                continue
+            if step.launch.nested or any(name == word.variable for word in step.launch.words):
+                continue
+            said.add(name)
+            yield Fault(
+                "not-exported",
+                span.line,
+                "high",
+                f"{name}={shown(text)[:40]} is not exported: no rank gets it",
+                "Without export it is a variable of this shell alone.",
+                f"export {name}={shown(text)[:60]}",
+                (Edit(span.start, span.start, "export "),),
+            )
+
+
+def _blanks(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield blanks around a sign of equality, and in the value of an export."""
+    del known
+    data = script.text.encode(errors="replace")
+    for words, span in script.script.commands:
+        if len(words) > 1 and words[1].text == "=" and re.fullmatch(r"[A-Za-z_]\w*", words[0].text, re.ASCII):
+            written = data[span.start : span.end].decode(errors="replace")
+            new = re.sub(r"^(\w+)\s*=\s*", r"\1=", written)
+            yield Fault(
+                "blank-around-equals",
+                span.line,
+                "high",
+                f"{words[0].text} = ... is a command that does not exist",
+                "The shell takes no blank around = and starts a program of that name.",
+                f"{new[:80]}",
+                (Edit(span.start, span.end, new),),
+            )
+    for name, word, span in script.script.odd_exports:
+        written = data[span.start : span.end].decode(errors="replace")
+        new = re.sub(r",[ \t]+(?=\w+=)", " ", written)
+        new = re.sub(r",[ \t]+", ",", new)
+        yield Fault(
+            "blank-in-value",
+            span.line,
+            "high",
+            f"{name} ends at the blank: {word[:40]} is another word of export",
+            "A blank ends a value that is not quoted.",
+            new[:100],
+            (Edit(span.start, span.end, new),),
+        )
+
+
+def _misspelt(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield openMP's variables with a letter too few."""
+    del known
+    for name, values in script.script.assigned.items():
+        if name.startswith("OMP_") and name not in _OPENMP and name not in script.script.used:
+            near = get_close_matches(name, _OPENMP, 1, 0.9)
+            for _, span, _ in values if near else ():
+                written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+                new = written.replace(name, near[0], 1)
+                yield Fault(
+                    "misspelt-variable",
+                    span.line,
+                    "high",
+                    f"{name} changes nothing: OpenMP reads {near[0]}",
+                    "No run-time library knows that name.",
+                    new[:80],
+                    (Edit(span.start, span.end, new),),
+                )
+
+
+def _stack(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield oMP_STACKSIZE without a unit."""
+    del known
+    for name in ("OMP_STACKSIZE", "KMP_STACKSIZE"):
+        for text, span, _ in script.script.assigned.get(name, ()):
+            value = whole(text)
+            if value is not None and value < (16384 if name[0] == "O" else 65536):
+                written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+                new = re.sub(rf"({name}\s*[= ]\s*[\"']?{value})", r"\1M", written)
+                yield Fault(
+                    "stacksize-unit",
+                    span.line,
+                    "medium",
+                    f"{name}={value} is {value} {'kB' if name[0] == 'O' else 'bytes'}",
+                    "A number without a unit counts kilobytes (OpenMP) or bytes (KMP).",
+                    f"{name}={value}M",
+                    (Edit(span.start, span.end, new),),
+                )
+
+
+_WHEN_ASKED: Final = {
+    "SLURM_CPUS_PER_TASK": ("cpus-per-task",), "SLURM_NTASKS_PER_NODE": ("ntasks-per-node",),
+    "SLURM_NTASKS": ("ntasks", "ntasks-per-node"),
+    "SLURM_GPUS_PER_NODE": ("gpus-per-node",), "SLURM_GPUS_PER_TASK": ("gpus-per-task",),
+    "SLURM_NTASKS_PER_SOCKET": ("ntasks-per-socket",),
+}  # fmt: skip
+
+
+def _empty(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield variables that sbatch sets only where the header asks for it."""
+    del known
+    if not is_slurm(script) or not (script.job.has("nodes") or script.job.has("ntasks")):
+        return
+    for name, asked in _WHEN_ASKED.items():
+        if script.job.has(*asked) or name in script.script.assigned:
+            continue
+        for at in script.script.bare.get(name, ()):
+            if at.line == 0:
+                continue
+            yield Fault(
+                "variable-empty",
+                at.line,
+                "high",
+                f"${name} is empty: the header has no --{asked[0]}",
+                "sbatch sets it only where the option is there.",
+                f"#SBATCH --{asked[0]}=N; until then ${{{name}:-1}}",
+                (Edit(at.start, at.end, f"${{{name}:-1}}"),),
+            )
+
+
+def _other_name(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield a count by a name that nothing sets, beside one that is set and nearly the same."""
+    del known
+    for step in starting(script):
+        for option in step.first.options:
+            word = option.value_word
+            if word is None or word.variable is None or is_known(word.text) or word.variable in script.script.assigned:
+                continue
+            if re.match(r"(SLURM|PBS|LSB|SGE)_|\d$|[@*#]$", word.variable):
+                continue
+            near = max(
+                (name for name in script.script.assigned if name != word.variable),
+                key=lambda name: SequenceMatcher(None, name, word.variable or "").ratio(),
+                default="",
+            )
+            shared = set(near.split("_")) & set(word.variable.split("_"))
+            if len(shared) > 1 and SequenceMatcher(None, near, word.variable).ratio() > 0.65:
+                yield Fault(
+                    "variable-unset",
+                    word.span.line,
+                    "high",
+                    f"${word.variable} is not set, {near} is: {option.word.text} takes the next word",
+                    "An empty variable without quotes is no word at all.",
+                    f"{option.word.text} ${near}",
+                    (Edit(word.span.start, word.span.end, f"${near}"),),
+                )
+
+
+_BINDS: Final = re.compile(r"(--?(cpu|gpu)[-_]bind|--bind-to|--map-by|(mask|map)_(cpu|gpu)[:=])")
+
+
+def _unused(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield a variable that holds a binding and is handed to nobody."""
+    del known
+    for name, values in script.script.assigned.items():
+        text, span, _ = values[-1]
+        if name in script.script.used or not _BINDS.match(text) or name in ("SLURM_CPU_BIND", "SLURM_GPU_BIND"):
+            continue
+        steps = [step for step in starting(script) if step.line >= span.line]
+        edits: tuple[Edit, ...] = ()
+        if steps and all((step.ranks or 2) == 1 for step in steps):
+            edits = tuple(Edit(each.start, each.end, "") for _, each, _ in values)
+            fix = f"leave {name} away: there is one rank"
+        else:
+            option = (
+                f"${{{name}}}"
+                if text.startswith("-")
+                else f"--{'gpu' if 'gpu' in text.partition(':')[0] else 'cpu'}-bind=${{{name}}}"
+            )
+            fix = f"{steps[-1].launcher if steps else 'srun'} ... {option}"
+            if steps:
+                step = steps[-1]
+                edits = removed(script, step, step.first.find("--cpu-bind", "cpu-bind"), step.first.find("--depth")) + inserted(
+                    step, option
+                )
+        yield Fault(
+            "binding-unused",
+            span.line,
+            "medium",
+            f"{name} is set and never used: {text[:50]} has no effect",
+            "A variable of the script's own binds nothing until the launch line has it.",
+            fix,
+            edits,
+        )
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _numbers,
+    _strays,
+    _twice,
+    _ignored,
+    _of_srun,
+    _shortened,
+    _hints,
+    _shebang,
+    _gpu_bind,
+    _gpus_twice,
+    _not_exported,
+    _blanks,
+    _misspelt,
+    _stack,
+    _empty,
+    _other_name,
+    _unused,
+)

@@ -1,0 +1,642 @@
+"""What is wrong in what launch lines start: ranks, threads, GPUs, steps beside each other. Each fault has its cure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from advisor.jobs.scripts.fault import (
+    Edit,
+    Fault,
+    Known,
+    Rule,
+    asking,
+    cpus_listed,
+    directive_as,
+    inserted,
+    is_free,
+    is_slurm,
+    program_of,
+    removed,
+    replaced,
+    starting,
+    turns,
+    without_directive,
+)
+from advisor.jobs.scripts.options import Option
+from advisor.jobs.scripts.steps import Scripted, Step, exports, program_threads
+from advisor.jobs.scripts.values import is_known, shown, whole
+
+# counts
+
+_SERIAL: Final = {"grompp", "pdb2gmx", "editconf", "solvate", "genion", "trjconv", "make_ndx", "genrestr", "energy"}
+
+
+def _is_serial(step: Step) -> bool:
+    words = [word.text for word in step.program[:3]]
+    at = 1 if words and re.search(r"(^|/)gmx\w*$", words[0]) else None
+    return at is not None and len(words) > at and words[at] in _SERIAL
+
+
+def _serial(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield serial tools of GROMACS that are started as many ranks."""
+    del known
+    for step in starting(script):
+        if _is_serial(step) and step.ranks is not None and step.ranks > 1:
+            count = step.first.find("ntasks", "-n")
+            name = "-np" if step.launcher == "mpirun" and step.family != "intelmpi" else "-n"
+            edits = replaced(step, count, f"{name} 1") if count else inserted(step, "-n 1")
+            edits += removed(script, step, step.first.find("--ppn"), step.first.find("--npernode"))
+            yield Fault(
+                "serial-program",
+                step.line,
+                "high",
+                f"{step.program[1].text} is serial: {step.ranks} copies of it write the same files",
+                "Each rank does the whole work.",
+                f"{step.launcher} -n 1 ... {step.program[1].text}",
+                edits,
+            )
+
+
+def _idle(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield jobs of many tasks whose lines start a few ranks."""
+    del known
+    job, steps = script.job, list(turns(script))
+    if not is_slurm(script) or not steps or job.total is None or any(step.ranks is None for step in steps):
+        return
+    if any(step.launch.background or step.launch.beside for step in steps) or (
+        all(_is_serial(step) for step in steps) and not steps[0].launch.repeated
+    ):
+        return
+    most = max((step.ranks or 0) * max(step.threads or 1, program_threads(step) or 1) for step in steps)
+    asked = job.total * (job.cpus or 1)
+    ranks = max(step.ranks or 0 for step in steps)
+    gpus = job.total_gpus or 0
+    if asked < 8 or most * 4 > asked or gpus:
+        return
+    part = job.total // (job.nodes or 1) or 1
+    wanted = max(1, -(-most // (job.cpus or 1)))
+    nodes = max(1, -(-wanted // part))
+    edits = asking(script, "ntasks", wanted) if job.has("ntasks") else asking(script, "ntasks-per-node", -(-wanted // nodes))
+    if job.has("nodes") and nodes != job.nodes:
+        edits += asking(script, "nodes", nodes)
+    yield Fault(
+        "tasks-idle",
+        steps[0].line,
+        "high",
+        f"the job asks for {job.total} tasks, its lines start {ranks} ranks at most",
+        f"{asked - most} of {asked} CPUs stay idle.",
+        f"start $SLURM_NTASKS ranks, or ask for {wanted}",
+        edits,
+    )
+
+
+def _idle_nodes(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield jobs of many nodes whose lines fill fewer, by their own ranks of a node."""
+    del known
+    job, steps = script.job, list(turns(script))
+    if not steps or (job.nodes or 1) < 2 or any(step.launch.beside or step.launch.background for step in steps):
+        return
+    if any(
+        step.launcher not in ("mpirun", "mpiexec")
+        or not step.value("--ppn", "--npernode")
+        or step.ranks is None
+        or not step.per_node
+        for step in steps
+    ):
+        return
+    used = max(-(-(step.ranks or 0) // (step.per_node or 1)) for step in steps)
+    chunk = job.find("-l", "nodes")
+    nodes = job.nodes or 1
+    if used * 2 <= nodes:
+        edits: tuple[Edit, ...] = ()
+        select = next((each for each in job.directives if re.match(r"(select|nodes)=\d+", each.value)), None)
+        if select:
+            edits = directive_as(script, select, re.sub(r"(select|nodes)=\d+", rf"\g<1>={used}", select.written))
+        elif chunk and chunk.name == "nodes":
+            edits = asking(script, "nodes", used)
+        yield Fault(
+            "nodes-idle",
+            steps[0].line,
+            "high",
+            f"{nodes} nodes are asked for, {used} of them {'is' if used == 1 else 'are'} used",
+            f"{steps[0].ranks} ranks, {steps[0].per_node} on a node.",
+            "count the nodes: nodes=$(sort -u $PBS_NODEFILE | wc -l); or ask for fewer",
+            edits,
+        )
+
+
+def _mpiprocs(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield pBS chunks of many CPUs and one slot."""
+    del known
+    job = script.job
+    chunk = next((each for each in job.directives if each.value.startswith("select=")), None)
+    if chunk is None or job.mpiprocs_said or not job.node_cpus or job.node_cpus < 2 or not job.nodes or "+" in chunk.value:
+        return
+    for step in turns(script):
+        if step.launcher not in ("mpirun", "mpiexec") or step.family == "pals" or step.ranks is None:
+            continue
+        by_file = "slots" in " ".join(script.script.used) or step.ranks == job.nodes
+        if step.ranks > job.nodes or (
+            by_file and not step.value("--ppn", "--npernode") and (step.threads or 1) < job.node_cpus and step.ranks == job.nodes
+        ):
+            each = -(-step.ranks // job.nodes) if step.ranks > job.nodes else job.node_cpus
+            count, each = (job.nodes, each) if each <= job.node_cpus else (-(-step.ranks // job.node_cpus), job.node_cpus)
+            new = re.sub(r"select=\d+:", f"select={count}:", chunk.written)
+            new = re.sub(r"(ncpus=\d+)", rf"\1:mpiprocs={each}", new)
+            meant = (
+                f"{step.ranks} ranks start where {job.nodes} slots are"
+                if step.ranks > job.nodes
+                else f"{step.ranks} ranks start for {job.node_cpus * job.nodes} CPUs"
+            )
+            more = f", and a chunk has {job.node_cpus} CPUs" if step.ranks > job.nodes * job.node_cpus else ""
+            yield Fault(
+                "no-mpiprocs",
+                chunk.span.line,
+                "high",
+                f"{chunk.value[:50]} has no mpiprocs: {meant}{more}",
+                "Without mpiprocs the node file has one line for each chunk.",
+                new[:100],
+                directive_as(script, chunk, new),
+            )
+            return
+
+
+def _depth(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield pBS chunks whose CPUs are not those that the line counts."""
+    del known
+    job = script.job
+    chunk = next((each for each in job.directives if each.value.startswith("select=")), None)
+    for step in starting(script):
+        depth = whole(step.value("--depth"))
+        if (
+            chunk
+            and step.family == "pals"
+            and depth
+            and step.per_node
+            and job.node_cpus
+            and job.node_cpus > step.per_node * depth
+        ):
+            wanted = step.per_node * depth
+            new = chunk.written.replace(f"ncpus={job.node_cpus}", f"ncpus={wanted}")
+            yield Fault(
+                "cpus-unlike",
+                chunk.span.line,
+                "medium",
+                f"ncpus={job.node_cpus} is asked of a node, {step.per_node} ranks of {depth} use {wanted}",
+                "A node with fewer CPUs than that never gets the job; the others stay idle.",
+                new[:80],
+                directive_as(script, chunk, new),
+            )
+
+
+def _too_many_threads(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield ranks with more threads than CPUs."""
+    del known
+    job = script.job
+    for step in turns(script):
+        threads = step.threads
+        if (
+            threads is None
+            or threads < 2
+            or _is_serial(step)
+            or not is_slurm(script)
+            or step.launcher not in ("srun", "mpirun", "mpiexec", "ibrun")
+        ):
+            continue
+        own = program_threads(step)
+        if not own and "OMP_NUM_THREADS" not in exports(step):
+            continue
+        if step.launcher == "ibrun" or (step.launcher == "srun" and is_free(step)) or step.first.has("overcommit"):
+            continue
+        tasks = job.per_node or (job.total if job.nodes == 1 else None)
+        cpus = step.cpus or 1
+        if step.launcher != "srun":
+            cpus = job.cpus or 1
+        if job.total is None or threads <= cpus:
+            continue
+        here = step.per_node or (-(-step.ranks // job.nodes) if step.ranks and job.nodes else None)
+        if step.launcher != "srun" and here and tasks and here * threads <= tasks * cpus:
+            continue
+        if here == 1 and job.cpus is None and (step.launcher == "srun" or (step.ranks or 0) > 2):
+            continue
+        if here is None and (job.total or 0) * cpus >= (step.ranks or 0) * threads:
+            continue
+        yield _threads_fault(script, step, threads, cpus)
+        return
+
+
+def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fault:
+    job = script.job
+    edits: tuple[Edit, ...] = ()
+    own = program_threads(step)
+    places = script.script.assigned.get("OMP_NUM_THREADS", [])
+    if job.cpus is None or own:
+        edits = asking(script, "cpus-per-task", threads)
+        fix = f"#SBATCH --cpus-per-task={threads}"
+    elif places:
+        _, span, _ = places[-1]
+        written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+        edits = (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ])\S+", r"\1$SLURM_CPUS_PER_TASK", written, count=1)),)
+        fix = "export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK"
+    else:
+        fix = "as many threads as CPUs"
+    if step.launcher == "srun" and (job.cpus is None or own):
+        fix += f", and srun -c {threads}"
+        for each in starting(script):
+            if each.launcher == "srun" and (each.threads or 0) == threads and (each.ranks or 0) > 1:
+                count = each.first.find("cpus-per-task")
+                edits += replaced(each, count, f"-c {threads}") if count else inserted(each, f"-c {threads}")
+    return Fault(
+        "too-many-threads",
+        step.line,
+        "high",
+        f"each rank has {threads} threads and {cpus} CPU{'s' * (cpus != 1)}",
+        f"{'-ntomp or its like' if own else 'OMP_NUM_THREADS'} says {threads}; "
+        + (
+            "neither the header nor the line has --cpus-per-task: ranks are not bound apart."
+            if job.cpus is None
+            else f"--cpus-per-task is {job.cpus}."
+        ),
+        fix,
+        edits,
+    )
+
+
+def _squared(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield as many threads as ranks, by the same number that is not known."""
+    del known
+    for step in starting(script):
+        count, threads = step.first.value("-n", "ntasks"), exports(step).get("OMP_NUM_THREADS")
+        if count and threads and count == threads and not is_known(count):
+            places = script.script.assigned.get("OMP_NUM_THREADS", [])
+            edits: tuple[Edit, ...] = ()
+            if places:
+                _, span, _ = places[-1]
+                written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+                edits = (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ]).*", r"\g<1>1", written)),)
+            yield Fault(
+                "threads-squared",
+                places[-1][1].line if places else step.line,
+                "high",
+                "each rank starts as many threads as there are ranks",
+                f"OMP_NUM_THREADS and -n are both {shown(count)[:40]}.",
+                "export OMP_NUM_THREADS=1",
+                edits,
+            )
+
+
+def _one_core(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield one or two ranks of Open MPI with threads: each is bound to one core."""
+    del known
+    for step in turns(script):
+        if step.launcher not in ("mpirun", "mpiexec") or (step.family or "openmpi")[:7] != "openmpi" or _is_serial(step):
+            continue
+        if step.family == "openmpi5":
+            few = True
+        elif step.ranks is None:
+            few = (
+                not step.first.has("-n")
+                and script.job.scheduler == "none"
+                and step.why.get("ranks", "").startswith("it has no -n")
+            )
+        else:
+            few = 0 < step.ranks <= 2
+        if (
+            not few
+            or step.binding
+            or step.first.open
+            or len(step.segments) > 1
+            or step.first.has("--oversubscribe", "--cpus-per-proc", "--cpus-per-rank")
+        ):
+            continue
+        if any(word in ("numactl", "taskset", "likwid-pin", "omplace") for word in [w.text for w in step.program[:1]]):
+            continue
+        if any("binding_policy" in name or "mapping_policy" in name for name in step.launch.variables):
+            continue
+        threads = program_threads(step) or whole(exports(step).get("OMP_NUM_THREADS", "").partition(",")[0])
+        said = "OMP_NUM_THREADS" in exports(step)
+        hybrid = bool(re.search(r"(?i)hybrid|openmp|omp", program_of(step)))
+        bare = (
+            script.job.scheduler == "slurm"
+            and not script.job.has("ntasks", "ntasks-per-node", "cpus-per-task")
+            and (step.ranks or 0) <= (script.job.nodes or 0)
+        )
+        if (threads or 0) > 1 or (threads is None and not said and ((bare and step.family) or (hybrid and step.ranks is None))):
+            count = f"{threads} threads" if threads else "all threads"
+            which = "" if step.family else " if it is Open MPI"
+            yield Fault(
+                "one-core",
+                step.line,
+                "high" if step.family else "medium",
+                f"each rank is bound to one core{which}: {count} share it",
+                "Without --bind-to Open MPI binds one or two ranks to a core each (from 5.0 any number).",
+                f"{step.launcher} --bind-to none, or --map-by slot:PE={threads or 'N'} --bind-to core",
+                inserted(step, "--bind-to none"),
+            )
+
+
+def _as_cpus(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield ranks that were asked for as CPUs of one task."""
+    del known
+    job = script.job
+    for step in starting(script):
+        if (
+            step.launcher not in ("mpirun", "mpiexec")
+            or job.total is None
+            or not job.cpus
+            or step.ranks is None
+            or not is_slurm(script)
+        ):
+            continue
+        if step.ranks > job.total and step.ranks <= job.total * job.cpus and (step.family or "openmpi").startswith("openmpi"):
+            count = step.first.find("-n")
+            tasks = job.find("ntasks") or job.find("ntasks-per-node")
+            cpus = job.find("cpus-per-task")
+            edits: tuple[Edit, ...] = ()
+            if count and tasks and cpus:
+                left = job.total * job.cpus // step.ranks
+                wanted = step.ranks if tasks.name == "ntasks" else step.ranks // (job.nodes or 1)
+                edits = directive_as(script, tasks, f"--{tasks.name}={wanted}") + (
+                    directive_as(script, cpus, f"--cpus-per-task={left}") if left > 1 else without_directive(script, cpus)
+                )
+                edits += replaced(step, count, "-np $SLURM_NTASKS") + removed(script, step, step.first.find("--oversubscribe"))
+            yield Fault(
+                "ranks-over-tasks",
+                step.line,
+                "high",
+                f"{step.ranks} ranks start where the job has {job.total} task{'s' * (job.total != 1)}",
+                f"--cpus-per-task={job.cpus} asks for CPUs of one rank: mpirun has {job.total} slot{'s' * (job.total != 1)}"
+                + (", and --oversubscribe hides it and binds nothing." if step.first.has("--oversubscribe") else "."),
+                f"#SBATCH --ntasks={step.ranks}",
+                edits,
+            )
+
+
+def _beyond(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield lines that want more than the job has."""
+    del known
+    job = script.job
+    if not is_slurm(script):
+        return
+    for step in turns(script):
+        each = whole(step.value("--ppn"))
+        if (
+            step.launcher in ("mpirun", "mpiexec")
+            and each
+            and job.value("ntasks-per-node")
+            and job.per_node
+            and each > job.per_node
+        ):
+            width = (job.cpus or 1) * job.per_node // each
+            edits = asking(script, "ntasks-per-node", each)
+            if job.cpus and width != job.cpus:
+                edits += asking(script, "cpus-per-task", max(1, width))
+            yield Fault(
+                "ranks-over-tasks",
+                step.line,
+                "high",
+                f"-ppn {each} wants more ranks of a node than --ntasks-per-node={job.per_node} gives",
+                "Under Slurm Intel MPI places as the job does, unless I_MPI_JOB_RESPECT_PROCESS_PLACEMENT is off.",
+                f"#SBATCH --ntasks-per-node={each}",
+                edits,
+            )
+        nodes = whole((step.value("nodes") or "").partition("-")[0]) if step.launcher == "srun" else None
+        if nodes and job.nodes and nodes > job.nodes:
+            yield Fault(
+                "nodes-beyond",
+                step.line,
+                "high",
+                f"srun wants {nodes} nodes, the job has {job.nodes}",
+                "srun ends with: Requested node configuration is not available.",
+                f"#SBATCH --nodes={nodes}",
+                asking(script, "nodes", nodes),
+            )
+
+
+_NEWEST_CORES: Final = 256
+"""Cores of a node before the processors of late 2024, which no Slurm older than 23.11 runs."""
+
+
+def _forgets(step: Step, script: Scripted, known: Known) -> bool:
+    """Whether srun may be one that forgets the header's CPUs of a task: 22.05 to 23.02, or not known."""
+    if known.slurm is not None:
+        return (22, 5) <= known.slurm < (23, 11)
+    job = script.job
+    return not ((job.hint or "") == "nomultithread" and (step.per_node or 0) * (step.cpus or 0) > _NEWEST_CORES)
+
+
+def _not_inherited(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield --cpus-per-task of the header, which srun of 22.05 to 23.02 does not read."""
+    job = script.job
+    if not is_slurm(script) or not job.cpus or job.cpus < 2:
+        return
+    for step in starting(script):
+        if step.launcher != "srun" or step.inherited is not None or not _forgets(step, script, known):
+            continue
+        if not step.per_node or step.per_node < 2 or (step.threads or 1) < 2 or "OMP_NUM_THREADS" not in exports(step):
+            continue
+        bind = step.binding
+        if is_free(step) or re.search(r"socket|ldom", bind) or (not bind and (job.total_gpus or job.gpus_per_node)):
+            continue
+        if program_of(step).endswith(".sh") or (whole(exports(step)["OMP_NUM_THREADS"]) or 0) < job.cpus:
+            continue
+        when = "srun of Slurm 22.05 to 23.02" if known.slurm is None else f"srun {known.slurm[0]}.{known.slurm[1]:02}"
+        places = exports(step)
+        pinned = "OMP_PROC_BIND" in places and places["OMP_PROC_BIND"].lower() not in ("false", "")
+        what = (
+            "each rank gets one core"
+            if bind
+            else "all ranks pin their threads to the same first cores"
+            if pinned
+            else "each rank counts as one CPU"
+        )
+        yield Fault(
+            "cpus-not-inherited",
+            step.line,
+            "medium",
+            f"{when} does not read --cpus-per-task={job.cpus} of the header: {what}",
+            "They read SRUN_CPUS_PER_TASK alone, which nobody sets; older ones, and 23.11 and newer, read SLURM_CPUS_PER_TASK.",
+            "srun -c $SLURM_CPUS_PER_TASK, which is right with every version",
+            inserted(step, "-c $SLURM_CPUS_PER_TASK"),
+        )
+
+
+def _beside(script: Scripted) -> Iterator[tuple[Step, Step]]:
+    """Yield the pairs of steps that run at the same time."""
+    by_launch = {id(step.launch): step for step in turns(script)}
+    launches = script.script.launches
+    for step in turns(script):
+        for at in step.launch.beside:
+            other = by_launch.get(id(launches[at])) if at < len(launches) else None
+            if other is not None:
+                yield other, step
+
+
+def _same_cores(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield steps beside each other with the same list of CPUs."""
+    del known
+    for one, other in _beside(script):
+        first, second = cpus_listed(one), cpus_listed(other)
+        if one.launch.when != other.launch.when or not first or not second or one.launch.span == other.launch.span:
+            continue
+        if set(first) & set(second):
+            option = other.first.find("cpu-bind", "--cpu-bind")
+            moved = [str(int(each) + 1) for each in second] if all(each.isdigit() for each in second) else []
+            edits: tuple[Edit, ...] = ()
+            if option and moved and not set(moved) & (set(first) | set(second)):
+                edits = replaced(other, option, f"--cpu-bind=map_cpu:{','.join(moved)}")
+            yield Fault(
+                "same-cores",
+                other.line,
+                "high",
+                f"it binds to the same cores as line {one.line}, which runs at the same time",
+                "A list names the node's CPUs, whoever else has them.",
+                "other cores in one of the lists, or --exact without lists",
+                edits,
+            )
+
+
+def _waiting(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield steps that were meant to run beside each other, and wait for each other."""
+    if known.slurm is not None and known.slurm < (20, 11):
+        return
+    pairs = list(_beside(script))
+    looped = [(step, step) for step in starting(script) if step.launch.background and step.launch.repeated and not step.turns]
+    done: set[int] = set()
+    for one, other in [*pairs, *looped]:
+        if one.launch.when != other.launch.when or _is_helper(other) or _is_helper(one):
+            continue
+        for step in (one, other):
+            if step.launcher != "srun" or step.line in done or step.first.has("relative", "nodelist"):
+                continue
+            if (
+                step.first.has("exact", "overlap", "exclusive", "cpus-per-task", "cpus-per-gpu", "overcommit")
+                or "SLURM_OVERLAP" in step.launch.variables
+                or "SLURM_EXACT" in step.launch.variables
+            ):
+                continue
+            if step.launch.variables.get("SRUN_CPUS_PER_TASK") or other.launcher != "srun" or one.launcher != "srun":
+                continue
+            done.add(step.line)
+            yield Fault(
+                "steps-wait",
+                step.line,
+                "high",
+                "the step takes all CPUs of its nodes: steps beside it wait until it has ended",
+                "From Slurm 20.11 a step shares nothing with others, and has the whole node unless --exact.",
+                "srun --exact; state --mem and GPUs per step",
+                inserted(step, "--exact"),
+            )
+
+
+def _is_helper(step: Step) -> bool:
+    return program_of(step) in ("hostname", "true", "sleep")
+
+
+def _torchrun(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield torchrun for several nodes that nothing starts on each of them."""
+    del known
+    for step in starting(script):
+        nodes = whole(step.value("--nnodes"))
+        if step.launcher == "torchrun" and nodes and nodes > 1 and (script.job.nodes or nodes) > 1 and is_slurm(script):
+            word = step.launch.words[0]
+            head = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+            edits = (
+                ()
+                if step.launch.nested
+                else (
+                    Edit(word.span.start, word.span.start, "srun --ntasks-per-node=1 "),
+                    Edit(word.span.end, word.span.end, f" --rdzv_backend=c10d --rdzv_endpoint={head}:29500"),
+                )
+            )
+            yield Fault(
+                "torchrun-alone",
+                step.line,
+                "high",
+                f"torchrun runs on the first of {nodes} nodes only and waits for the others",
+                "The script itself runs on one node; torchrun starts nothing on others.",
+                "srun --ntasks-per-node=1 torchrun --rdzv_backend=c10d --rdzv_endpoint=HEAD:29500",
+                edits,
+            )
+
+
+def _transports(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield open MPI's lists of transports without shared memory."""
+    del known
+    for step in starting(script):
+        for option in step.first.options:
+            name, _, value = option.value.partition("=")
+            if (
+                (
+                    option.name == "--mca"
+                    and name == "btl"
+                    and (step.per_node or step.ranks or 2) > 1
+                    and not value.startswith("^")
+                )
+                and not set(value.split(",")) & {"vader", "sm", "smcuda"}
+                and "self" in value
+            ):
+                edits = replaced(step, option, "--mca btl ^openib")
+                if option.value_word is not None:
+                    start = option.word.span.start
+                    end = _after(step, option)
+                    edits = (Edit(start, end, "--mca btl ^openib"),)
+                bind = step.first.find("--bind-to")
+                if bind and bind.value.endswith(":overload-allowed"):
+                    edits += replaced(step, bind, f"--bind-to {bind.value.partition(':')[0]}")
+                yield Fault(
+                    "no-shared-memory",
+                    step.line,
+                    "medium",
+                    f"btl {value} takes shared memory away: ranks of a node talk by the network",
+                    "A list of btl holds all that is used.",
+                    "--mca btl ^openib, or none",
+                    edits,
+                )
+
+
+def _after(step: Step, option: Option) -> int:
+    """Return where the two words behind --mca end."""
+    words = list(step.launch.words)
+    at = next(at for at, word in enumerate(words) if word is option.word)
+    return words[min(at + 2, len(words) - 1)].span.end
+
+
+def _bind_ignored(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield a binding that Slurm's set-up does not carry out."""
+    if known.plugins is None or any(each.endswith("affinity") for each in known.plugins):
+        return
+    for step in starting(script):
+        bind = step.binding
+        if step.launcher == "srun" and bind and "none" not in bind and bind not in ("v", "verbose", "q", "quiet"):
+            plugins = ",".join(known.plugins) or "task/none"
+            option = step.first.find("cpu-bind")
+            yield Fault(
+                "bind-ignored",
+                step.line,
+                "high",
+                f"--cpu-bind={shown(bind)[:40]} does nothing here: TaskPlugin is {plugins}",
+                "Only task/affinity binds ranks.",
+                "TaskPlugin=task/affinity,task/cgroup in slurm.conf; until then bind in the program",
+                removed(script, step, option) if option else (),
+            )
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _serial,
+    _idle,
+    _idle_nodes,
+    _mpiprocs,
+    _depth,
+    _too_many_threads,
+    _squared,
+    _one_core,
+    _as_cpus,
+    _beyond,
+    _not_inherited,
+    _same_cores,
+    _waiting,
+    _torchrun,
+    _transports,
+    _bind_ignored,
+)

@@ -1,0 +1,652 @@
+"""What each launch line of a script starts: ranks, nodes, threads, GPUs, as its words, its variables and its job say."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final
+
+from advisor.jobs.line import started_by
+from advisor.jobs.registry import OTHERS
+from advisor.jobs.scripts import directives
+from advisor.jobs.scripts.directives import Job
+from advisor.jobs.scripts.options import Segment, parts, walked
+from advisor.jobs.scripts.shell import Follower
+from advisor.jobs.scripts.values import Launch, Script, Word, is_known, names_in, shown, whole, words
+
+_OWN: Final = (*OTHERS, "charmrun", "torchrun", "mpirun.lsf", "lrun", "mpprun", "deepspeed", "accelerate", "horovodrun", "srun")
+_NAMED: Final = re.compile(
+    r"(?i)^(mpi_?(exec|run)|.*_?srun|.*_?mpirun|.*_?mpiexec|(mpi_?)?launch(er)?|run_?mpi|jsrun|aprun|mpi_?launcher)(_?(cmd|command|bin))?$"
+)
+
+ASKS: Final = frozenset({"--version", "-V", "-version", "--help", "-h", "-help", "--usage", "-info", "--info"})
+"""Options with which a launcher only says something of itself."""
+
+
+def is_launcher(program: str) -> bool:
+    """Whether a program starts ranks; a variable that is named so is taken for one."""
+    if not is_known(program):
+        names = names_in(program)
+        return len(names) == 1 and len(program) == len(names[0]) + 2 and bool(_NAMED.match(names[0]))
+    if program in _OWN or re.match(r"(mpirun|mpiexec)[._-]\w", program):
+        return True
+    return program not in ("numactl", "taskset", "qsub", "likwid-pin") and bool(started_by(program))
+
+
+@dataclass
+class Step:
+    """What one launch line starts, each time."""
+
+    launch: Launch
+    launcher: str
+    """The program as it is called: srun, mpirun, flux run."""
+    family: str | None
+    """Whose it is: openmpi4, intelmpi, mpich, srun; None where nothing says it."""
+    segments: list[Segment]
+    ranks: int | None = None
+    nodes: int | None = None
+    per_node: int | None = None
+    threads: int | None = None
+    cpus: int | None = None
+    """CPUs of a rank, as they are asked for."""
+    gpus: int | None = None
+    gpus_per_node: int | None = None
+    workers: int = 1
+    """Processes that each rank starts, of torchrun."""
+    inherited: bool | None = None
+    """Whether the launcher gets the job's CPUs of a task: None where the version decides."""
+    why: dict[str, str] = field(default_factory=dict)
+    """Of what is not known, what it depends on."""
+    nothing: bool = False
+    """Whether it starts nothing: it asks for a version."""
+    turns: list["Step"] = field(default_factory=list)
+    """The same line, each other time that it runs."""
+
+    @property
+    def first(self) -> Segment:
+        """The options that stand first."""
+        return self.segments[0]
+
+    @property
+    def program(self) -> list[Word]:
+        """The program and its arguments."""
+        return self.first.program
+
+    def value(self, *names: str) -> str | None:
+        """Return the last value of an option."""
+        return self.first.value(*names)
+
+    @property
+    def binding(self) -> str:
+        """Return how CPUs are bound as the line or a variable says, "" where nothing says it."""
+        if self.launcher == "srun":
+            return self.value("cpu-bind") or self.launch.variables.get("SLURM_CPU_BIND", "")
+        return (
+            self.value("--bind-to", "--cpu-bind", "--map-by", "--rankfile", "-rf", "--cpu-set", "--cpu-list", "-cc", "-b") or ""
+        )
+
+    @property
+    def line(self) -> int:
+        """The line of the script."""
+        return self.launch.line
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A whole script: what it asks for, what it does, what its launch lines start."""
+
+    text: str
+    job: Job
+    script: Script
+    steps: tuple[Step, ...]
+
+
+def read(text: str, environment: Mapping[str, str] | None = None) -> Scripted:
+    """Return what a script asks for and starts; ``environment``: what is set where it is run, if it is run there."""
+    job = directives.read(text)
+    variables = {**(environment or {}), **directives.variables(job)}
+    script = Follower(text, variables, directives.sizes(job), is_launcher).follow()
+    jobs = [(launch, job) for launch in script.launches] + list(_written(script, variables))
+    jobs = jobs or [(launch, job) for launch in _hidden(script)]
+    steps = [step_of(launch, its, script) for launch, its in jobs if not _is_helper(launch)]
+    return Scripted(text, job, script, tuple(_folded(steps)))
+
+
+def _written(script: Script, variables: Mapping[str, str]) -> Iterator[tuple[Launch, Job]]:
+    """Yield the launches of job scripts that a script writes and hands to a scheduler, each with its job."""
+    for name, (body, line) in list(script.files.items()):
+        if not (name in script.submitted or re.search(r"^#(SBATCH|PBS|BSUB)\s", body, re.MULTILINE)):
+            continue
+        job = directives.read(body)
+        outer = {key: shells for key, values in script.assigned.items() for shells in [values[-1][0]] if is_known(shells)}
+        choices = {key: list(dict.fromkeys(text for text, _, _ in values)) for key, values in script.assigned.items()}
+        inner = Follower(
+            body, {**variables, **outer, **directives.variables(job)}, directives.sizes(job), is_launcher, line=line - 1, depth=1
+        )
+        for key, texts in choices.items():
+            if key in inner.variables and len(texts) > 1:
+                inner.variables[key].text, inner.variables[key].others = f"\ue000{key}\ue001", tuple(texts)
+        yield from ((replace(each, nested=True), job) for each in inner.follow().launches)
+
+
+def _hidden(script: Script) -> Iterator[Launch]:
+    """Yield the launch of a variable that holds a launcher and is handed to a script that is not read."""
+    for name, values in script.assigned.items():
+        value, span, exported = values[-1]
+        held = value.split()
+        if exported and name not in script.used and held and is_launcher(held[0].rpartition("/")[2]) and script.sourced:
+            texts = tuple(Word(each, span, literal=False, variable=name) for each in held)
+            yield Launch(texts, span, script.exported, {}, nested=True)
+
+
+_HELPERS: Final = words("hostname echo scontrol nproc cat printenv env date uname whoami pwd lscpu ls awk ip getent nvidia-smi")
+
+
+def _is_helper(launch: Launch) -> bool:
+    """Whether a launch only asks a node for something that a variable holds: x=$(srun hostname)."""
+    if not launch.substituted:
+        return False
+    return any(word.text.rpartition("/")[2] in _HELPERS for word in launch.words[1:]) or any(
+        w.text in ASKS for w in launch.words[1:2]
+    )
+
+
+def _folded(steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield the steps, those of one line together: its other turns are kept beside the first."""
+    by_place: dict[tuple[int, int, str], Step] = {}
+    for step in steps:
+        key = (step.launch.span.start, step.launch.words[0].span.start, step.launcher)
+        if key in by_place:
+            by_place[key].turns.append(step)
+        else:
+            by_place[key] = step
+    yield from sorted(by_place.values(), key=lambda step: (step.line, step.launch.span.start))
+
+
+def step_of(launch: Launch, job: Job, script: Script) -> Step:
+    """Return what one launch starts."""
+    program = launch.words[0].text.rpartition("/")[2]
+    launcher = _plain(program)
+    words = list(launch.words[1:])
+    verb = ""
+    if launcher == "flux":
+        verb = words[0].text if words else ""
+        words = words[1:]
+        launcher = f"flux {verb}"
+    family = _family(launcher, launch, script)
+    segments = [walked(part, launcher, family) for part in parts(words)] or [Segment()]
+    step = Step(launch, launcher, family, segments)
+    if words and words[0].text in ASKS:
+        step.ranks, step.nothing, step.threads, step.gpus, step.nodes = 0, True, None, 0, 1
+        return step
+    _COUNTERS.get(launcher.split(" ")[0], _of_mpirun)(step, job, script)
+    _threads(step, job)
+    _gpus(step, job, script)
+    _gpus_of_a_node(step, job)
+    _agents(step, job)
+    return step
+
+
+def _plain(program: str) -> str:
+    """Return a launcher's usual name: mpirun of mpirun.actual, of $MPIRUN."""
+    if names := names_in(program):
+        low = names[0].lower().replace("_", "")
+        return (
+            "srun"
+            if "srun" in low
+            else "mpiexec"
+            if "mpiexec" in low
+            else "jsrun"
+            if "jsrun" in low
+            else "aprun"
+            if "aprun" in low
+            else "mpirun"
+        )
+    if re.match(r"(mpirun|mpiexec)[._-]", program) and program != "mpirun_rsh":
+        return program[:6] if program.startswith("mpirun") else program[:7]
+    return program
+
+
+# whose launcher it is
+
+_MODULES: Final = (
+    ("intelmpi", r"(^|[/_-])(intel[-_]?mpi|impi|intel-oneapi-mpi|oneapi[-/]mpi|iimpi|iompi0)([/_-]|$)"),
+    ("mvapich", r"mvapich"),
+    ("mpt", r"(^|/)(hpe-)?mpt([/_-]|$)|mpt/\d"),
+    ("pals", r"cray-pals|(^|/)pals"),
+    ("openmpi", r"open-?mpi|ompi|hpc-?x|(^|/)(foss|gompi|iomkl|gmpolf|spectrum-mpi|gomkl)([/_-]|$)"),
+    ("mpich", r"(^|[/_-])(cray-)?mpich"),
+)
+_VERSIONS: Final = re.compile(r"(?:open-?mpi|ompi|mpich|impi|intel-?mpi)\w*[/_-]v?(\d+(?:\.\d+){0,3})", re.IGNORECASE)
+
+
+def _family(launcher: str, launch: Launch, script: Script) -> str | None:
+    """Return whose launcher a line's is: its own options say it, then what was loaded, then variables."""
+    if launcher not in ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "mpirun.lsf"):
+        return launcher.split(" ", maxsplit=1)[0]
+    texts = [word.text for word in launch.words[1:]]
+    names = {text.partition("=")[0] for text in texts}
+    loaded = [module for module, _ in script.modules] + [path for path, _ in script.sourced] + [launch.words[0].text]
+    loaded += [
+        text for name in ("PATH", "LD_LIBRARY_PATH", "MPI_HOME", "OPAL_PREFIX") for text, _, _ in script.assigned.get(name, ())
+    ]
+    found = next(
+        (name for text in reversed(loaded) for name, pattern in _MODULES if re.search(pattern, shown(text), re.IGNORECASE)), None
+    )
+    version = next((match[1] for text in reversed(loaded) if (match := _VERSIONS.search(shown(text)))), None)
+    if names & {"--cpu-bind", "-cpu-bind", "--depth", "--gpu-bind", "--mem-bind"} or (
+        "-d" in names and names & {"-ppn", "--ppn"}
+    ):
+        return "pals"
+    if names & {
+        "--map-by",
+        "-x",
+        "--mca",
+        "-mca",
+        "--npernode",
+        "-npernode",
+        "--oversubscribe",
+        "-oversubscribe",
+        "-rf",
+        "--rankfile",
+        "--report-bindings",
+        "-report-bindings",
+        "--hostfile0",
+    }:
+        return f"openmpi{_major(version) if found == 'openmpi' else ''}"
+    if found:
+        return f"openmpi{_major(version)}" if found == "openmpi" else found
+    if names & {"-genv", "-perhost", "-genvall", "-genvlist"} or any(name.startswith("I_MPI_") for name in launch.variables):
+        return "intelmpi"
+    if any(name.startswith(("OMPI_MCA_", "PRTE_MCA_")) for name in launch.variables):
+        return "openmpi"
+    if names & {"-ppn", "--ppn", "-hosts"}:
+        return "hydra"
+    if any(
+        "mpivars.sh" in path or "/impi" in path or "oneapi" in path or "compilervars.sh" in path for path, _ in script.sourced
+    ):
+        return "intelmpi"
+    if any(re.fullmatch(r"intel(/[\d.]+[ab]?)?|toolchain/intel.*", module) for module, _ in script.modules):
+        return "intelmpi?"
+    return None
+
+
+def _major(version: str | None) -> str:
+    return {"1": "4", "2": "4", "3": "4", "4": "4", "5": "5"}.get((version or "").partition(".")[0], "")
+
+
+# counts
+
+
+def _known(step: Step, what: str, text: str | None) -> int | None:
+    """Return the number of a text; keep what it depends on."""
+    if text is None or text == "":
+        return None
+    value = whole(text)
+    if value is None:
+        step.why[what] = shown(text)[:80]
+    return value
+
+
+def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR0912 - a case an option that counts
+    del script
+    first, variables = step.first, step.launch.variables
+    if len(step.segments) > 1:
+        parts = [_known(step, "ranks", each.value("ntasks")) for each in step.segments]
+        step.ranks = sum(part or 0 for part in parts) if None not in parts else None
+        step.nodes = job.nodes
+        return
+    has_nodes, has_tasks = first.has("nodes"), first.has("ntasks")
+    step.nodes = (
+        _known(step, "nodes", (first.value("nodes") or "").partition("-")[0])
+        if has_nodes
+        else _known(step, "nodes", variables.get("SLURM_JOB_NUM_NODES"))
+    )
+    in_job = job.scheduler == "slurm" or "SLURM_NTASKS" in variables or "SLURM_JOB_NUM_NODES" in variables
+    if not has_nodes and not first.has("nodelist") and step.nodes is None and not in_job:
+        step.nodes = None
+    step.per_node = _known(step, "per node", first.value("ntasks-per-node"))
+    if has_tasks:
+        step.ranks = _known(step, "ranks", first.value("ntasks"))
+        if step.per_node is None and step.ranks and job.per_node and step.nodes == job.nodes and step.ranks == job.total:
+            step.per_node = job.per_node
+    elif step.per_node is not None and (first.has("ntasks-per-node")) and "SLURM_NTASKS" not in variables:
+        step.ranks = step.per_node * step.nodes if step.nodes else None
+    elif "SLURM_NTASKS" in variables:
+        step.ranks = _known(step, "ranks", variables["SLURM_NTASKS"])
+        step.per_node = step.per_node or (job.per_node if not has_nodes or step.nodes == job.nodes else None)
+        if has_nodes and first.has("ntasks-per-node") and step.nodes and step.per_node:
+            step.ranks = min(step.ranks or 1 << 30, step.nodes * step.per_node) if step.ranks else step.ranks
+    elif job.per_node is not None and job.value("ntasks-per-node"):
+        step.per_node = job.per_node
+        step.ranks = step.per_node * step.nodes if step.nodes else None
+        if step.ranks is None:
+            step.why.setdefault("ranks", "the nodes of the job")
+    elif first.open:
+        step.why["ranks"] = shown(first.open[0].text)
+    elif step.nodes is not None and job.tasks is None and not (first.has("cpus-per-task") or job.cpus):
+        step.ranks, step.per_node = step.nodes, 1
+    else:
+        step.why.setdefault("ranks", "neither the line nor the header has --ntasks" if job.tasks is None else "")
+    if first.open and not has_tasks:
+        step.ranks, step.why["ranks"] = None, shown(first.open[0].text)
+    if step.ranks and step.nodes and step.ranks < step.nodes and not has_nodes:
+        step.nodes = step.ranks
+    if step.per_node is None and step.ranks and step.nodes and step.ranks % step.nodes == 0:
+        step.per_node = step.ranks // step.nodes
+    own = first.value("cpus-per-task") or variables.get("SRUN_CPUS_PER_TASK")
+    step.cpus = (
+        _known(step, "CPUs", own)
+        if own
+        else job.cpus
+        if job.cpus is not None
+        else _known(step, "CPUs", variables.get("SLURM_CPUS_PER_TASK"))
+    )
+    step.inherited = True if own else None if step.cpus is not None else True
+
+
+def _of_mpirun(step: Step, job: Job, script: Script) -> None:
+    del script
+    counts: list[int | None] = []
+    for segment in step.segments:
+        text = segment.value("-n")
+        own = _known(step, "ranks", text)
+        if text is None and segment.open and len(step.segments) == 1:
+            step.why["ranks"] = shown(segment.open[0].text)
+            counts.append(None)
+            continue
+        counts.append(own if text is not None else _without_count(step, segment, job))
+    step.ranks = sum(each or 0 for each in counts) if None not in counts else None
+    step.nodes = job.nodes
+    first = step.first
+    ppr = re.match(r"(?i)ppr:(\d+):(node|socket|numa|l3cache|package)", first.value("--map-by") or "")
+    each = first.value("--ppn", "--npernode", "-N")
+    if first.has("--pernode"):
+        each = "1"
+    step.per_node = _known(step, "per node", each) if each else int(ppr[1]) if ppr and ppr[2].lower() == "node" else None
+    if step.per_node and step.ranks:
+        used = -(-step.ranks // step.per_node)
+        step.nodes = (
+            min(used, step.nodes)
+            if step.nodes
+            else None
+            if job.scheduler != "none" and job.nodes is None and step.family != "pals"
+            else used
+        )
+    hosts = first.value("--host", "--hosts")
+    if job.scheduler == "none" and hosts and is_known(hosts):
+        step.nodes = len({host.partition(":")[0] for host in hosts.split(",")})
+    if step.per_node is None and step.ranks and step.nodes == 1:
+        step.per_node = step.ranks
+    if step.per_node is None and step.ranks is not None and step.ranks == job.total:
+        step.per_node = job.per_node
+    depth = _known(step, "CPUs", first.value("--depth"))
+    step.cpus = depth or (job.cpus if step.ranks is None or job.total is None or step.ranks <= job.total else None)
+    pe = re.search(r"(?i)[:,]pe=([^:,]+)", first.value("--map-by") or "")
+    if pe:
+        step.cpus = whole(pe[1])
+    step.inherited = True
+
+
+def _without_count(step: Step, segment: Segment, job: Job) -> int | None:
+    """Return the ranks of a line that has no count: the slots of its job, or so many on each node."""
+    each = segment.value("--npernode", "--ppn", "-N") or ("1" if segment.has("--pernode") else None)
+    if each and whole(each) is not None and job.nodes:
+        return (whole(each) or 0) * job.nodes
+    if (match := re.match(r"(?i)ppr:(\d+):node", segment.value("--map-by") or "")) and job.nodes:
+        return int(match[1]) * job.nodes
+    if segment.has("--rankfile", "-rf"):
+        step.why["ranks"] = "its rankfile"
+        return None
+    if job.total is not None and job.scheduler != "none":
+        return job.total
+    if job.scheduler == "pbs" and job.per_node and job.nodes:
+        return job.per_node * job.nodes
+    step.why.setdefault("ranks", "it has no -n, and nothing says how many slots there are")
+    return None
+
+
+def _of_ibrun(step: Step, job: Job, script: Script) -> None:
+    del script
+    text = step.value("-n")
+    step.ranks = _known(step, "ranks", text) if text else job.total
+    step.nodes = job.nodes
+    step.per_node = step.ranks // job.nodes if step.ranks and job.nodes and step.ranks % job.nodes == 0 else None
+    step.inherited = True
+
+
+def _of_jsrun(step: Step, job: Job, script: Script) -> None:
+    del script
+    sets, tasks = _known(step, "ranks", step.value("-n", "--nrs")), _known(step, "ranks", step.value("-a", "--tasks_per_rs"))
+    total = _known(step, "ranks", step.value("-p", "--np"))
+    hosts = _known(step, "nodes", step.value("-r", "--rs_per_host"))
+    if sets is None and hosts and job.nodes:
+        sets = hosts * job.nodes
+    step.ranks = total if total is not None else sets * (tasks or 1) if sets is not None else None
+    step.nodes = -(-sets // hosts) if sets and hosts else job.nodes
+    cpus = _known(step, "CPUs", step.value("-c", "--cpu_per_rs"))
+    step.cpus = cpus // (tasks or 1) if cpus else None
+    each = _known(step, "GPUs", step.value("-g", "--gpu_per_rs"))
+    step.gpus = each * sets if each is not None and sets else None
+    step.inherited = True
+
+
+def _of_aprun(step: Step, job: Job, script: Script) -> None:
+    del script
+    counts = [_known(step, "ranks", each.value("-n")) or (None if each.value("-n") else 1) for each in step.segments]
+    step.ranks = sum(each or 0 for each in counts) if None not in counts else None
+    step.per_node = _known(step, "per node", step.value("-N"))
+    step.nodes = job.nodes
+    step.cpus = _known(step, "CPUs", step.value("-d"))
+    step.inherited = True
+
+
+def _of_flux(step: Step, job: Job, script: Script) -> None:
+    del script
+    nodes = step.value("-N", "--nodes")
+    step.nodes = _known(step, "nodes", nodes) if nodes else job.nodes
+    tasks, each = step.value("-n", "--ntasks"), step.value("--tasks-per-node")
+    step.per_node = _known(step, "per node", each)
+    if tasks:
+        step.ranks = _known(step, "ranks", tasks)
+    elif step.per_node and step.nodes:
+        step.ranks = step.per_node * step.nodes
+    elif not each:
+        step.ranks = step.nodes if nodes else 1
+    step.cpus = _known(step, "CPUs", step.value("-c", "--cores-per-task"))
+    own = _known(step, "GPUs", step.value("-g", "--gpus-per-task"))
+    step.gpus = own * step.ranks if own is not None and step.ranks else None
+    step.inherited = True
+
+
+def _of_charmrun(step: Step, job: Job, script: Script) -> None:
+    del script
+    total, each = (
+        _known(step, "ranks", step.value("++p", "+p", "++np", "++n")),
+        _known(step, "threads", step.value("++ppn", "+ppn")),
+    )
+    step.ranks = total // each if total and each else total if total and not step.value("++ppn") else None
+    step.nodes, step.threads = job.nodes, each
+    step.inherited = True
+
+
+def _of_torchrun(step: Step, job: Job, script: Script) -> None:
+    del script
+    step.ranks = _known(step, "ranks", step.value("--nproc-per-node"))
+    step.nodes, step.per_node, step.inherited = 1 if step.ranks else None, step.ranks, True
+    step.gpus = job.gpus_of_a_node
+
+
+def _of_plain(step: Step, job: Job, script: Script) -> None:
+    del script
+    step.nodes, step.inherited = job.nodes, True
+    step.why["ranks"] = f"lines of {step.launcher} are not worked out here"
+
+
+_COUNTERS: Final = {
+    "srun": _of_srun, "ibrun": _of_ibrun, "jsrun": _of_jsrun, "aprun": _of_aprun, "flux": _of_flux, "charmrun": _of_charmrun,
+    "torchrun": _of_torchrun, "deepspeed": _of_plain, "accelerate": _of_plain, "lrun": _of_plain, "horovodrun": _of_plain,
+}  # fmt: skip
+
+
+def exports(step: Step) -> dict[str, str]:
+    """Return the variables that the ranks get: what is exported, and what options give."""
+    found = dict(step.launch.variables)
+    for option in step.first.options:
+        name, equals, value = option.value.partition("=")
+        if option.name in ("-x", "--env", "-genv", "-env") and name:
+            if equals:
+                found[name] = value
+        elif option.name in ("export", "-e") and step.launcher in ("srun", "aprun"):
+            for part in option.value.split(","):
+                key, sign, text = part.partition("=")
+                if sign:
+                    found[key] = text
+    return found
+
+
+def _threads(step: Step, job: Job) -> None:
+    """Set the threads of a rank: as OpenMP is asked, as the program's own option says, as CPUs are asked for."""
+    if step.threads is not None:
+        return
+    own = program_threads(step)
+    omp = exports(step).get("OMP_NUM_THREADS", "").partition(",")[0]
+    if own is not None:
+        step.threads = own
+    elif omp:
+        step.threads = _known(step, "threads", omp)
+    elif re.search(r"(^|/)gmx\w*$", step.program[0].text if step.program else "") and any(
+        word.text == "mdrun" for word in step.program[:3]
+    ):
+        step.why["threads"] = "mdrun decides, without -ntomp and OMP_NUM_THREADS"
+    elif step.launcher == "srun" and step.value("cpus-per-gpu"):
+        step.why["threads"] = "--cpus-per-gpu"
+    elif step.value("--depth"):
+        step.why["threads"] = "OMP_NUM_THREADS is not set; --depth gives CPUs alone"
+    elif step.cpus is not None:
+        step.threads = step.cpus
+    elif step.why.get("CPUs"):
+        step.why["threads"] = step.why["CPUs"]
+    elif (
+        job.tasks is not None
+        or job.value("ntasks-per-node")
+        or step.first.has("ntasks", "-n")
+        or job.mpiprocs_said
+        or (step.per_node or 0) > 1
+    ):
+        step.threads = 1
+    else:
+        step.why["threads"] = "neither OMP_NUM_THREADS nor CPUs of a task are said"
+
+
+def program_threads(step: Step) -> int | None:
+    """Return the threads that the program's own options ask for: mdrun -ntomp, LAMMPS' -k on t N and -pk omp N."""
+    texts = [word.text for word in step.program]
+    for at, text in enumerate(texts[:-1]):
+        if text == "-ntomp":
+            return whole(texts[at + 1])
+        if text in ("-k", "-kokkos") and texts[at + 1] == "on":
+            rest = texts[at + 2 : at + 8]
+            found = next((whole(rest[i + 1]) for i, word in enumerate(rest[:-1]) if word in ("t", "threads")), None)
+            if found:
+                return found
+    return None
+
+
+_GPU_SIGNS: Final = re.compile(
+    r"(?i)cuda|rocm|\bhip|nvhpc|gfx90|accel-(amd|nvidia)|nccl|\bgpu|partition/G|MPICH_GPU_SUPPORT|ROCR_|HIP_|CUDA_|ZE_|torch|gpu_|-gpu\b|gh200|mps-wrapper|--nv\b|\b[ahvp]100\b|dgx|oneapi.*gpu|AFFINITY_MASK|MI\d{3}"
+)
+
+
+def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901 - a case an option
+    """Set the GPUs that a step has."""
+    if step.gpus is not None:
+        return
+    first = step.first
+    if step.launcher == "srun":
+        if (text := first.value("gpus-per-task")) is not None:
+            each = directives.gpu_count(text)
+            step.gpus = each * step.ranks if each is not None and step.ranks is not None else None
+        elif (text := first.value("gpus")) is not None:
+            step.gpus = directives.gpu_count(text)
+        elif (text := first.value("gpus-per-node")) is not None or (text := first.value("gres")) is not None:
+            each = directives.gpu_count(text) if first.has("gpus-per-node") else directives.gres(text)
+            step.gpus = each * step.nodes if each is not None and step.nodes else None
+        if step.gpus is not None or first.has("gpus-per-task", "gpus", "gpus-per-node", "gres"):
+            return
+    total = job.total_gpus
+    if total is not None:
+        of_node = job.gpus_of_a_node
+        step.gpus = of_node * step.nodes if of_node is not None and step.nodes else total
+        return
+    if job.gpus_per_node or job.gpus_per_task or job.gpus:
+        step.why["GPUs"] = "the nodes of the job"
+        return
+    signs = (
+        [module for module, _ in script.modules]
+        + list(step.launch.variables)
+        + [job.value("partition", "constraint", "-q") or ""]
+    )
+    signs += [shown(word.text) for word in step.launch.words] + [path for path, _ in script.sourced]
+    if any("system=" in each.value for each in job.directives):
+        signs += script.comments
+    signs += [shown(word.text) for words, _ in script.commands for word in words[:4]]
+    if any(_GPU_SIGNS.search(sign) for sign in signs):
+        step.why["GPUs"] = "none are asked for, and the script looks as if it used some"
+    else:
+        step.gpus = 0
+
+
+def _gpus_of_a_node(step: Step, job: Job) -> None:
+    """Set the GPUs of each node, which are known where the number of nodes is not."""
+    first = step.first
+    if step.gpus is not None and step.nodes:
+        step.gpus_per_node = step.gpus // step.nodes if step.gpus % step.nodes == 0 else None
+    elif step.launcher == "srun" and first.has("gpus-per-node", "gres"):
+        text = first.value("gpus-per-node")
+        step.gpus_per_node = directives.gpu_count(text) if text else directives.gres(first.value("gres"))
+    elif step.gpus is None:
+        step.gpus_per_node = job.gpus_of_a_node
+
+
+def _agents(step: Step, job: Job) -> None:
+    """Count what torchrun starts behind a launcher: each rank is an agent that starts workers."""
+    words = [word.text for word in step.program]
+    at = next(
+        (
+            at
+            for at, text in enumerate(words)
+            if text.rpartition("/")[2] == "torchrun" or text in ("torch.distributed.run", "torch.distributed.launch")
+        ),
+        None,
+    )
+    if at is None:
+        inside = next((text for flag, text in pairwise(words) if re.fullmatch(r"-\w*c", flag) and "torch" in text), None)
+        if inside is None:
+            return
+        found = Follower(_plain_text(inside), {}, directives.sizes(job), lambda program: program == "torchrun").follow().launches
+        if not found:
+            return
+        segment = walked(found[0].words[1:], "torchrun", None)
+    else:
+        segment = walked(step.program[at + 1 :], "torchrun", None)
+    each = whole(segment.value("--nproc-per-node"))
+    if each is None:
+        step.ranks, step.why["ranks"] = None, shown(segment.value("--nproc-per-node") or "torchrun's processes of a node")
+        return
+    step.workers = each
+    step.ranks = step.ranks * each if step.ranks is not None else None
+    step.per_node = step.per_node * each if step.per_node is not None else None
+
+
+def _plain_text(text: str) -> str:
+    return re.sub("\ue000(\\w+)\ue001", r"${\1}", text).replace("\ue000", "").replace("\ue001", "")
+
+
+def variants(step: Step, name: str) -> int | list[int] | None:
+    """Return a count of a step; of a line in a loop, whose turns differ, each turn's."""
+    values = [getattr(each, name) for each in (step, *step.turns)]
+    if None in values:
+        return None
+    plain = list(dict.fromkeys(values))
+    return plain[0] if len(plain) == 1 else values

@@ -1,0 +1,275 @@
+"""Job scripts: what their lines start, what is wrong in them, that what is corrected is clean; written after real shapes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.errors import BadInput
+from advisor.jobs.check import Check, check, surroundings
+from advisor.jobs.scripts.directives import long_name
+from advisor.jobs.scripts.steps import read, variants
+from tests.jobs.place.samples import machine
+
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n#SBATCH --cpus-per-task=4\n"
+
+
+def checked(text: str, **how: Any) -> Check:
+    """Return what check says of a script."""
+    return check("job.sh", text=text, slurm_version=how.pop("slurm_version", "24.05"), **how)
+
+
+def counts(text: str) -> list[tuple[Any, ...]]:
+    """Return launcher, ranks, nodes, threads and GPUs of each step."""
+    return [
+        (step.launcher, *(variants(step, name) for name in ("ranks", "nodes", "threads", "gpus"))) for step in read(text).steps
+    ]
+
+
+def ids(text: str, **how: Any) -> list[str]:
+    """Return the faults."""
+    return [fault.id for fault in checked(text, **how).faults]
+
+
+COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
+    "the header alone": (f"{HEAD}srun ./a\n", [("srun", 16, 2, 4, 0)]),
+    "nodes alone: one rank on each": ("#!/bin/sh\n#SBATCH -N 4\nsrun ./a\n", [("srun", 4, 4, None, 0)]),
+    "-n of the line": (f"{HEAD}export OMP_NUM_THREADS=2\nsrun -n4 -N1 ./a\n", [("srun", 4, 1, 2, 0)]),
+    "a default that stands for what is not set": (f"{HEAD}export OMP_NUM_THREADS=${{N:-3}}\nsrun ./a\n", [("srun", 16, 2, 3, 0)]),
+    "a default that is set": (f"{HEAD}srun -n ${{K:=5}} ./a; srun -n $K ./b\n", [("srun", 5, 2, 4, 0), ("srun", 5, 2, 4, 0)]),
+    "arithmetic": (f"{HEAD}P=6\nsrun -n $((P*SLURM_NNODES)) ./a\n", [("srun", 12, 2, 4, 0)]),
+    "expr and let": (f"{HEAD}let P=2*3\nsrun -n `expr $P \\* 2` ./a\n", [("srun", 12, 2, 4, 0)]),
+    "a continued line": (f"{HEAD}srun \\\n  -n 8 \\\n  ./a\n", [("srun", 8, 2, 4, 0)]),
+    "a comment that ends in a backslash does not continue": (
+        f"{HEAD}# old: srun -n 2 \\\nsrun -n 8 ./a\n",
+        [("srun", 8, 2, 4, 0)],
+    ),
+    "options in a variable": (f'{HEAD}OPTS="-n 8 --cpu-bind=cores"\nsrun $OPTS ./a\n', [("srun", 8, 2, 4, 0)]),
+    "options that are not known": (f"{HEAD}srun $OPTS ./a\n", [("srun", None, 2, 4, 0)]),
+    "a launcher in a variable": (f'{HEAD}RUN="mpirun -np 6"\n$RUN ./a\n', [("mpirun", 6, 2, 4, 0)]),
+    "a launcher that is not known": (f"{HEAD}$MPIEXEC -n 6 ./a\n", [("mpiexec", 6, 2, 4, 0)]),
+    "a launcher in an array": (f"{HEAD}RUN=(mpirun -np 6)\n${{RUN[@]}} ./a\n", [("mpirun", 6, 2, 4, 0)]),
+    "programs joined by a colon": (f"{HEAD}mpirun -np 1 ./a : -np $((SLURM_NTASKS-1)) ./b\n", [("mpirun", 16, 2, 4, 0)]),
+    "a loop, each time": (f"{HEAD}for n in 2 4 8; do srun -n $n ./a; done\n", [("srun", [2, 4, 8], 2, 4, 0)]),
+    "a loop that counts": (
+        f"{HEAD}n=1\nwhile [ $n -le 4 ]; do srun -n $n ./a; n=$((n*2)); done\n", [("srun",
+        [1, 2, 4], [1, 2, 2], 4, 0)],
+    ),
+    "a loop over files": (f"{HEAD}for f in *.inp; do srun ./a $f; done\n", [("srun", 16, 2, 4, 0)]),
+    "a function": (f"{HEAD}go() {{ srun -n $1 ./a; }}\ngo 2\n", [("srun", 2, 2, 4, 0)]),
+    "a here document that is no script": (f"{HEAD}cat > in <<EOF\nsrun -n 2 ./no\nEOF\nsrun ./a\n", [("srun", 16, 2, 4, 0)]),
+    "inside a container": (f"{HEAD}singularity exec x.sif mpirun -np 2 ./a\n", [("mpirun", 2, 2, 4, 0)]),
+    "a wrapper before the program": (f"{HEAD}time numactl -l srun ./wrap.sh ./a\n", [("srun", 16, 2, 4, 0)]),
+    "a helper whose output is taken": (f"{HEAD}h=$(srun -N1 -n1 hostname)\nsrun ./a\n", [("srun", 16, 2, 4, 0)]),
+    "a question to the launcher": (
+        f"{HEAD}mpirun --version | head -1\nsrun ./a\n",
+        [("mpirun", 0, 1, None, 0), ("srun", 16, 2, 4, 0)],
+    ),
+    "GPUs of a task": (f"{HEAD}srun --gpus-per-task=a100:1 ./a\n", [("srun", 16, 2, 4, 16)]),
+    "GPUs of the job": (f"{HEAD}#SBATCH --gres=gpu:4\nsrun ./a\n", [("srun", 16, 2, 4, 8)]),
+    "branches that are not known": (
+        f"{HEAD}if [ $1 = x ]; then N=2; else N=4; fi\nsrun -n $N ./a\n",
+        [("srun", None, 2, 4, 0)],
+    ),
+    "branches that end": (f"{HEAD}N=4\nif [ $# -lt 1 ]; then N=2; exit 1; fi\nsrun -n $N ./a\n", [("srun", 4, 2, 4, 0)]),
+    "branches that are known": (
+        (f'{HEAD}if [ -n "$SLURM_CPUS_PER_TASK" ]; then T=$SLURM_CPUS_PER_TASK; else T=1; fi\n'
+        "export OMP_NUM_THREADS=$T\nsrun ./a\n"),
+        [("srun", 16, 2, 4, 0)],
+    ),
+    "csh": ("#!/bin/tcsh\n#SBATCH -n 4\n#SBATCH -N 1\nsetenv OMP_NUM_THREADS 2\nsrun ./a >& log\n", [("srun", 4, 1, 2, 0)]),
+    "PBS chunks": (
+        "#PBS -l select=2:ncpus=16:mpiprocs=4:ompthreads=4:ngpus=1\nmpirun ./a\n",
+        [("mpirun", 8, 2, 4, 2)],
+    ),
+    "PBS and its node file": (
+        ("#PBS -l nodes=2:ppn=8\nNP=`wc -l < $PBS_NODEFILE`\nNN=$(sort -u $PBS_NODEFILE | wc -l)\n"
+        "mpirun -np $NP ./a\nmpirun -np $NN ./b\n"),
+        [("mpirun", 16, 2, 1, 0), ("mpirun", 2, 2, 1, 0)],
+    ),
+    "PALS": (
+        ("#PBS -l select=4\nN=`wc -l < $PBS_NODEFILE`\n"
+        "mpiexec -n $((N*6)) --ppn 6 -d 8 --cpu-bind depth -env OMP_NUM_THREADS=8 ./a\n"),
+        [("mpiexec", 24, 4, 8, 0)],
+    ),
+    "LSF": ('#BSUB -n 24\n#BSUB -R "span[ptile=12]"\nmpirun.lsf -np 24 ./a\n', [("mpirun", 24, 2, 1, 0)]),
+    "jsrun": ("#BSUB -nnodes 2\njsrun -n 12 -r 6 -a 1 -g 1 -c 7 ./a\n", [("jsrun", 12, 2, 7, 12)]),
+    "Grid Engine": ("#$ -pe mpi 8\nmpirun -n $NSLOTS ./a\n", [("mpirun", 8, None, 1, 0)]),
+    "Flux": ("#flux: -N 4\nflux run -N 4 --tasks-per-node=2 -c 7 -g 1 ./a\n", [("flux run", 8, 4, 7, 8)]),
+    "Flux inside Slurm": (
+        '#!/bin/sh\n#SBATCH -N 2\nsrun -N2 -n2 flux start "for i in 1 2 3; do flux submit -n 1 -c 7 ./a; done"\n',
+        [("srun", 2, 2, 1, 0), ("flux submit", 1, 2, 7, 0)],
+    ),
+    "torchrun on each node": (
+        ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
+        "srun torchrun --nproc_per_node 4 t.py\n"),
+        [("srun", 8, 2, 1, 8)],
+    ),
+    "a script that is written and submitted": (
+        "N=4\ncat > job.sh <<EOF\n#!/bin/bash\n#PBS -l select=$N:mpiprocs=2\nmpirun ./a\nEOF\nqsub job.sh\n",
+        [("mpirun", 8, 4, 1, 0)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_a_line_starts(name: str) -> None:
+    """Counts come from the line, its variables and the header; what is not known is None and nothing else is."""
+    text, wanted = COUNTS[name]
+    assert counts(text) == wanted
+
+
+OMP = "export OMP_NUM_THREADS=4\n"
+FAULTY: dict[str, tuple[str, str]] = {
+    "directive-number": ("#!/bin/sh\n#SBATCH --nodes=$N\nsrun -n 2 ./a\n", "no correction"),
+    "directive-words": ("#!/bin/sh\n#SBATCH -p { queue }\nsrun -n 2 ./a\n", "no correction"),
+    "directive-twice": ("#!/bin/sh\n#SBATCH --nodes=1\n#SBATCH --nodes=2\nsrun ./a\n", ""),
+    "directive-ignored": (f"{HEAD}cd x\n#SBATCH --gpus-per-node=1\nsrun ./a\n", ""),
+    "not-sbatch-option": (f"{HEAD}#SBATCH --cpu-bind=cores\nsrun ./a\n", ""),
+    "option-shortened": ("#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH --tasks=14\nmpirun ./a\n", ""),
+    "hint-unknown": (f"{HEAD}#SBATCH --hint=exclusive\nsrun ./a\n", ""),
+    "no-shebang": ("#SBATCH -n 2\nsrun ./a\n", ""),
+    "gpu-bind-unread": (f"{HEAD}#SBATCH --gpu-bind=closest\nmpirun ./a\n", ""),
+    "gpus-asked-twice": (f"{HEAD}#SBATCH --gres=gpu:4\n#SBATCH --gpus-per-node=4\n#SBATCH --gpus=8\nsrun ./a\n", ""),
+    "not-exported": (f"{HEAD}OMP_NUM_THREADS=4\nsrun ./a\n", ""),
+    "blank-around-equals": (f"{HEAD}MODE = fast\nsrun ./a\n", ""),
+    "blank-in-value": (f"{HEAD}export UCX_TLS=self, tcp, A=1\nsrun ./a\n", ""),
+    "misspelt-variable": (f"{HEAD}export OMP_NUM_THREAD=4\nsrun ./a\n", ""),
+    "stacksize-unit": (f"{HEAD}export OMP_STACKSIZE=512\nsrun ./a\n", ""),
+    "variable-empty": ("#!/bin/sh\n#SBATCH -n 4\nexport OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nsrun ./a\n", ""),
+    "variable-unset": ("#PBS -l nodes=2:ppn=8\nRANKS_PER_NODE=4\nmpirun -perhost $MPIRANKS_PER_NODE -n 8 ./a\n", ""),
+    "binding-unused": (f"{HEAD}CPU_BIND=map_cpu:1,2,3,4\nsrun ./a\n", ""),
+    "serial-program": (f"{HEAD}srun gmx_mpi grompp -f a\n", ""),
+    "tasks-idle": ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH -n 64\nmpirun -np 1 ./a : -np 3 ./b\n", ""),
+    "nodes-idle": ("#PBS -l select=8\nmpirun -n 24 -ppn 24 ./a\n", ""),
+    "no-mpiprocs": ("#PBS -l select=1:ncpus=64\nmpirun -n 64 ./a\n", ""),
+    "cpus-unlike": ("#PBS -l select=4:ncpus=256\nmpiexec -n 32 --ppn 8 --depth=8 --cpu-bind depth ./a\n", ""),
+    "too-many-threads": ("#!/bin/sh\n#SBATCH -n 8\n#SBATCH -N 1\nexport OMP_NUM_THREADS=4\nsrun ./a\n", ""),
+    "threads-squared": ("#PBS -q x\nN=`wc -l < $PBS_NODEFILE`\nexport OMP_NUM_THREADS=$N\nmpirun -np $N ./a\n", ""),
+    "one-core": (
+        "#!/bin/sh\n#SBATCH -n 2\n#SBATCH -c 4\nmodule load openmpi/4.1.5\nexport OMP_NUM_THREADS=4\nmpirun -np 2 ./a\n",
+        "",
+    ),
+    "ranks-over-tasks": ("#!/bin/sh\n#SBATCH -n 1\n#SBATCH -c 16\nmpirun --oversubscribe -np 16 ./a\n", ""),
+    "nodes-beyond": (f"{HEAD}srun -N 4 ./a\n", ""),
+    "same-cores": (
+        f"{HEAD}srun --overlap --cpu-bind=map_cpu:0,2,4,6 ./a &\nsrun --overlap --cpu-bind=map_cpu:0,2,4,6 ./b\nwait\n",
+        "",
+    ),
+    "steps-wait": ("#!/bin/sh\n#SBATCH -n 8\nsrun -n 4 ./a &\nsrun -n 4 ./b &\nwait\n", ""),
+    "list-odd-one": (f"{HEAD}srun --cpu-bind=map_cpu:49,57,17,23,1,9,33,41 ./a\n", ""),
+    "gpu-order": (
+        "#!/bin/sh\n#SBATCH -N 1\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=8\nmodule load rocm\nsrun ./a\n",
+        "",
+    ),
+    "gpu-numbers": (f"{HEAD}#SBATCH --gpus-per-node=2\nexport CUDA_VISIBLE_DEVICES=0,1,2,3\nsrun ./a\n", ""),
+    "gpus-idle": (
+        "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --gpus-per-node=4\nsrun bash -c 'export CUDA_VISIBLE_DEVICES=$SLURM_LOCALID; ./a'\n",
+        "",
+    ),
+    "torchrun-alone": ("#!/bin/sh\n#SBATCH -N 2\ntorchrun --nnodes 2 --nproc_per_node 4 t.py\n", ""),
+    "no-shared-memory": (f"{HEAD}mpirun -np 16 --mca btl tcp,self ./a\n", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_fault_is_found_and_mended(name: str) -> None:
+    """Each script has its one kind of fault, with the line's number; the corrected script has none."""
+    text, how = FAULTY[name]
+    found = checked(text)
+    assert {fault.id for fault in found.faults} == {name}
+    assert all(fault.line >= 1 and fault.what and fault.why and fault.fix for fault in found.faults)
+    if how:
+        assert found.corrected is None
+        return
+    assert found.corrected
+    assert ids(found.corrected) == []
+    assert found.patch.startswith("--- job.sh")
+
+
+CLEAN = {
+    "placeholders of a page": "#!/bin/sh\n#SBATCH -A <my project>\n#SBATCH -n 2\nsrun ./a <input file>\n",
+    "bound by sockets": f"{HEAD}srun --cpu-bind=map_cpu:0,1,2,3,4,5,6,7 ./a\n",
+    "steps that share": "#!/bin/sh\n#SBATCH -n 8\nsrun --exact -n 4 ./a &\nsrun --overlap -n 4 ./b &\nwait\n",
+    "a step after a wait": "#!/bin/sh\n#SBATCH -n 8\nsrun ./a & p=$!\nwait $p\nsrun ./b &\nwait\n",
+    "one rank with the node": "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\nexport OMP_NUM_THREADS=64\nsrun ./a\n",
+    "a variable that goes on by -x": f"{HEAD}OMP_NUM_THREADS=4\nmpirun -x OMP_NUM_THREADS -np 8 ./a\n",
+    "threads by ppr": f"{HEAD}{OMP}mpirun -np 16 --map-by ppr:8:node:PE=4 ./a\n",
+}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_what_is_right_is_not_complained_of(name: str) -> None:
+    """No fault where there is none."""
+    assert ids(CLEAN[name]) == []
+
+
+def test_what_srun_inherits_depends_on_its_version() -> None:
+    """The header's CPUs of a task do not reach srun 22.05 to 23.02; -c on the line is right with all."""
+    text = f"{HEAD}export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nsrun ./a\n"
+    answers = {version: ids(text, slurm_version=version) for version in ("21.08", "22.05", "23.02.7", "23.11", "24.05", None)}
+    wrong = ["cpus-not-inherited"]
+    assert answers == {"21.08": [], "22.05": wrong, "23.02.7": wrong, "23.11": [], "24.05": [], None: wrong}
+    found = checked(text, slurm_version="23.02")
+    assert "+srun -c $SLURM_CPUS_PER_TASK ./a" in found.patch
+
+
+def test_a_cluster_that_binds_nothing(tmp_path: Path) -> None:
+    """TaskPlugin=task/none beside a wished binding is a fault; slurm.conf and scontrol's output say it alike."""
+    conf, shown = tmp_path / "slurm.conf", tmp_path / "config"
+    conf.write_text("ClusterName=x\nTaskPlugin=task/none\n")
+    shown.write_text(
+        "Configuration data as of 2026-11-27\nSLURM_VERSION           = 24.05.4\nTaskPlugin              = task/none\n"
+    )
+    text = f"{HEAD}srun --cpu-bind=cores ./a\n"
+    assert [ids(text, slurm_conf=file) for file in (conf, shown)] == [["bind-ignored"], ["bind-ignored"]]
+    assert checked(text, slurm_conf=conf).assumed[1] == f"Slurm's set-up from {conf}"
+
+
+def test_without_a_node_the_first_line_says_what_is_assumed() -> None:
+    """Counts and faults need no machine; placement is not known, and that is said once."""
+    found = checked(f"{HEAD}srun ./a\n", slurm_version=None)
+    assert found.assumed[0].startswith("placement is not known without a node")
+    assert {step.placed for step in found.steps} == {"not-told"}
+
+
+def test_with_a_node_ranks_are_placed() -> None:
+    """A capture of a node of the job says where ranks go, and what that machine makes of the line."""
+    found = check("job.sh", machine("b-c6525-2x7702-nps4"), text=f"{HEAD}srun -c 4 --cpu-bind=cores ./a\n", slurm_version="24.05")
+    assert found.steps[0].placed == "simulated"
+    assert found.steps[0].placement is not None
+    assert len(found.steps[0].placement) == 16
+
+
+def test_the_environment_counts_for_a_line() -> None:
+    """In a job a bare srun has the job's tasks; what the line says itself is not replaced."""
+    inside = {"SLURM_NTASKS": "16", "OMP_NUM_THREADS": "16", "HOME": "/root"}
+    assert surroundings(["srun", "./a"], inside) == ["OMP_NUM_THREADS=16", "SLURM_NTASKS=16", "srun", "./a"]
+    assert surroundings(["OMP_NUM_THREADS=2", "mpirun", "./a"], inside) == ["OMP_NUM_THREADS=2", "mpirun", "./a"]
+
+
+def test_options_may_be_shortened_as_getopt_has_it() -> None:
+    """The begin of a long option stands for it where it is no other's."""
+    assert [long_name(name) for name in ("tasks", "cpus-per-t", "ntasks-per-n", "err", "uenv")] == [
+        "ntasks-per-node", "cpus-per-task", "ntasks-per-node", "error", "uenv",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "#!/bin/sh\n" + "(" * 5000,
+        "#!/bin/sh\nwhile :; do srun ./a; done\n",
+        "f() { f; srun ./a; }\nf\n",
+        "\ue000x\ue001 srun ./a\n",
+    ],
+)
+def test_what_is_hostile_is_read_or_refused_in_one_line(text: str) -> None:
+    """Nothing hangs, nothing is run, and no text is taken for our own signs."""
+    said: list[str] = []
+    try:
+        checked(text)
+    except BadInput as error:
+        said.append(str(error))
+    assert not any("\n" in each for each in said)
