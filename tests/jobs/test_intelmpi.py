@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 
 from advisor.errors import BadValue
-from advisor.jobs import intelmpi_domains
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.launchers import intelmpi
 from advisor.jobs.placement import Placement
@@ -89,7 +88,7 @@ def test_under_a_scheduler_the_ranks_of_a_host_are_said_and_meant() -> None:
     assert made.environment == {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0", "I_MPI_DEBUG": "4"}
 
 
-@pytest.mark.parametrize(("ranks", "form"), [(intelmpi_domains.MASKS, "domain masks"), (intelmpi_domains.MASKS + 1, "wrapper")])
+@pytest.mark.parametrize(("ranks", "form"), [(intelmpi.MASKS, "domain masks"), (intelmpi.MASKS + 1, "wrapper")])
 def test_more_masks_than_it_takes_are_left_to_the_wrapper(ranks: int, form: str) -> None:
     """As many as it takes are written, one more are not."""
     wide = shape(1, 1, 1, 240)

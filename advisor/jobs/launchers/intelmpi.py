@@ -1,14 +1,16 @@
 """Intel MPI: ``I_MPI_PIN_DOMAIN``, one mask of the kernel's CPU numbers a local rank, or a domain's name where faithful."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, groupby, pairwise, zip_longest
+from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs.hydra import alike, atoi, kin, objects, once
-from advisor.jobs.intelmpi_domains import MASKS, Given, Pins, Tree, by_cores, domains_of_ranks, masks, processors
 from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import mpich, wrapper
 from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
@@ -25,12 +27,19 @@ from advisor.jobs.ranks_per_host import (
     refuse_colon,
     runs,
 )
-from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Unclear, Words, ranks_here, warning
-from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import logical_numbering
+from advisor.jobs.request import MOST_RANKS, Given, Line, Prediction, Refused, Unclear, Words, ranks_here, seated, warning
+from advisor.machine.cpuset import LIMIT, CpuSet, union
+from advisor.machine.numbering import distance_groups, logical_numbering, ordered
 from advisor.machine.topology import Topology
 
 NAME = "intelmpi"
+
+
+MASKS: Final = 112
+"""Masks that a list may hold: 2021.18 writes past an array from 115 on and dies ("stack smashing detected", observed)."""
+
+
+Pins = Mapping[str, str]
 
 
 UNBOUND = ("-genv", "I_MPI_PIN", "0")
@@ -200,111 +209,393 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     return Launch(NAME, wish.version, "wrapper", argv, environment, {**files, **wrapper.files(placement)}, avoided, wrapper.NOTES)
 
 
-OFF = frozenset({"0", "no", "off", "disable"})
+_LEVELS: Final = ("socket", "numa", "cache3", "core", "pu")
+"""What Intel MPI divides a machine by, the largest first."""
+
+_APART: Final = frozenset({"scatter", "spread"})
+"""Orders that keep ranks apart."""
 
 
-RESPECT = "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"
+@dataclass(frozen=True)
+class Tree:
+    """A machine in the levels that Intel MPI goes by: sockets, NUMA nodes, L3 groups, cores, hardware threads."""
+
+    topology: Topology
+    clusters: bool = False
+    """Whether hwloc may show clusters of cores: its Groups, which are not kept."""
+
+    @cached_property
+    def _levels(self) -> Mapping[str, tuple[CpuSet, ...]]:
+        known, inside = logical_numbering(self.topology), self.topology.inside
+        parts = {
+            "socket": [part.cpuset for part in inside.packages],
+            "numa": list(dict.fromkeys(node.near for node in inside.cpu_nodes)),
+            "cache3": [part.cpuset for part in inside.l3],
+        }
+        found = {kind: ordered(sets, known) for kind, sets in parts.items()}
+        return {**found, "core": known.cores, "pu": tuple(CpuSet([cpu]) for cpu in known.pus)}
+
+    def level(self, kind: str) -> tuple[CpuSet, ...]:
+        """Return the CPUs of everything of a kind, in hwloc's order; NUMA nodes of memory alone have those near them.
+
+        Raise Unclear where these do not hold every CPU once.
+        """
+        found, inside = self._levels[kind], self.topology.inside
+        if found and (union(found) != inside.pus or sum(map(len, found)) != len(inside.pus)):
+            raise Unclear(f"this machine's parts of the kind {kind} do not hold every CPU once")
+        if kind != "numa" or len(found) == len(inside.nodes):
+            return found
+        near = Counter(node.near for node in inside.nodes)
+        if near.keys() - {*found}:
+            raise Unclear("some NUMA node of memory alone is near other CPUs than those of one node: that was not seen often")
+        return tuple(cpus for node in found for cpus in (node,) * near[node])
+
+    def readable(self, order: str) -> None:
+        """Raise Unclear of machines on which Intel MPI was seen to fail, or to divide otherwise."""
+        inside = self.topology.inside
+        if not self.level("socket"):
+            raise Unclear("how Intel MPI divides a machine without sockets, was not seen often")
+        if inside.shared_l2:
+            raise Unclear("how Intel MPI divides a machine whose cores share L2 caches, is not worked out here")
+        if (self.topology.missing or inside.pus != self.topology.pus) and order != "compact":
+            raise Unclear("how Intel MPI divides a machine some of whose CPUs are hidden or off, is not worked out here")
+
+    def enough(self, count: int) -> str:
+        """Return the kind of the largest parts of which there are enough."""
+        return next(kind for kind in _LEVELS if len(self.level(kind)) >= count)
+
+    def split(self, count: int, *, flat: bool) -> list[CpuSet]:
+        """Return the machine divided among some ranks, by the largest parts of which there are enough.
+
+        Each socket has its share of the ranks, unless all is to be flat; of its parts the first ranks get one more.
+        """
+        sockets, kind = self.level("socket"), self.enough(count)
+        if flat or count == 1:
+            return self._part(self.topology.inside.pus, count, kind)
+        if count < len(sockets):
+            return [union(group) for group in _groups(sockets, count)]
+        if count == len(self.level(kind)):
+            return list(self.level(kind))
+        small = count > len(self.level("numa"))
+        dealt = self.homes(count, len(self.level(kind))) if small else _shared(sockets, count)
+        return [mine for home, share in dealt for mine in self._part(home, share, kind)]
+
+    def homes(self, count: int, parts: int) -> list[tuple[CpuSet, int]]:
+        """Return the sockets with their shares of some ranks, or NUMA nodes with theirs.
+
+        These where the ranks are a multiple of all nodes, or more than a socket's parts. A socket is taken to have the next nodes
+        of all, as many as each has on average: with unlike numbers of nodes that are another's (2021.18, observed).
+        """
+        sockets, nodes = self.level("socket"), self.level("numa")
+        each = len(nodes) // len(sockets)
+        if not each or not (each == 1 or count % (each * len(sockets)) == 0 or count * len(sockets) > parts):
+            return _shared(sockets, count)
+        within = [nodes[position * each : (position + 1) * each] for position in range(len(sockets))]
+        dealt = zip(within, _shares(count, len(sockets)), strict=True)
+        return [pair for inside, share in dealt for pair in _shared(inside, share)]
+
+    def _part(self, home: CpuSet, ranks: int, kind: str) -> list[CpuSet]:
+        parts = [part for part in self.level(kind) if part <= home]
+        if ranks <= 1 or len(parts) == ranks:
+            return ([home] if ranks == 1 else parts)[:ranks]
+        if len(parts) < ranks:
+            raise Unclear("a socket has fewer parts than ranks, and what Intel MPI does then was not seen")
+        return [union(group) for group in _groups(parts, ranks)]
+
+    def spread(self, count: int) -> list[list[CpuSet]]:
+        """Return the part of the machine of each rank, by sockets, as scatter and spread keep ranks apart.
+
+        Level by level, rank i of k begins with the thing that has the hardware thread i * m // k of m.
+        """
+        if any(len({len(part) for part in self.level(kind)}) > 1 for kind in ("socket", "numa")):
+            raise Unclear("the sockets or NUMA nodes of this machine are not alike, and how Intel MPI divides them was not seen")
+        known = {cpus for kind in _LEVELS for cpus in self.level(kind)} | {self.topology.inside.pus}
+        if any(cpus not in known for cpus in distance_groups(self.topology.inside)):
+            raise Unclear("hwloc groups NUMA nodes of this machine, and how ranks are kept apart in groups, was not seen often")
+        if self.clusters and max(len(self.level("numa")), len(self.level("cache3"))) < count < len(self.level("core")):
+            raise Unclear("whether hwloc shows clusters of cores on this machine, where ranks are kept apart, is not kept")
+        sockets = self.level("socket")
+        if count < len(sockets):
+            return [[part] for part in self._apart(sockets, count, ("socket",))]
+        return [self._apart([socket], ranks, _LEVELS[1:]) for socket, ranks in _dealt(sockets, count)]
+
+    def _apart(self, home: Sequence[CpuSet], count: int, kinds: Sequence[str]) -> list[CpuSet]:
+        """Return the parts of some neighbouring things that ranks kept apart have."""
+        whole = union(home)
+        if count == 1:
+            return [whole]
+        if not kinds:
+            raise Unclear("a core has several ranks, and what Intel MPI does then was not seen")
+        things = [thing for thing in dict.fromkeys(self.level(kinds[0])) if thing <= whole]
+        if union(things) != whole:
+            return self._apart(home, count, kinds[1:])
+        edges = [*_begun(things, count), len(things)]
+        if len(set(edges)) == len(edges):
+            return [union(things[first:last]) for first, last in pairwise(edges)]
+        return [part for thing, ranks in _dealt(things, count) for part in self._apart([thing], ranks, kinds[1:])]
 
 
-PLACES = frozenset({"I_MPI_PERHOST", RESPECT, "I_MPI_HYDRA_HOST_FILE"})
-"""Variables that say which host a rank goes to."""
+def _begun(things: Sequence[CpuSet], count: int) -> list[int]:
+    """Return the position of the thing that each rank begins with."""
+    ends = list(accumulate(map(len, things)))
+    return [bisect_right(ends, rank * ends[-1] // count) for rank in range(count)]
 
 
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
+def _dealt(things: Sequence[CpuSet], count: int) -> list[tuple[CpuSet, int]]:
+    """Return each thing that has ranks, and how many."""
+    taken = Counter(_begun(things, count))
+    return [(things[position], taken[position]) for position in sorted(taken)]
 
 
-def hosts_of_ranks(made: Prediction, total: int) -> Iterator[tuple[int, str | None]]:
-    """Yield the host of each rank: its position and its name."""
-    line = made.line
-    variables = line.words.environment
-    fine = {"I_MPI_PERHOST"} | ({RESPECT} if variables.get(RESPECT) in OFF else set())
-    if odd := next((name for name in PLACES - fine if name in variables), None):
-        raise Unclear(f"{odd} changes which host a rank goes to")
-    files = [said for said in line.options if said.name in ("-f", "-hosts", "-host")]
-    each = each_host(line)
-    if not files and "HYDRA_HOST_FILE" in variables:
-        raise Unclear("HYDRA_HOST_FILE names the hosts, and that it is read was not seen often")
-    if not files:
-        yield from ((0, None) for _ in range(total))
-        return
-    if len(files) > 1:
-        yield from _of_programs(line, each)
-        return
-    by_slots = files[0].written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine")
-    slots = list(_named(made, files[0].name, files[0].values[-1], each, by_slots=by_slots))
-    place = {name: position for position, name in enumerate(dict.fromkeys(name for name, _ in slots))}
-    turn = [(place[name], name) for name, count in slots for _ in range(min(count, total))]
-    for rank in range(total):
-        yield turn[rank % len(turn)]
+def _shares(total: int, count: int) -> list[int]:
+    """Return a number divided evenly, the first shares larger."""
+    return [total // count + (position < total % count) for position in range(count)]
 
 
-def _of_programs(line: Line, each: int | None) -> Iterator[tuple[int, str]]:
-    """Yield the host of each rank where every program has one of its own; raise Unclear where that is said otherwise."""
-    place: dict[str, int] = {}
-    for segment in line.segments:
-        named = [said for said in segment.options if said.name in ("-f", "-hosts", "-host")]
-        own = named[0].values[-1] if len(named) == 1 and named[0].name != "-f" else ""
-        counts = [atoi(said.values[-1]) for said in segment.options if said.name == "-n"]
-        if each is not None or len(counts) != 1 or not _HOST.fullmatch(own):
-            raise Unclear("the line names its hosts twice")
-        position = place.setdefault(own, len(place))
-        yield from ((position, own) for _ in range(min(counts[0], MOST_RANKS)))
+def _shared(homes: Sequence[CpuSet], ranks: int) -> list[tuple[CpuSet, int]]:
+    """Return parts of the machine with their shares of some ranks."""
+    return list(zip(homes, _shares(ranks, len(homes)), strict=True))
 
 
-def each_host(line: Line) -> int | None:
+def _groups(parts: Sequence[CpuSet], count: int) -> Iterator[Sequence[CpuSet]]:
+    """Yield neighbouring parts together, in so many groups of which the first are larger."""
+    at = 0
+    for size in _shares(len(parts), count):
+        yield parts[at : at + size]
+        at += size
+
+
+def _domains_of_ranks(tree: Tree, domain: str, order: str, count: int, threads: str) -> Given:
+    """Return the domains of a node's ranks; ``threads`` is OMP_NUM_THREADS."""
+    domain, colon, layout = domain.partition(":")
+    if colon and (domain not in ("omp", "auto") or layout not in ("platform", "bunch", "compact", *_APART)):
+        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:20]}:{layout[:20]} is, is not worked out here")
+    order = {"": order, "platform": "bunch"}.get(layout, layout)
+    if order not in ("bunch", "range", "compact", *_APART):
+        raise Unclear(f"I_MPI_PIN_ORDER={order[:20]} is not worked out here")
+    tree.readable(order)
+    domain = threads if domain == "omp" else domain
+    if domain in ("", "auto", "cache"):  # cache is what it chooses itself (2021.18, observed)
+        return _chosen(tree, order, count)
+    if domain == "node":
+        return (tree.topology.inside.pus,) * count
+    if re.fullmatch(r"[1-9]\d{0,4}", domain, re.ASCII):
+        return _sized(tree, int(domain), order, count)
+    kind = {"sock": "socket"}.get(domain, domain)
+    if kind not in ("core", "socket", "numa", "cache3"):
+        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:40]} is, is not worked out here")
+    # scatter and spread over NUMA nodes: so it was seen on every machine, a rank has a core of its own
+    things = tree.level("core" if kind == "numa" and order in _APART else kind)
+    if not things:
+        raise Unclear(f"this machine shows no {domain}")
+    if order in _APART and count <= len(things):
+        found = [[next((thing for thing in things if thing <= part), CpuSet()) for part in parts] for parts in tree.spread(count)]
+        if not all(map(all, found)):
+            raise Unclear("ranks kept apart have less than their domain, and what Intel MPI does then was not seen")
+        return _ordered(tree, found, order, count, whole=count == len(things))
+    return _bunched(tree, things, order, count)
+
+
+def _chosen(tree: Tree, order: str, count: int) -> Given:
+    """Return what Intel MPI chooses itself."""
+    most, cores = len(tree.topology.inside.pus), tree.level("core")
+    if count > most:  # of all machines with several threads a core, whatever the order (2021.18, observed)
+        return tuple(cores[rank % len(cores)] for rank in range(count))
+    if order in _APART and 1 < count < most:
+        kinds = ("cache3", "core") if count > len(tree.level("numa")) else ("core",)
+        if whole := next((kind for kind in kinds if len(tree.level(kind)) == count), None):
+            return tree.level(whole)
+        return _ordered(tree, tree.spread(count), order, count)
+    return tuple(tree.split(count, flat=order == "compact"))
+
+
+def _sized(tree: Tree, size: int, order: str, count: int) -> Given:
+    """Return domains of so many hardware threads."""
+    everything, pus = tree.topology.inside.pus, [cpus.first or 0 for cpus in tree.level("pu")]
+    if size > len(everything) or (size == len(everything) and (count > 1 or order not in ("bunch", "range"))):
+        return (everything,) * count  # one rank of as many as there are has a socket: the homes of ranks say which (observed)
+    blocks = [CpuSet(pus[at : at + size]) for at in range(0, len(pus) - size + 1, size)]
+    if order in _APART and count <= len(blocks):
+        found = [[CpuSet([pu for pu in pus if pu in part][:size]) for part in parts] for parts in tree.spread(count)]
+        return _ordered(tree, found, order, count)
+    if len(everything) % size and count > len(blocks):
+        return tuple(_round(pus, size, count))
+    return _bunched(tree, blocks, order, count, size=size)
+
+
+def _round(pus: Sequence[int], size: int, count: int) -> Iterator[CpuSet]:
+    """Yield so many neighbouring hardware threads for each rank, after the last the first again."""
+    turn = [*pus] * (size // len(pus) + 2)
+    for rank in range(count):
+        yield CpuSet(turn[rank * size % len(pus) : rank * size % len(pus) + size])
+
+
+def _ordered(tree: Tree, sockets: Sequence[Sequence[CpuSet]], order: str, count: int, *, whole: bool = False) -> Given:
+    """Return what ranks have: socket by socket, or of each socket in turn unless every thing of the machine is taken."""
+    if order == "spread" or whole:
+        return tuple(mine for parts in sockets for mine in parts)
+    number = len(tree.level("socket"))
+    if 2 <= count % number <= number - 2:
+        raise Refused("with so many ranks beyond a multiple of the sockets, scatter ends Intel MPI's proxy")
+    return tuple(mine for turn in zip_longest(*sockets) for mine in turn if mine is not None)
+
+
+def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, size: int = 0) -> Given:
+    """Return the domains of the ranks: one after the other, or the ranks divided among the sockets and there close together."""
+    if order == "compact" or count > len(things) or (count == len(things) and not size):
+        return tuple(things[rank % len(things)] for rank in range(count))
+    if order in _APART:
+        raise Unclear(f"I_MPI_PIN_ORDER={order} binds each rank to a part of its domain only, and which was not seen often")
+    sockets, pus = tree.level("socket"), tree.level("pu")
+    large = len(things) <= max(len(tree.level("numa")), len(sockets)) and not size
+    dealt = _shared(sockets, count) if large else tree.homes(count, len(pus) if size else len(things))
+    found: list[CpuSet] = []
+    for home, mine in dealt:
+        within = [pu.first or 0 for pu in pus if pu <= home]
+        found += _round(within, size, mine) if size else [thing for thing in things if thing <= home][:mine]
+    if len(found) < count:
+        raise Unclear("domains lie across sockets or NUMA nodes, and what Intel MPI does then was not seen often")
+    return tuple(found)
+
+
+def _processors(text: str, tree: Tree, count: int) -> Given:
+    """Return the CPUs of each rank by a list: one each in its order where it has as many, else it is a set that is divided.
+
+    Of the set each rank has what lies in the first of the largest things that are enough, of each core the first such CPU.
+    """
+    every = tree.topology.inside.pus
+    if text.lower() != "allcores":
+        if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text, re.ASCII):
+            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} is not worked out here")
+        spans = [(int(first), int(last or first)) for first, last in re.findall(r"(\d+)(?:-(\d+))?", text)]
+        if any(last < first or last - first > LIMIT for first, last in spans) or len(spans) > LIMIT:
+            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} names more CPUs than there are, or none")
+        numbers = [number for first, last in spans for number in range(first, last + 1)]
+        if len(set(numbers)) < len(numbers) or not every >= CpuSet(numbers):
+            raise Unclear("the list names a CPU twice, or one that this machine does not have")
+        if len(numbers) == count:
+            return tuple(CpuSet([number]) for number in numbers)
+        every = CpuSet(numbers)
+    tree.readable("bunch")
+    first = CpuSet(min(core & every) for core in tree.level("core") if core & every)
+    chains: dict[int, tuple[int, ...]] = dict.fromkeys(every, ())
+    fall: list[CpuSet] = []
+    for kind in _LEVELS:
+        things = [thing for thing in tree.level(kind) if thing & every]
+        chains |= {cpu: (*chains[cpu], (thing & every).first or 0) for thing in things for cpu in thing & every}
+        found = [mine for thing in things if (mine := thing & (every if kind == "pu" else first))]
+        found.sort(key=lambda part: chains[part.first or 0])  # as hwloc sorts what is left
+        fall = found if kind == "core" else fall
+        if len(found) >= count:
+            return tuple(found[:count])
+    return tuple(fall[rank % len(fall)] for rank in range(count))
+
+
+def _masked(text: str, topology: Topology, count: int) -> Given | None:
+    """Return the masks of I_MPI_PIN_DOMAIN; None where Intel MPI passes them over, silently: too many, too few, or without 0x."""
+    if "]" in text[:-1] or not text.endswith("]") or not all(text[1:-1].split(",")):
+        raise Unclear("what Intel MPI makes of such a list of masks, is not worked out here")
+    entries = text[1:-1].split(",")
+    if not len(entries) == count <= MASKS or not all(re.fullmatch(r"0x[0-9a-f]{1,4096}", entry, re.ASCII) for entry in entries):
+        return None
+    try:
+        found = tuple(CpuSet.from_bits(int(entry, 16)) for entry in entries)
+    except BadValue as error:
+        raise Unclear(f"a mask is {error.problem}") from error
+    if not all(cpus and cpus <= topology.pus for cpus in found):
+        raise Unclear(f"the masks {text[:40]} name CPUs that this machine does not have")
+    return found
+
+
+_OFF: Final = frozenset({"0", "no", "off", "disable"})
+
+_RESPECT: Final = "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"
+
+_HARMLESS: Final = re.compile(
+    r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER"
+    r"|(?:FALLBACK|DEVICE|MALLOC|PMI_LIBRARY|JOB_TIMEOUT|SPIN_COUNT|WAIT_MODE|CBWR|LIBRARY_KIND|THREAD_SPLIT|HARD_FINALIZE"
+    r"|DYNAMIC_CONNECTION|SCALABLE_OPTIMIZATION|MPIRUN_CLEANUP|COMPATIBILITY|REMOVED_VAR_WARNING|VAR_CHECK_SPELLING|TMPDIR"
+    r"|SILENT_ABORT|PRINT_VERSION|OUTPUT_CHUNK_SIZE|HYDRA_(?:BRANCH_COUNT|PMI_CONNECT|CLEANUP))$|(?:DAPL|TMI|OFA|RDMA|COLL|LUSTRE)_)"
+)
+"""Variables beside which ranks were bound as without them (2021.18, sixty of them on three machines)."""
+
+
+def pinned(pins: Pins, tree: Tree, count: int) -> Given:
+    """Return the CPUs of a host's ranks; raise Unclear where what Intel MPI makes of the variables was not seen."""
+    words = {"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PERHOST", _RESPECT}
+    own = (name for name in pins if name.startswith("I_MPI_") and name not in words)
+    if odd := next((name for name in own if not _HARMLESS.match(name)), None):
+        raise Unclear(f"what {odd[:40]} does to pinning, is not worked out here")
+    if odd := next((name for name in words & pins.keys() if pins[name] != pins[name].lower() and pins[name][:1] != "["), None):
+        raise Unclear(f"{odd}={pins[odd][:20]}: it passes over words in capitals, not everywhere alike")
+    switch, domain = pins.get("I_MPI_PIN", "1"), pins.get("I_MPI_PIN_DOMAIN", "").lower()
+    if switch in _OFF:
+        return (None,) * count
+    if switch not in ("1", "yes", "on", "enable"):
+        raise Unclear(f"I_MPI_PIN={switch[:20]} is not understood")
+    if "I_MPI_PIN_PROCESSOR_LIST" in pins:
+        if "I_MPI_PIN_DOMAIN" in pins:
+            raise Unclear("how I_MPI_PIN_DOMAIN divides an I_MPI_PIN_PROCESSOR_LIST beside it, is not worked out here")
+        return _processors(pins["I_MPI_PIN_PROCESSOR_LIST"], tree, count)
+    if domain.startswith("["):
+        if (given := _masked(domain, tree.topology, count)) is not None:
+            return given
+        domain = ""
+    return _domains_of_ranks(tree, domain, pins.get("I_MPI_PIN_ORDER", "bunch"), count, pins.get("OMP_NUM_THREADS", ""))
+
+
+_HOST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?", re.ASCII)
+
+
+def _listed_hosts(made: Prediction, option: str, text: str) -> Iterator[re.Match[str]]:
+    """Yield the hosts of a file or of the option's own list, and their slots."""
+    words = [word for word in text.split(",")[:MOST_RANKS] if word]
+    if option == "-f":
+        if text not in made.files:
+            raise Unclear(f"the host file {text[:80]} was not read")
+        words = [row for part in made.files[text].splitlines()[:MOST_RANKS] if (row := part.partition("#")[0].strip())]
+    found = [match for word in words if (match := _HOST.fullmatch(word))]
+    if len(found) < len(words) or not found or len({match[1] for match in found}) < len(found):
+        raise Unclear("a host is written in a way that is not worked out here, or named twice")
+    yield from found
+
+
+def _each_host(line: Line) -> int | None:
     """Return the ranks of each host; None where the line does not say."""
-    counts = [atoi(said.values[-1]) for said in line.options if said.name in ("-ppn", "-grr") and said.values]
+    counts = {atoi(said.values[-1]) for said in line.options if said.name in ("-ppn", "-grr") and said.values}
+    counts |= {1} if any(said.name == "-rr" for said in line.options) else set()
     text = line.words.environment.get("I_MPI_PERHOST")
-    if any(said.name == "-rr" for said in line.options):
-        counts.append(1)
-    if not counts and text is not None:
-        counts.append(atoi(text))
-    if any(count < 1 for count in counts) or len(set(counts)) > 1:
+    counts |= {atoi(text)} if not counts and text is not None else set()
+    if len(counts) > 1 or any(count < 1 for count in counts):
         raise Unclear("how many ranks a host gets, is said in a way that is not worked out here")
-    return counts[0] if counts else None
+    return next(iter(counts), None)
 
 
-def _named(made: Prediction, option: str, text: str, each: int | None, *, by_slots: bool) -> Iterator[tuple[str, int]]:
-    """Yield each host and how many ranks it takes at a time."""
-    found: list[tuple[str, int]] = []
-    for word in hosts_listed(made, option, text):
-        match = re.fullmatch(rf"({_HOST.pattern})(?::(\d{{1,6}}))?", word, re.ASCII)
-        again = found and match and found[-1][0] == match[1]
-        if not match or (match[2] and not by_slots and match[1] in dict(found)):
-            raise Unclear(f"the host {word[:40]!a} is written in a way that is not worked out here")
-        if again and option == "-f":  # rows of one host beside each other are one, of a list they are not (2021.18, observed)
-            found[-1] = (match[1], found[-1][1] + int(match[2] or by_slots))
-        else:
-            found.append((match[1], int(match[2] or by_slots)))
-    if not found:
-        raise Unclear("no host is named")
-    yield from _turns(made, found, each, by_slots=by_slots)
-
-
-def _turns(made: Prediction, found: Sequence[tuple[str, int]], each: int | None, *, by_slots: bool) -> Iterator[tuple[str, int]]:
-    """Yield the hosts of a file or list with how many ranks each takes at a time."""
-    slots = [count for _, count in found]
-    if by_slots and max(slots) > 1 and any(said.name == "-rr" for said in made.line.options):
-        raise Unclear("a machine file with slots beside -rr is not worked out here")
-    if by_slots and all(slots):
-        yield from found  # whatever -ppn says (2021.18, observed)
-        return
-    if each is None:
-        if len(dict(found)) > 1:
-            raise Unclear("without -ppn a host gets as many ranks as the one that mpiexec.hydra is started on has cores")
-        each = MOST_RANKS
-    if by_slots:
-        raise Unclear("a machine file with a host of no slots is not worked out here")
-    yield from ((name, each) for name, _ in found)
-
-
-def hosts_listed(made: Prediction, option: str, text: str) -> list[str]:
-    """Return the hosts as a file or the option's own list has them."""
-    if option != "-f":
-        return [word for word in text.split(",")[:MOST_RANKS] if word]
-    if text not in made.files:
-        raise Unclear(f"the host file {text[:80]} was not read")
-    return [row for line in made.files[text].splitlines()[:MOST_RANKS] if (row := line.partition("#")[0].strip())]
+def _hosts_of_ranks(made: Prediction, total: int | None) -> tuple[list[str | None], int | None]:
+    """Return the hosts in turn, each as often as it takes ranks at a time, and how many ranks there are without -n."""
+    line, variables = made.line, made.line.words.environment
+    if odd := next((name for name in ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE") if name in variables), None):
+        raise Unclear(f"{odd} names the hosts, and that it is read was not seen often")
+    if variables.get(_RESPECT, "0") not in _OFF:
+        raise Unclear(f"{_RESPECT} changes which host a rank goes to")
+    options = [said for said in line.options if said.name in ("-f", "-hosts", "-host")]
+    each = _each_host(line)
+    if len(options) > 1:
+        raise Unclear("the line names its hosts twice")
+    if not options:
+        return [None], each
+    option, text = options[0], options[0].values[-1]
+    found = list(_listed_hosts(made, option.name, text))
+    if option.written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
+        if any(said.name == "-rr" for said in line.options) or any(match[2] == "0" for match in found):
+            raise Unclear("a machine file beside -rr, or with a host of no slots, is not worked out here")
+        slots = [(match[1], int(match[2] or 1)) for match in found]  # whatever -ppn says (2021.18, observed)
+        if total is None:
+            raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
+        return [name for name, count in slots for _ in range(min(count, total))], None
+    if each is None and (len(found) > 1 or total is None):
+        raise Unclear("without -ppn a host gets as many ranks as the one that mpiexec.hydra is started on has cores")
+    return [match[1] for match in found for _ in range(min(each or 1, MOST_RANKS))], (each or 0) * len(found)
 
 
 _ELSEWHERE = frozenset({"-configfile", "-hosts-group", "-nolocal", "-cpu-bind", "-rmk", "-gtool", "-localhost"})
@@ -342,175 +633,66 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """
     line = made.line
     _odd(line)
-    programs = list(_programs(made))
-    total = len(programs)
-    where = list(hosts_of_ranks(made, total))
-    counts = Counter(host for host, _ in where)
-    if len(set(counts.values())) > 1 and max(counts.values()) > len(made.topology.pus):
+    everywhere = dict(line.words.environment)
+    everywhere |= dict(_variable(said.values) for said in line.options if said.name == "-genv")
+    programs: list[Pins] = []
+    counts = [[atoi(said.values[-1]) for said in part.options if said.name == "-n" and said.values] for part in line.segments]
+    if counts == [[]]:
+        counts = [[_hosts_of_ranks(made, None)[1] or _cores(made.topology)]]
+    for segment, said in zip(line.segments, counts, strict=True):
+        if not said or said[-1] < 1 or len(set(said)) > 1:
+            raise Unclear("of which program without -n there are how many ranks, is not worked out here")
+        if len(programs) + said[-1] > MOST_RANKS:
+            raise Unclear(f"{len(programs) + said[-1]} ranks are more than the {MOST_RANKS} that are worked out one by one")
+        own = everywhere | dict(_variable(option.values) for option in segment.options if option.name == "-env")
+        programs += [own] * said[-1]
+    turn, _ = _hosts_of_ranks(made, len(programs))
+    where = [turn[rank % len(turn)] for rank in range(len(programs))]
+    sizes = Counter(where)
+    if len(set(sizes.values())) > 1 and max(sizes.values()) > len(made.topology.pus):
         raise Unclear("some host has more ranks than others and than CPUs, and how these are bound was not seen often")
-    pins: dict[int, Pins] = {}
-    for (host, _), mine in zip(where, programs, strict=True):
-        pins.setdefault(host, mine)
     others = {name: value for mine in reversed(programs) for name, value in mine.items() if name.startswith("I_MPI_")}
-    pins = {host: {**others, **mine} for host, mine in pins.items()}
+    pins = {host: {**others, **mine} for host, mine in reversed([*zip(where, programs, strict=True)])}
     tree = Tree(made.topology, clusters=made.machine.architecture != "x86_64" and made.machine.cpu is None)
-    given = {host: pinned(pins[host], tree, count) for host, count in counts.items()}
-    local: Counter[int] = Counter()
-    found: list[LintRank] = []
-    for rank, (host, name) in enumerate(where):
-        found.append(LintRank(rank=rank, host=name, cpus=given[host][local[host]]))
-        local[host] += 1
-    return tuple(found)
+    return seated(where, {host: pinned(pins[host], tree, count) for host, count in sizes.items()}, lambda host: host)
 
 
-def _heard(line: Line) -> None:
-    """Raise Refused of a line that asks for the version alone, Unclear of versions that were never asked."""
+def _cores(topology: Topology) -> int:
+    """Return how many cores Intel MPI counts: a core is known by its number in its package, so cores of one number are one."""
+    inside = topology.inside
+    found = {(inside.package_of(core.cpuset), core.os_index) for core in inside.cores}
+    if inside.pus != CpuSet(range(len(inside.pus))) or any(core.os_index is None for core in inside.cores) or not found:
+        raise Unclear("without -n Intel MPI starts as many ranks as it finds cores, and how many it finds here is not known")
+    return len(found)
+
+
+def _odd(line: Line) -> None:
+    """Raise Refused of what Intel MPI ends at, Unclear of versions and options that were not seen."""
     if any(said.written[0].lstrip("-") == "V" for said in line.options):  # of MPICH it is -verbose
         raise Refused("it prints its version, and ends")
     if line.release is not None and line.release < (2019, 0, 0):
         raise Unclear("Intel MPI before 2019 pinned in other ways")
-
-
-def _odd(line: Line) -> None:
-    _heard(line)
     for said in line.options:
-        if not said.known:
-            raise Unclear(f"{said.written[0][:40]} of mpiexec.hydra is not known here")
+        if not said.known or said.name in _ELSEWHERE:
+            raise Unclear(f"what {said.written[0][:40]} of mpiexec.hydra does to hosts or CPUs, is not worked out here")
+        if said.name in _FOREIGN and line.release and line.release[0] != 2021:
+            raise Unclear(f"Intel MPI 2021 does not know {said.name}; what others do with it was not seen")
         if said.name in _FOREIGN:
-            if line.release and line.release[0] != 2021:
-                raise Unclear(f"Intel MPI 2021 does not know {said.name}; what others do with it was not seen")
             raise Refused(f"unrecognized argument {said.written[0][:40]}")
-        if said.name in _ELSEWHERE:
-            raise Unclear(f"what {said.name} does to hosts or CPUs, is not worked out here")
     try:
         once(line, _ONCE, _ONCE_EACH)
     except Refused as refusal:
         if any(said.name in ("-f", "-hosts", "-host") for said in line.options):
-            raise Unclear(
-                "what is said before and after the hosts may be said twice (observed); which counts was not"
-            ) from refusal
+            why = "what is said before and after the hosts may be said twice (observed); which counts was not"
+            raise Unclear(why) from refusal
         raise
     if not all(segment.command for segment in line.segments):
         raise Refused("no executable provided")
 
 
-def _programs(made: Prediction) -> Iterator[Pins]:
-    """Yield the variables of each rank, segment by segment."""
-    everywhere = dict(made.line.words.environment)
-    for said in made.line.options:
-        if said.name == "-genv":
-            everywhere |= dict([_variable(said.values)])
-    made_so_far = 0
-    for segment in made.line.segments:
-        own = dict(everywhere)
-        own |= dict(_variable(said.values) for said in segment.options if said.name == "-env")
-        counts = [atoi(said.values[-1]) for said in segment.options if said.name == "-n" and said.values]
-        if not counts and len(made.line.segments) == 1:
-            counts = [_unsaid(made)]
-        if not counts or counts[-1] < 1 or len(set(counts)) > 1:
-            raise Unclear("of which program without -n there are how many ranks, is not worked out here")
-        made_so_far += counts[-1]
-        if made_so_far > MOST_RANKS:
-            raise Unclear(f"{made_so_far} ranks are more than the {MOST_RANKS} that are worked out one by one")
-        for _ in range(counts[-1]):
-            yield own
-
-
-def _unsaid(made: Prediction) -> int:
-    """Return the ranks of a line without -n: one for each core of this host, or -ppn, for each host that is listed."""
-    line = made.line
-    named = next((said for said in line.options if said.name in ("-f", "-hosts", "-host")), None)
-    each = each_host(line)
-    if named is None:
-        return each or _cores(made.topology)
-    if each is None or named.written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
-        raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
-    hosts = hosts_listed(made, named.name, named.values[-1])
-    if len(set(hosts)) < len(hosts):
-        raise Unclear("without -n, how often Intel MPI counts a host that is listed twice, was not seen")
-    return each * len(hosts)
-
-
-def _cores(topology: Topology) -> int:
-    """Return how many cores Intel MPI counts: those of CPUs whose numbers are below the count of CPUs (2021.18, observed).
-
-    A core is known by its number in its package, so cores of one number are one.
-    """
-    inside = topology.inside
-    if any(core.os_index is None for core in inside.cores):
-        raise Unclear("without -n Intel MPI starts as many ranks as it finds cores, and their numbers are not known")
-    seen = [core for core in inside.cores if (core.cpuset.first or 0) < len(inside.pus)]
-    found = {(inside.package_of(core.cpuset), core.os_index) for core in seen}
-    if not found:
-        raise Refused("without -n Intel MPI starts as many ranks as it finds cores, and it finds none")
-    return len(found)
-
-
 def _variable(values: Sequence[str]) -> tuple[str, str]:
     name, _, value = values[0].partition("=")
     return name, values[1] if len(values) > 1 else value
-
-
-_ON = frozenset({"1", "yes", "on", "enable"})
-
-
-_READ = frozenset({"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_CELL"})
-
-
-_WORDS = ("I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_CELL", "I_MPI_PIN_PROCESSOR_LIST")
-
-
-_HARMLESS = re.compile(
-    r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER"
-    r"|(?:FALLBACK|DEVICE|MALLOC|PMI_LIBRARY|JOB_TIMEOUT|SPIN_COUNT|WAIT_MODE|CBWR|LIBRARY_KIND|THREAD_SPLIT|HARD_FINALIZE"
-    r"|DYNAMIC_CONNECTION|SCALABLE_OPTIMIZATION|MPIRUN_CLEANUP|COMPATIBILITY|REMOVED_VAR_WARNING|VAR_CHECK_SPELLING|TMPDIR"
-    r"|SILENT_ABORT|PRINT_VERSION|OUTPUT_CHUNK_SIZE|HYDRA_(?:BRANCH_COUNT|PMI_CONNECT|CLEANUP))$|(?:DAPL|TMI|OFA|RDMA|COLL|LUSTRE)_)"
-)
-"""Variables beside which ranks were bound as without them (2021.18, sixty of them on three machines)."""
-
-
-def _known(pins: Pins) -> None:
-    """Raise Unclear where a variable may bear on pinning in a way that was not seen."""
-    odd = next((name for name in _WORDS if pins.get(name, "") != pins.get(name, "").lower() and pins[name][:1] != "["), None)
-    if odd:
-        raise Unclear(f"{odd}={pins[odd][:20]}: it passes over words in capitals, not everywhere alike")
-    own = (name for name in pins if name.startswith("I_MPI_") and name not in _READ | PLACES)
-    if odd := next((name for name in own if not _HARMLESS.match(name)), None):
-        raise Unclear(f"what {odd[:40]} does to pinning, is not worked out here")
-
-
-def pinned(pins: Pins, tree: Tree, count: int) -> Given:
-    """Return the CPUs of a host's ranks; raise Unclear where what Intel MPI makes of the variables was not seen."""
-    _known(pins)
-    tree.readable()
-    switch = pins.get("I_MPI_PIN", "1").lower()
-    if switch in OFF:
-        return (None,) * count
-    if switch not in _ON:
-        raise Unclear(f"I_MPI_PIN={switch[:20]} is not understood")
-    cell, cores = pins.get("I_MPI_PIN_CELL", "").lower(), tree.level("core")
-    smt = any(len(core) > 1 for core in cores)
-    if cell and smt and (cell not in ("unit", "core") or count > len(cores)):
-        raise Unclear(f"what I_MPI_PIN_CELL={cell[:20]} does where cores have several threads, is not worked out here")
-    domain, order = pins.get("I_MPI_PIN_DOMAIN", "").lower(), pins.get("I_MPI_PIN_ORDER", "bunch").lower()
-    if "I_MPI_PIN_PROCESSOR_LIST" in pins and (given := _processors(pins, tree, count)) is not None:
-        return given
-    if domain.startswith("["):
-        if (given := masks(domain, tree.topology, count)) is not None:
-            return given
-        domain = ""
-    if cell == "core" and smt:
-        return by_cores(tree, domain, order, count, pins)
-    return domains_of_ranks(tree, domain, order, count, pins)
-
-
-def _processors(pins: Pins, tree: Tree, count: int) -> Given | None:
-    """Return what a processor list gives, whatever I_MPI_PIN_ORDER is; None where it is passed over."""
-    if "I_MPI_PIN_DOMAIN" in pins:
-        raise Unclear(
-            "I_MPI_PIN_PROCESSOR_LIST beside I_MPI_PIN_DOMAIN: the domain divides the list, and how is not worked out here"
-        )
-    return processors(pins["I_MPI_PIN_PROCESSOR_LIST"], tree, count, cell=pins.get("I_MPI_PIN_CELL", "").lower())
 
 
 def claim(words: Words, tools: frozenset[str]) -> int:
@@ -550,7 +732,7 @@ def _masks(domain: str, count: int | None) -> Iterator[LintWarning]:
         yield warning(
             "mask-count", f"{len(masks)} masks for {count} ranks on a node", why, domain[:80], f"{count} masks", bad=True
         )
-    if len(masks) > 112:
+    if len(masks) > MASKS:
         yield warning(
             "too-many-masks",
             "Intel MPI dies",

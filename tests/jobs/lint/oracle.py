@@ -59,17 +59,24 @@ def rows(name: str) -> list[Row]:
     return [Row(a, b, tuple(c.split(",")) if c else (), d, json.loads(e or "{}"), f) for a, b, c, d, e, f in found]
 
 
-_ODD = re.compile(
-    r" -B |plane|gpu|gres|pack\b|Pack\b|bound|nonsense|-mem-bind=\S*(map|mask|rank|no)|cores-per-socket|sockets-per-node"
-)
-"""Words of srun that are left open."""
+_ODD = {
+    "srun": r" -B |plane|gpu|gres|pack\b|Pack\b|bound|nonsense|-mem-bind=\S*(map|mask|rank|no)|cores-per-socket|sockets-per-node",
+    "intelmpi": r"PIN_CELL|cache|LIST[= ](all|\S*\^)|DOMAIN[= ](?!omp|auto)\w+:|-host(s|list)?[ =].*-host|,,|,\]",
+}
+"""Words that are left open."""
+
+_SHAPES = {
+    "srun": ("off", "offline", "uneven-l3"),
+    "intelmpi": ("off", "offline", "knights-landing", "topo1", "hbm-flat", "memoryless"),
+}
+"""Machines that are left open: CPUs off, sockets or cores not alike, memory alone."""
 
 
 def odd_of(row: Row) -> bool:
     """Return whether a row has words, or a machine, that are left open: what is odd is told where that costs little."""
     if row.launcher.startswith("openmpi"):
         return not is_plain(row.line) or bool(row.files)
-    return row.launcher == "srun" and (row.machine in ("off", "offline", "uneven-l3") or bool(_ODD.search(row.line)))
+    return row.launcher in _ODD and (row.machine in _SHAPES[row.launcher] or bool(re.search(_ODD[row.launcher], row.line)))
 
 
 def is_here(name: str) -> bool:
