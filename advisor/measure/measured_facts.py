@@ -40,6 +40,7 @@ class PublishedFigure(Value):
     grade: Literal["vendor", "paper", "centre", "user"] = Field(description="who published it")
     source: str = Field(description="where: a repository's file, a page, or an id of rules/sources.yaml", min_length=3)
     others: tuple[str, ...] = optional("conditions in words that no fact can meet: of sheets alone", default=())
+    neighbour: str | None = optional("of which other generation it is, and how it is scaled: EPYC 9004 (Genoa)")
 
     @property
     def memory_speed(self) -> float | None:
@@ -190,6 +191,7 @@ class Place(Value):
     count: int = optional("how many can be compared: of as many sockets, on the hardware itself or not, as here", default=0)
     low: float | None = optional("the least of those; None where none can be compared")
     high: float | None = optional("the most of them")
+    median: float | None = optional("the middle of all that are published here, whether they can be compared or not")
     stated_low: float | None = optional("the least of those that state their conditions, none of which is known to differ here")
     judged: bool = optional("whether one whose conditions are all met judges it, as it was measured idle", default=False)
     doubts: str = optional("what cannot be excluded, in words", default="")

@@ -137,7 +137,7 @@ def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, 
 WITHOUT_SHEET: Final = "arm"
 """The file of processors whose generation has no sheet."""
 _LARGEST: Final = 1 << 20
-_FIELDS: Final = tuple(name for name in PublishedFigure.model_fields if name != "others")
+_FIELDS: Final = tuple(name for name in PublishedFigure.model_fields if name not in ("others", "neighbour"))
 
 
 def published_files() -> tuple[Path, ...]:
@@ -172,10 +172,49 @@ def _figure(row: dict[str, str], path: Path, line: int) -> PublishedFigure:
 
 
 def published_figures(platform: Platform | None) -> tuple[PublishedFigure, ...]:
-    """Return what was published for the processors of a platform, in its sheet and in its rows."""
+    """Return what was published for the processors of a platform, in its sheet and in its rows.
+
+    A bandwidth that nobody has published of whole machines with them is that of neighbours: of the same socket, kind of memory
+    and nearest generation, scaled by channels and memory speed. It says so, and what it is of is a condition that is never met.
+    """
     path = rules() / "published" / f"{platform.id if platform else WITHOUT_SHEET}.csv"
     rows = tuple(figure for _, figure in read_published(path)) if path.is_file() else ()
-    return (*of_references(platform), *rows)
+    own = (*of_references(platform), *rows)
+    known = {one.metric for one in own if (one.of, one.cloud) == ("node", "metal")}
+    lacking = {"triad", "copy", "load"} - known
+    return (*own, *(one for one in (_of_neighbours(platform) if platform and lacking else ()) if one.metric in lacking))
+
+
+def _of_neighbours(platform: Platform) -> Iterator[PublishedFigure]:
+    """Yield figures of whole machines from the nearest generation that has some, one away at most."""
+    near = [each for each in traits() if each.socket == platform.socket and each.id != platform.id and not each.hbm_and_dimms]
+    if platform.socket is None or platform.hbm_and_dimms or not platform.channels or not platform.memory_speed:
+        return
+    for away in (0, 1):
+        found = False
+        for each in near:
+            other = platform_sheet(each.id) if abs(each.generation - platform.generation) == away else None
+            if not other or other.memory_kind != platform.memory_kind or not other.channels or not other.memory_speed:
+                continue
+            factor = platform.channels * platform.memory_speed / (other.channels * other.memory_speed)
+            path = rules() / "published" / f"{other.id}.csv"
+            rows = tuple(figure for _, figure in read_published(path)) if path.is_file() else ()
+            for one in (*of_references(other), *rows):
+                if (one.of, one.cloud, one.value.unit) == ("node", "metal", "bytes/s"):
+                    found = True
+                    yield _scaled(one, other, platform, factor)
+        if found:
+            return
+
+
+def _scaled(one: PublishedFigure, other: Platform, platform: Platform, factor: float) -> PublishedFigure:
+    if factor == 1:
+        return one.model_copy(update={"neighbour": other.name, "others": (*one.others, f"of {other.name}")})
+    to = f"scaled to {platform.channels} channels of {platform.memory_kind}-{(platform.memory_speed or 0) / 1e6:.0f}"
+    ends = {end: value and value * factor for end, value in (("low", one.value.low), ("high", one.value.high))}
+    name = f"{other.name}, {to}"
+    told = {"value": one.value.model_copy(update=ends), "memory": None, "channels": None}
+    return one.model_copy(update={**told, "neighbour": name, "others": (*one.others, f"of {name}")})
 
 
 def published_mistakes() -> Iterator[BadSheet]:

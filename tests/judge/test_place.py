@@ -125,6 +125,26 @@ def test_the_lowest_of_all_counts() -> None:
     assert "83 % of the lowest of the 180 to 300 GB/s published for 2 x EPYC 7702" in found.says
 
 
+def test_several_have_a_median_and_the_nearest_says_how_it_was_measured() -> None:
+    """What differs of the nearest may be what is behind a low figure."""
+    found = place(unread(), 150 * GB, row(numa="NPS4"), row(value="180 GB/s", numa="NPS1", threads=16), row(value="240 GB/s"))
+    assert found.median == 240 * GB
+    assert "[3 figures, median 240 GB/s]" in found.says
+    assert found.says.endswith("; most like it: 180 GB/s with NPS1 (here NPS4), 16 threads (here 128)")
+
+
+@pytest.mark.parametrize(("rate", "where"), [(100, "below the"), (290, "within the"), (350, "above the")])
+def test_neighbours_are_shown_and_judge_nothing(rate: float, where: str) -> None:
+    """A figure of another generation says where ours lies, without a share, and no finding stands on it."""
+    other = row(processor="EPYC 9654", value="280..300 GB/s", neighbour="EPYC 9004 (Genoa)", numa="NPS4")
+    found = place(unread(), rate * GB, other, idle=True)
+    assert (found.kin, found.count, found.judged, found.stated_low) == (True, 0, False, None)
+    words = where if where == "within the" else where.replace("the", "all of the")
+    assert found.says.startswith(
+        f"{rate} GB/s: {words} 280 to 300 GB/s published for 2 x EPYC 9004 (Genoa) (none for this model)"
+    )
+
+
 @pytest.mark.parametrize(
     ("fields", "count"),
     [({"processor": "EPYC 7742"}, 1), ({"processor": "EPYC 7502"}, 0), ({"sockets": 1}, 0), ({"cloud": "virtual"}, 0)],

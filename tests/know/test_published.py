@@ -70,3 +70,32 @@ def test_a_file_that_is_no_table_of_figures_is_refused(folder: Path, text: str) 
     file.write_text(text)
     with pytest.raises(BadSheet, match="line"):
         read_published(file)
+
+
+def test_most_processors_have_published_bandwidths_of_their_own_or_of_neighbours() -> None:
+    """Of 183 processors on sheets at least 150 have a triad of whole machines to be placed among."""
+    every = [(sheet, name) for sheet in platforms.platforms() for name in sheet.processors]
+    found = [name for sheet, name in every if any(one.metric == "triad" and one.of == "node" for one in published_figures(sheet))]
+    assert (len(found) >= 150, len(every) >= 183) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "neighbour", "factor"),
+    [
+        ("genoa-x", "EPYC 9004 (Genoa)", 1.0),
+        ("emerald-rapids", "Xeon Scalable 4th generation (Sapphire Rapids), scaled to 8 channels of DDR5-5600", 5600 / 4800),
+        ("haswell", "Xeon E5 v4 (Broadwell), scaled to 4 channels of DDR4-2133", 2133 / 2400),
+    ],
+)
+def test_a_generation_without_figures_has_its_neighbours_and_says_so(name: str, neighbour: str, factor: float) -> None:
+    """Of the same socket and kind of memory, scaled by channels and speed; what it is of is a condition that is never met."""
+    found = [one for one in published_figures(platform_by_id(name)) if one.metric == "triad" and one.neighbour]
+    theirs = {one.value.low for sheet in platforms.platforms() for one in published_figures(sheet) if not one.neighbour}
+    assert {one.neighbour for one in found} == {neighbour}
+    assert all(f"of {neighbour}" in one.others for one in found)
+    assert all(any(value and round(value * factor) == round(one.value.low or 0) for value in theirs) for one in found)
+
+
+def test_nobody_has_neighbours_of_hbm() -> None:
+    """Its memory is another one."""
+    assert [one for one in published_figures(platform_by_id("sapphire-rapids-max")) if one.neighbour] == []

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Final, NamedTuple
 
 from advisor.advice.judge.devices import is_fabric
@@ -445,6 +446,7 @@ def _place(own: Figure, facts: MeasuredFacts, case: Case, figures: Sequence[Publ
     stated = [one for one in compared if one.stated and one.outcome != "other" and not kin]
     names = tuple(dict.fromkeys(one.processor for one in found))
     model = " or ".join(names) if len(names) <= _FEW or case.platform is None else case.platform.name
+    model = found[0].neighbour or model if found else model
     ceiling, because = None, None
     if own.metric in ("triad", "copy", "load"):  # by its DIMMs where these are known, else by arithmetic
         if facts.machine and facts.machine.ceiling:
@@ -463,6 +465,7 @@ def _place(own: Figure, facts: MeasuredFacts, case: Case, figures: Sequence[Publ
         count=len(compared),
         low=min((one.low for one in compared), default=None),
         high=max((one.high for one in compared), default=None),
+        median=median_of((one.low + one.high) / 2 for one in beside),
         stated_low=min((one.low for one in stated), default=None),
         judged=facts.idle is True and any(one.outcome == "meets" for one in compared),
         doubts=_doubts(own, ceiling, facts, case),
@@ -559,20 +562,27 @@ def _among(place: Place, write: Callable[[float], str]) -> str:
     span = least if least == most else f"{number if most.endswith(f' {unit}') else least} to {most}"
     ref = every[0].ref
     host = re.fullmatch(r"https?://([^/]+).*", ref)  # a source in a word: its id, the repository of a file, the host of a page
-    source = plain(host[1] if host else ref.partition(":")[0], 80) if len(every) == 1 else f"{len(every)} figures"
+    source = plain(host[1] if host else ref.partition(":")[0], 80)
+    source = source if len(every) == 1 else f"{len(every)} figures, median {write(place.median or low)}"
     of = f"{span} published for {place.processor}{' (none for this model)' if place.kin else ''} [{source}]"
-    if place.low is None or place.high is None:
-        return of
+    if place.low is None or place.high is None:  # of models that are not comparable: where it lies among them, and no share
+        all_of = "the" if low == high else "all of the"
+        where = f"below {all_of}" if place.value < low else f"above {all_of}" if place.value > high else "within the"
+        return f"{where} {of}"
     if round(place.value / place.low, 2) < 1:
         lowest = "lowest of the " if low != high and len(every) > 1 else ""
-        return f"{100 * place.value / place.low:.0f} % of the {lowest}{of}, {_terms(every)}"
+        return f"{100 * place.value / place.low:.0f} % of the {lowest}{of}, {_terms(place, write)}"
     if round(place.value / place.high, 2) > 1:
-        return f"{100 * place.value / place.high:.0f} % of the {of}, {_terms(every)}"
-    return f"{'as the' if low == high else 'within the'} {of}, {_terms(every)}"
+        return f"{100 * place.value / place.high:.0f} % of the {of}, {_terms(place, write)}"
+    return f"{'as the' if low == high else 'within the'} {of}, {_terms(place, write)}"
 
 
-def _terms(every: Sequence[Publication]) -> str:
-    """Return under which conditions the figures were published: those of one in full, of several how many hold here."""
+def _terms(place: Place, write: Callable[[float], str]) -> str:
+    """Return under which conditions the figures were published: those of one in full, of several how many hold here.
+
+    Of several it says those of the nearest, too: a low figure may have been measured in the same way.
+    """
+    every = place.published
     if len(every) > 1:
         outcomes = [one.outcome for one in every]
         counts = (
@@ -580,7 +590,11 @@ def _terms(every: Sequence[Publication]) -> str:
             (outcomes.count("other"), "under other conditions"),
             (outcomes.count("unknown"), "under conditions not stated or not known here"),
         )
-        return ", ".join(f"{number} {words}" for number, words in counts if number)
+        terms = ", ".join(f"{number} {words}" for number, words in counts if number)
+        nearest = min(every, key=lambda one: abs(log(place.value / ((one.low + one.high) / 2))))
+        stated = ", ".join((*nearest.conditions, *nearest.differs))
+        like = write((nearest.low + nearest.high) / 2)
+        return f"{terms}; most like it: {like} with {stated}" if stated else terms
     (one,) = every
     unknown = f"not known here: {', '.join(one.unknown)}" if one.unknown else ""
     parts = (", ".join(one.conditions), ", ".join(one.differs), unknown)
