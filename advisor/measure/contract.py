@@ -66,11 +66,6 @@ def read_header(file: Path) -> KernelSheet:
     return _Header(file, text).sheet()
 
 
-def _is_row(line: str) -> bool:
-    """Whether a line belongs to the table: text has one blank before it, rows more."""
-    return bool(re.match(r"(?:  |\t| \t)\s*\S", line))
-
-
 class _Header:
     """The lines of a header comment, and the place of each mistake in them."""
 
@@ -81,16 +76,25 @@ class _Header:
 
     def sheet(self) -> KernelSheet:
         """Return all that the comment says."""
-        name, summary = self._first()
-        arguments, parts = self._arguments(), self._parts()
-        variants = tuple(self._variants())
-        return KernelSheet(name=name, summary=summary, arguments=arguments, parts=parts, mpi=self.mpi, variants=variants)
-
-    def _first(self) -> tuple[str, str]:
         match = _FIRST.fullmatch(self.lines[0]) if self.lines else None
         if match is None or match[1] != self.file.stem:
             raise self._wrong(1, f"the first line is not '/* {self.file.stem}: what it measures'")
-        return match[1], match[2]
+        at, arguments = (self._line_of("arguments") or 0) + 1, self._list("arguments")
+        if not arguments:
+            raise self._wrong(at, "no line 'arguments: ', those of its own, or 'arguments: none'")
+        arguments = () if arguments == ("none",) else arguments
+        if wrong := next((each for each in arguments if not each.startswith("--")), None):
+            raise self._wrong(at, f"arguments: {wrong[:40]} does not begin with --")
+        at, named = (self._line_of("parts") or 0) + 1, " ".join(self._list("parts")).split()
+        if wrong := next((part for part in named if part not in PARTS), None):
+            raise self._wrong(at, f"parts: {wrong[:40]} is none of {', '.join(PARTS)}")
+        if twice := next((part for part in named if named.count(part) > 1), None):
+            raise self._wrong(at, f"parts: {twice} stands twice")
+        if not named and not self.mpi:
+            raise self._wrong(at, f"no line 'parts: ', on which of {', '.join(PARTS)} it can run")
+        parts = tuple(part for part in PARTS if part in named)
+        variants = tuple(self._variants())
+        return KernelSheet(name=match[1], summary=match[2], arguments=arguments, parts=parts, mpi=self.mpi, variants=variants)
 
     def _list(self, key: str) -> tuple[str, ...]:
         """Return the entries of ``key: one, two``, which may go on in indented lines."""
@@ -101,27 +105,6 @@ class _Header:
         text = " ".join([self.lines[at].partition(":")[2], *more])
         return tuple(" ".join(entry.split()) for entry in text.split(",") if entry.strip())
 
-    def _arguments(self) -> tuple[str, ...]:
-        at, found = self._line_of("arguments"), self._list("arguments")
-        if not found:
-            raise self._wrong((at or 0) + 1, "no line 'arguments: ', those of its own, or 'arguments: none'")
-        wrong = next((each for each in found if found != ("none",) and not each.startswith("--")), None)
-        if wrong is not None:
-            raise self._wrong((at or 0) + 1, f"arguments: {wrong[:40]} does not begin with --")
-        return () if found == ("none",) else found
-
-    def _parts(self) -> tuple[KernelPart, ...]:
-        found = " ".join(self._list("parts")).split()
-        at = (self._line_of("parts") or 0) + 1
-        wrong = next((part for part in found if part not in PARTS), None)
-        if wrong is not None:
-            raise self._wrong(at, f"parts: {wrong[:40]} is none of {', '.join(PARTS)}")
-        if len(found) != len(set(found)):
-            raise self._wrong(at, f"parts: {next(part for part in found if found.count(part) > 1)} stands twice")
-        if not found and not self.mpi:
-            raise self._wrong(at, f"no line 'parts: ', on which of {', '.join(PARTS)} it can run")
-        return tuple(part for part in PARTS if part in found)
-
     def _line_of(self, key: str) -> int | None:
         return next((at for at, line in enumerate(self.lines) if line.startswith(f" {key}:")), None)
 
@@ -129,7 +112,8 @@ class _Header:
         head = next((at for at, line in enumerate(self.lines) if tuple(line.split()) == _COLUMNS), None)
         if head is None:
             raise self._wrong(1, f"no table of what it can measure, with the columns '{' '.join(_COLUMNS)}'")
-        rows = list(takewhile(_is_row, self.lines[head + 1 :]))
+        # Text has one blank before it, rows of the table more.
+        rows = list(takewhile(re.compile(r"(?:  |\t| \t)\s*\S").match, self.lines[head + 1 :]))
         if not rows:
             raise self._wrong(head + 1, "no variant stands in the table below this line")
         seen: set[str] = set()
@@ -196,37 +180,25 @@ def disagreement(header: KernelSheet, listing: KernelSheet) -> str | None:
     """Return in words the first thing in which a header comment and a ``--list`` differ; None where they say the same."""
     if header.summary != listing.summary:
         return f"its header comment calls it {header.summary[:60]!r}, its --list {listing.summary[:60]!r}"
-    for what, here, there in (
-        ("argument", header.arguments, listing.arguments),
-        ("variant", tuple(v.name for v in header.variants), tuple(v.name for v in listing.variants)),
-    ):
-        for names, other, place in ((here, there, "--list"), (there, here, "header comment")):
-            missing = next((each for each in names if each not in other), None)
+    names = [tuple(each.name for each in sheet.variants) for sheet in (header, listing)]
+    for what, here, there in (("argument", header.arguments, listing.arguments), ("variant", *names)):
+        for own, other, place in ((here, there, "--list"), (there, here, "header comment")):
+            missing = next((each for each in own if each not in other), None)
             if missing is not None:
                 return f"its {place} lacks the {what} {missing[:60]}"
-    pairs = ((each, listing.variant(each.name)) for each in header.variants)
-    return next((_difference(one, two) for one, two in pairs if two is not None and one != two), None)
-
-
-def _difference(header: Variant, listing: Variant) -> str:
-    told, said = header.model_dump(), listing.model_dump()
-    key = next(key for key in told if told[key] != said[key])
-    return f"{key} of {header.name} is {_word(told[key])} in its header comment and {_word(said[key])} in its --list"
-
-
-def _word(value: object) -> str:
-    return "-" if value is None else str(value)[:60]
-
-
-def pattern_names() -> tuple[str, ...]:
-    """Return what membw can do; ``-nt`` stores past the cache, ``copy-memcpy`` is the C library's."""
-    return tuple(each.name for each in read_kernels().sheet("membw").variants)
+    for each in header.variants:
+        theirs = listing.variant(each.name)
+        for key, value in each.model_dump().items():
+            if value != (other_value := getattr(theirs, key)):
+                one, two = ("-" if word is None else str(word)[:60] for word in (value, other_value))
+                return f"{key} of {each.name} is {one} in its header comment and {two} in its --list"
+    return None
 
 
 def patterns(text: str) -> tuple[str, ...]:
-    """Return the patterns of a list: ``load,triad-nt``, or ``all``."""
+    """Return the patterns of a list, ``load,triad-nt`` or ``all``; ``-nt`` stores past the cache, ``copy-memcpy`` is libc's."""
     names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
-    known = pattern_names()
+    known = tuple(each.name for each in read_kernels().sheet("membw").variants)
     if names == ("all",):
         return known
     wrong = next((name for name in names if name not in known), None)
@@ -238,13 +210,10 @@ def patterns(text: str) -> tuple[str, ...]:
     return names
 
 
-_CALLED: Final[Mapping[str, Part]] = {"core": "core", "l3": "l3", "numa": "numa", "socket": "socket", "node": "machine"}
-"""What the articles call a node is the whole machine."""
-
-
 def part_named(word: str) -> Part:
-    """Return the part that an option names."""
-    return _CALLED[word]
+    """Return the part that an option names; what the articles call a node is the whole machine."""
+    called: Mapping[str, Part] = {"core": "core", "l3": "l3", "numa": "numa", "socket": "socket", "node": "machine"}
+    return called[word]
 
 
 def most_to_fewest_arrays(kernel: str, variants: Iterable[str]) -> float:
@@ -266,42 +235,32 @@ _WORD: Final = 64
 
 def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = None) -> tuple[Result, ...]:
     """Return the results in a kernel's lines; refuse all of them where one is none, or not what its header comment says."""
-    results = tuple(_as_declared(task, _result(task, line), sheet) for line in lines if line.strip())
+    results = []
+    for line in (line for line in lines if line.strip()):
+        results.append(_result(task, line))
+        if sheet is not None:
+            variant, unit = sheet.variant(results[-1].variant), results[-1].unit
+            if variant is None:
+                raise _bad(task, f"the variant {results[-1].variant[:40]}, which its header comment does not name")
+            if variant.unit != unit:
+                raise _bad(task, f"{variant.name[:40]} in {unit}, its header comment says {variant.unit}")
     if sheet is not None and task.purpose == "kernel" and results:
         _refuse_parts(task, results)
-    return results
+    return tuple(results)
 
 
-def _refuse_parts(task: Task, results: tuple[Result, ...]) -> None:
+def _refuse_parts(task: Task, results: Sequence[Result]) -> None:
     """Refuse a kernel without a plan of its own that leaves out, or says twice, what it was asked for."""
     alike = [(each.variant, each.cpus, each.bytes, tuple(sorted(each.details.items()))) for each in results]
-    twice = next((key[0] for at, key in enumerate(alike) if key in alike[:at]), None)
-    if twice is not None:
+    if twice := next((key[0] for at, key in enumerate(alike) if key in alike[:at]), None):
         raise _bad(task, f"{twice} twice")
-    never = [name for name in task.variants if name not in {each.variant for each in results}]
-    if never:
+    if never := [name for name in task.variants if name not in {each.variant for each in results}]:
         raise _bad(task, f"no {' and no '.join(never)}, which its header comment names")
-    wanted = _repeats(task)
-    fewer = next((each for each in results if len(each.values) < wanted and not each.details.get("cut_short")), None)
-    if fewer is not None:
-        raise _bad(
-            task,
-            f"{len(fewer.values)} values of {fewer.variant}, where --repeats {wanted} was asked for and nothing was cut short",
-        )
-
-
-def _repeats(task: Task) -> int:
     asked = dict(zip(task.arguments, task.arguments[1:], strict=False)).get("--repeats", "0")
-    return int(asked) if asked.isdecimal() else 0
-
-
-def _as_declared(task: Task, result: Result, sheet: KernelSheet | None) -> Result:
-    variant = sheet.variant(result.variant) if sheet else None
-    if sheet is not None and variant is None:
-        raise _bad(task, f"the variant {result.variant[:40]}, which its header comment does not name")
-    if variant is not None and variant.unit != result.unit:
-        raise _bad(task, f"{result.variant[:40]} in {result.unit}, its header comment says {variant.unit}")
-    return result
+    wanted = int(asked) if asked.isdecimal() else 0
+    if fewer := next((each for each in results if len(each.values) < wanted and not each.details.get("cut_short")), None):
+        found = f"{len(fewer.values)} values of {fewer.variant}"
+        raise _bad(task, f"{found}, where --repeats {wanted} was asked for and nothing was cut short")
 
 
 def _result(task: Task, line: bytes) -> Result:
@@ -332,8 +291,8 @@ def _result(task: Task, line: bytes) -> Result:
         values=_values(task, data.get("values")),
         bytes=_whole(task, "bytes", data.get("bytes")),
         pages=_pages(task, data.get("pages")),
-        page_kind=_maybe_word(task, "page_kind", data.get("page_kind")),
-        isa=_maybe_word(task, "isa", data.get("isa")),
+        page_kind=None if data.get("page_kind") is None else _contract_word(task, "page_kind", data["page_kind"]),
+        isa=None if data.get("isa") is None else _contract_word(task, "isa", data["isa"]),
         details=dict(_details(data)),
     )
 
@@ -401,10 +360,6 @@ def _pages(task: Task, data: Any) -> dict[int, int] | None:
     if not all(node.isascii() and node.isdecimal() and len(node) < 8 for node in known):
         raise _bad(task, "pages of what is not a node")
     return {int(node): count for node, count in known.items()}
-
-
-def _maybe_word(task: Task, name: str, data: Any) -> str | None:
-    return None if data is None else _contract_word(task, name, data)
 
 
 def _contract_word(task: Task, name: str, data: Any) -> str:
