@@ -194,11 +194,8 @@ def cpu_of(machine: Machine) -> str:
 
 def kernel_names(sources: Path) -> tuple[str, ...]:
     """Return the kernels that need a C compiler and no MPI."""
-    return tuple(sorted(path.stem for path in sources.glob("*.c") if not _needs_mpi(path)))
-
-
-def _needs_mpi(path: Path) -> bool:
-    return RANKS in path.read_text(encoding="utf-8", errors="replace")
+    texts = {path.stem: path.read_text(encoding="utf-8", errors="replace") for path in sources.glob("*.c")}
+    return tuple(sorted(name for name, text in texts.items() if RANKS not in text))
 
 
 class Builder:
@@ -245,7 +242,7 @@ def build(host: Starter, recipe: Recipe, name: str, place: Path) -> None:
         handle, text = tempfile.mkstemp(dir=place.parent, prefix=".building.")
         os.close(handle)
         unfinished = Path(text)
-        ran = host.launch(recipe.argv(name, unfinished), _unheard, timeout=_PATIENCE)
+        ran = host.launch(recipe.argv(name, unfinished), lambda _: None, timeout=_PATIENCE)
         if ran.why is not None or ran.status != 0:
             raise CannotWork(f"kernel {name}: {recipe.compiler.command[0]} {_complaint(ran)}")
         unfinished.chmod(0o755)
@@ -257,11 +254,6 @@ def build(host: Starter, recipe: Recipe, name: str, place: Path) -> None:
         if unfinished is not None:
             with suppress(OSError):
                 unfinished.unlink()
-
-
-def _unheard(data: bytes) -> None:
-    """Drop what a compiler prints on its standard output: its complaints are elsewhere."""
-    del data
 
 
 def _complaint(ran: Ran) -> str:

@@ -1,6 +1,6 @@
 """Makes results of a machine out of what other programs printed, as far as it is known where each ran."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -77,26 +77,14 @@ class Placing:
         return Result(**{**own, **more})
 
 
-def results_of_run(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+Results = tuple[list[Result], str | None]
+"""Those of a run, and why not all of it could be taken."""
+
+
+def results_of_run(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     """Return the results of a run, and why not all of it could be taken."""
-    if run.format in ("stream", "babelstream", "likwid-bench"):
-        return _bandwidth(on, run, place)
-    if run.format in ("mlc", "numademo"):
-        return _nodes(on, run)
-    if run.format == "hpl":
-        return _hpl(on, run, place)
-    if run.format == "core-to-core":
-        return _pairs(on, run)
-    if run.format in ("osu", "imb"):
-        return _messages(on, run, place)
-    return [], "is shown, and no rule asks for such figures"
-
-
-def _own_place(on: Placing, run: ImportedRun) -> CoreGroup | None:
-    """Return where a run says itself that it ran: on these CPUs, or with as many threads as the machine has cores or CPUs."""
-    if run.cpus:
-        return next((each for each in _pieces(on.ground) if _same_cores(on.ground, each.cpus, run.cpus)), None)
-    return _machine_of(on, run.conditions.get("threads"), run.conditions.get("ranks"))
+    reader = _READERS.get(run.format)
+    return reader(on, run, place) if reader else ([], "is shown, and no rule asks for such figures")
 
 
 def _machine_of(on: Placing, *counts: object) -> CoreGroup | None:
@@ -105,51 +93,55 @@ def _machine_of(on: Placing, *counts: object) -> CoreGroup | None:
     return whole if {len(whole.cpus), len(on.ground.inside.cores)} & {*counts} else None
 
 
-def _same_cores(ground: Resources, place: Iterable[int], cpus: Iterable[int]) -> bool:
-    """Return whether CPUs are those of a part: all of them, or one thread of each core."""
-    mine, theirs = CpuSet(place), CpuSet(cpus)
-    cores = [core.cpuset & mine for core in ground.inside.cores if core.cpuset & mine]
-    return theirs <= mine and bool(cores) and all(core & theirs for core in cores)
+def _own_place(on: Placing, run: ImportedRun) -> CoreGroup | None:
+    """Return where a run says itself that it ran: on these CPUs, or with as many threads as the machine has cores or CPUs.
+
+    Its CPUs are those of a part: all of them, or one thread of each core.
+    """
+    if not run.cpus:
+        return _machine_of(on, run.conditions.get("threads"), run.conditions.get("ranks"))
+    theirs = CpuSet(run.cpus)
+    for piece in _pieces(on.ground):
+        mine = CpuSet(piece.cpus)
+        cores = [core.cpuset & mine for core in on.ground.inside.cores if core.cpuset & mine]
+        if theirs <= mine and cores and all(core & theirs for core in cores):
+            return piece
+    return None
 
 
-def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     if any(word in str(run.conditions.get("implementation", "")) for word in _GPU):
         return [], "of a GPU's memory: shown, and no rule asks for it"
     alone = run.conditions.get("threads") == 1 and not run.cpus
-    where = _core_of(on, place) if alone else place or _own_place(on, run)
+    where = place or _own_place(on, run)
+    if alone:  # what one thread ran on is a core of the place that the user names, or of the machine, whatever else is there
+        first = (place.cpus if place else on.ground.order)[:1]
+        where = next(each for each in on.ground.pieces("core") if each.cpus == first)
     if where is None:
         return [], f"it does not say where it ran: --placed {PLACES}"
-    size = run.conditions.get("bytes") or next((figure.size for figure in run.figures), None)
-    l3 = on.ground.reached_l3(where.cpus)
-    if isinstance(size, int) and l3 and size < l3:
+    size, l3 = (
+        run.conditions.get("bytes") or next((figure.size for figure in run.figures), None),
+        on.ground.reached_l3(where.cpus),
+    )
+    size = size if isinstance(size, int) else None
+    if size is not None and l3 and size < l3:
         return [], f"{size >> 20} MiB fit into the L3 of {where.label} ({l3 >> 20} MiB): not the bandwidth of its memory"
-    arrays = _ARRAYS.get(run.format, 1)
-    own = {**_memory(on.ground.memory_of(where.cpus)), "bytes": size * arrays if isinstance(size, int) else None}
+    own = {**_memory(on.ground.memory_of(where.cpus)), "bytes": size and size * _ARRAYS.get(run.format, 1)}
     kept = (figure for figure in run.figures if figure.at is None and figure.unit == "bytes/s")
     made = [on.result(run, figure, where, variant=figure.what.replace(" ", "-"), **own) for figure in kept]
-    small = isinstance(size, int) and l3 and size < TIMES_L3 * l3
-    remarks = [
-        *(
-            ["one thread: the figure of a core, not of the machine, and of which core it does not say"]
-            if alone and not place
-            else []
-        ),
-        *([f"taken, though its arrays are below {TIMES_L3} times the L3: part of it may be the cache's"] if small else []),
-    ]
+    remarks = []
+    if alone and not place:
+        remarks.append("one thread: the figure of a core, not of the machine, and of which core it does not say")
+    if size is not None and l3 and size < TIMES_L3 * l3:
+        remarks.append(f"taken, though its arrays are below {TIMES_L3} times the L3: part of it may be the cache's")
     return made, "; ".join(remarks) or None
-
-
-def _core_of(on: Placing, place: CoreGroup | None) -> CoreGroup:
-    """Return a core of the place that the user names, or of the machine: what one thread ran on, whatever else is there."""
-    cpus = place.cpus if place else on.ground.order
-    return next(each for each in on.ground.pieces("core") if each.cpus == cpus[:1])
 
 
 def _memory(memory: Memory) -> dict[str, Any]:
     return {"memory": memory.node, "distance": memory.distance, "slit": memory.slit}
 
 
-def _nodes(on: Placing, run: ImportedRun) -> tuple[list[Result], str | None]:
+def _nodes(on: Placing, run: ImportedRun, _: CoreGroup | None) -> Results:
     """Return figures from node to node: those of other nodes than the machine has make the file another machine's."""
     homes = {piece.index: piece for piece in on.ground.pieces("numa")}
     there = {node.os_index for node in on.ground.memories}
@@ -171,7 +163,7 @@ def _nodes(on: Placing, run: ImportedRun) -> tuple[list[Result], str | None]:
     return made, None
 
 
-def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     n = int(run.conditions.get("N", 0))
     memory = sum(node.memory or 0 for node in on.ground.memories)
     if memory and 8 * n * n > memory:
@@ -192,7 +184,7 @@ def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[R
     return made, None
 
 
-def _pairs(on: Placing, run: ImportedRun) -> tuple[list[Result], str | None]:
+def _pairs(on: Placing, run: ImportedRun, _: CoreGroup | None) -> Results:
     """Return round trips between CPUs: the file has halves, and positions, which are CPU numbers where all CPUs were asked."""
     cpus = sorted(on.ground.whole.pus)
     if run.conditions.get("CPUs") != len(cpus):
@@ -211,7 +203,7 @@ def _pairs(on: Placing, run: ImportedRun) -> tuple[list[Result], str | None]:
 _TESTS: Final = {"bandwidth": "mbw_mr", "both ways": "bibw", "latency": "latency"}
 
 
-def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[list[Result], str | None]:
+def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     """Return messages between hosts: the user says that they were, by saying where on each host the ranks sat."""
     if place is None:
         return [], "it does not say between which hosts, and where its ranks sat: --placed, if it was between two hosts"
@@ -228,3 +220,12 @@ def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> tuple[l
             rate = {"messages": rates[figure.size]} if figure.what == "bandwidth" and figure.size in rates else {}
             made.append(on.result(run, figure, place, purpose=purpose, variant=_TESTS[figure.what], details={**mark, **rate}))
     return made, None
+
+
+_READERS: Final[Mapping[str, Callable[[Placing, ImportedRun, CoreGroup | None], Results]]] = {
+    **dict.fromkeys(("stream", "babelstream", "likwid-bench"), _bandwidth),
+    **dict.fromkeys(("mlc", "numademo"), _nodes),
+    **dict.fromkeys(("osu", "imb"), _messages),
+    "hpl": _hpl,
+    "core-to-core": _pairs,
+}

@@ -248,15 +248,13 @@ def for_model(platform: Platform, name: str | None) -> Platform:
         told = [getattr(variant, field) for variant in (fits if name else platform.variants)]
         if values := [value for value in told if value is not None]:
             changes[field] = values[0] if name else None
-    cuts = tuple(_for_name(cut, name) for cut in platform.cuts if not (cut.only and name and not re.search(cut.only, name)))
+    # An offer's condition on the name holds here, or cannot be known.
+    settled = {"only": None} if name else {"only": None, "offered": "unknown"}
+    fitting = (cut for cut in platform.cuts if not (cut.only and name and not re.search(cut.only, name)))
+    cuts = tuple(cut.model_copy(update=settled) if cut.only else cut for cut in fitting)
     kept = {cut.name for cut in cuts}
     best = tuple(advice for advice in platform.best if advice.cut in kept)
     return platform.model_copy(update={**changes, "cuts": cuts, "best": best})
-
-
-def _for_name(cut: CutOffer, name: str | None) -> CutOffer:
-    """Return the offer without its condition on the name, which holds or cannot be known."""
-    return cut.model_copy(update={"only": None, "offered": cut.offered if name else "unknown"}) if cut.only else cut
 
 
 def dies(platform: Platform, l3_per_socket: int | None) -> int | None:
@@ -412,7 +410,10 @@ def memory_bounds(machine: Machine, platform: Platform | None) -> MemoryBounds:
         return MemoryBounds()
     whole = together(sockets)
     memories = [node.memory for node in machine.topology.nodes]
-    total = sum(memory for memory in memories if memory) if None not in memories and _sees_all(machine) else None
+    words = machine.kernel.cmdline if machine.kernel else None
+    # The kernel and this process are shown all of the memory.
+    whole_memory = not any(name in ("mem", "memmap") for name, _ in words or ()) and not machine.topology.limited
+    total = sum(memory for memory in memories if memory) if None not in memories and whole_memory else None
     modules = most_modules(total, platform.memory_kind) if total else None
     return MemoryBounds(
         bandwidth=whole.value,
@@ -423,13 +424,6 @@ def memory_bounds(machine: Machine, platform: Platform | None) -> MemoryBounds:
         module=SMALLEST_MODULE.get(platform.memory_kind or ""),
         die_limited=whole.of_dies if platform.die_bandwidth else None,
     )
-
-
-def _sees_all(machine: Machine) -> bool:
-    """Return whether the kernel and this process are shown all of the memory."""
-    words = machine.kernel.cmdline if machine.kernel else None
-    cut = any(name in ("mem", "memmap") for name, _ in words or ())
-    return not cut and machine.topology is not None and not machine.topology.limited
 
 
 def together(bounds: Iterable[Bound]) -> Bound:

@@ -46,7 +46,7 @@ from advisor.measure.measurement import (
 from advisor.measure.plan import PLANS, Plan, Request, plan
 from advisor.measure.platforms import match_platform
 from advisor.measure.resources import Resources, checked_results
-from advisor.measure.run import BusyWatch, Outcome, Programs, RunContext, conditions, free_memory, merge_runs, run
+from advisor.measure.run import BusyWatch, Programs, RunContext, conditions, free_memory, merge_runs, run
 from advisor.paths import kernels
 
 QUICK_SECONDS: Final = 55.0
@@ -152,7 +152,10 @@ def measure(machine: Machine, wish: Request, how: MeasureOptions, observer: Obse
     under = conditions(machine, started, watch.words(), seconds=time.monotonic() - begun, compiler=version, flags=flags)
     results = checked_results(outcome.results, ground, platform)
     measurements = gathered(machine, under, results, (*made.left_out, *outcome.missing))
-    return Measured(_something(measurements, outcome), outcome.interrupted, machine)
+    if not measurements.results and not outcome.interrupted:
+        why = measurements.missing[0].why if measurements.missing else "no kernel printed a result"
+        raise CannotWork(f"nothing was measured: {why}")
+    return Measured(measurements, outcome.interrupted, machine)
 
 
 def gathered(machine: Machine, under: Conditions, results: Sequence[Result], missing: Sequence[Missing]) -> Measurements:
@@ -166,13 +169,6 @@ def gathered(machine: Machine, under: Conditions, results: Sequence[Result], mis
         results=tuple(results),
         missing=tuple(missing),
     )
-
-
-def _something(measurements: Measurements, outcome: Outcome) -> Measurements:
-    if not measurements.results and not outcome.interrupted:
-        why = measurements.missing[0].why if measurements.missing else "no kernel printed a result"
-        raise CannotWork(f"nothing was measured: {why}")
-    return measurements
 
 
 def programs_for(
