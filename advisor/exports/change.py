@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from advisor.advice.audit_page.outcome import tally
-from advisor.advice.compare.audits import difference
-from advisor.advice.compare.measured import what_it_brought
+from advisor.advice.compare import difference, what_it_brought
 from advisor.advice.model.findings import Change, Difference, FindingChange
 from advisor.errors import BadValue, CannotWork
 from advisor.exports.exhibits import dark_rules, embedded

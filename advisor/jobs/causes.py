@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from advisor.advice.compare.topology import LogicalNumbering
+from advisor.advice.compare import LogicalNumbering
 from advisor.jobs.observed_binding import Cause, Observation, PlannedRank, Verdict
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.topology import Topology

@@ -1,4 +1,4 @@
-from advisor.advice.compare.audits import difference
+from advisor.advice.compare import difference
 from advisor.advice.model.findings import Audit, Difference, Finding, Row
 from advisor.advice.model.rule import Severity, Verdict
 from advisor.machine.machine import Machine

@@ -1,4 +1,4 @@
-from advisor.advice.compare.audits import devices, facts, identity
+from advisor.advice.compare import devices, facts, identity
 from advisor.advice.model.findings import Change
 from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet

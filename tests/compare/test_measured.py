@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from advisor.advice.compare.measured import what_it_brought
+from advisor.advice.compare import what_it_brought
 from advisor.measure.measurement import Identity, Measurements, Part, Result
 from tests.measuring import one_result, one_run
 

@@ -1,4 +1,4 @@
-from advisor.advice.compare.topology import renumbered, topology_changes
+from advisor.advice.compare import renumbered, topology_changes
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology

@@ -1,1 +1,0 @@
-"""Compares two machines, or two audits. Pure."""
