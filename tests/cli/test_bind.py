@@ -414,7 +414,7 @@ def test_a_site_has_its_own_job_script(nodes: Path, capsys: Capture, tmp_path: P
         "#!/bin/sh\n#SBATCH -A ours --ntasks={{ ranks }}\nexec sh {{ folder | sh }}/{{ script }}\n"
     )
     (site / "job" / "lsf.j2").write_text("#BSUB -n {{ ranks }}\n")
-    monkeypatch.setattr("advisor.machine.hosts.site.TEMPLATES", (site,))
+    monkeypatch.setattr("advisor.machine.jinja.TEMPLATES", (site,))
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "-o", tmp_path / "job", "--", "./a")
     assert "#SBATCH -A ours --ntasks=4" in (tmp_path / "job" / "job.slurm").read_text()
     assert (tmp_path / "job" / "job.lsf").read_text() == "#BSUB -n 4\n"

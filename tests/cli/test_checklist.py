@@ -366,7 +366,7 @@ def test_a_site_adds_and_replaces_templates(tmp_path: Path, capsys: Capture, mon
     (folder / "md.j2").write_text("ours: {{ list.vendor }}\n")
     (folder / "txt.j2").write_text("short\n")
     (folder / "bad.j2").write_text("{{ list.nothing }}")
-    monkeypatch.setattr("advisor.machine.hosts.site.TEMPLATES", (tmp_path,))
+    monkeypatch.setattr("advisor.machine.jinja.TEMPLATES", (tmp_path,))
     where = ("--platform", "rome", "--vendor", "dell")
     assert "numa-nps-below-best" in printed(capsys, *where, "--as", "csv").splitlines()
     assert printed(capsys, *where, "--as", "md") == "ours: Dell\n"

@@ -167,6 +167,6 @@ def test_a_site_s_template_is_a_format_and_takes_no_name_of_ours(
     (tmp_path / "export").mkdir()
     for name in ("site", "junit"):
         (tmp_path / "export" / f"{name}.j2").write_text("{#- the name -#}\n{{ machine.name }}\n")
-    monkeypatch.setattr("advisor.machine.hosts.site.TEMPLATES", (tmp_path,))
+    monkeypatch.setattr("advisor.machine.jinja.TEMPLATES", (tmp_path,))
     assert (export("site", node).text, formats()["junit"] is built_in()["junit"]) == ("c6525\n", True)
     assert exports.export_format("site").proven == "a template of your own"
