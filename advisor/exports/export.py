@@ -15,7 +15,7 @@ from advisor.advice.audit import audit
 from advisor.advice.model.findings import Audit
 from advisor.advice.schema import AUDIT_SCHEMA, AUDIT_SCHEMA_1
 from advisor.errors import AdvisorError, BadInput, BadValue, must_be_one_of
-from advisor.exports.format import ExportFormat, ExportOptions, ExportSubject, Takes, built_in, of_template
+from advisor.exports.format import ExportFormat, ExportOptions, ExportSubject, built_in, of_template
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
 from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX
 from advisor.jobs.started.folder import File, write_folder
@@ -104,16 +104,26 @@ def export(
         must_be_one_of("such --include", word, known, f"there are {', '.join(known)}" if known else f"{name} has none")
     if not _PREFIX.fullmatch(prefix):
         raise BadValue(f"--prefix {prefix[:40]!a} is no name", cure="small letters, digits and _: advisor, site_a")
-    options = ExportOptions(__version__, time.time(), prefix, frozenset(include))
     if not made.takes:
         if source is not None:
             raise BadValue(f"{name} is of no machine, and --from has none to read for it", cure="leave --from out")
         subject = ExportSubject()
     elif source is not None and is_fleet(Path(source)):
+        if made.takes == ("machine",):
+            raise BadValue(
+                f"{name} is not made of a fleet", cure=f"name one node's capture: --from {source}/NODE{CAPTURE_SUFFIX}"
+            )
         subject = _fleet(made, Path(source), scope or "mpi", site, observer)
+    elif "machine" not in made.takes:
+        raise BadValue(f"{name} is not made of one machine", cure="name a fleet's folder with --from: advisor fleet capture")
+    elif source is not None and not (scope or site or bios or measurements) and (kept := saved_audit(source)) is not None:
+        machine = read_machine(source, observer)
+        subject = ExportSubject(machine, infer_layout(machine), kept, None, read_at(source))
     else:
-        _must_take(made, ("machine",), "one machine", "name a fleet's folder with --from: advisor fleet capture")
-        subject = _machine(source, scope, site=site, bios=bios, measurements=measurements, observer=observer)
+        found = audit(source, scope or "mpi", site=site, bios=bios, measurements=measurements, observer=observer)
+        layout, measured = found.judgement.layout, found.measured.measurements
+        subject = ExportSubject(found.machine, layout, found.audit, measured, read_at(source))
+    options = ExportOptions(__version__, time.time(), prefix, frozenset(include))
     return Exported(name, made.files(subject, options), made.comment)
 
 
@@ -122,21 +132,14 @@ def is_fleet(place: Path) -> bool:
     return place.is_dir() and ((place / ANSWERS).is_file() or any(place.glob(f"*{CAPTURE_SUFFIX}")))
 
 
-def _must_take(made: ExportFormat, some: tuple[Takes, ...], what: str, cure: str) -> None:
-    if not set(some) & set(made.takes):
-        raise BadValue(f"{made.name} is not made of {what}", cure=cure)
-
-
 def _fleet(made: ExportFormat, place: Path, scope: Scope, site: Sequence[Path], observer: Observer) -> ExportSubject:
-    """Return a fleet, with a machine of each kind where the format takes them."""
-    _must_take(made, ("fleet", "kinds", "alike"), "a fleet", f"name one node's capture: --from {place}/NODE{CAPTURE_SUFFIX}")
+    """Return a fleet, with a machine of each kind, or of all that are alike, where the format takes them."""
     found = audit_fleet([place], scope, site=site, observer=observer)
-    kinds = {}
-    for kind in found.fleet.kinds if "kinds" in made.takes else ():
-        node = usual_node(kind.nodes, found.fleet.exclude)
-        kinds[kind.name] = read_machine(str(file_of_node(found.asked, node)), observer)
+    fleet, kinds = found.fleet, {}
+    for kind in fleet.kinds if "kinds" in made.takes else ():
+        kinds[kind.name] = read_machine(str(file_of_node(found.asked, usual_node(kind.nodes, fleet.exclude))), observer)
     alike = _alike(found, observer) if "alike" in made.takes else ()
-    return ExportSubject(fleet=found.fleet, kinds=kinds, alike=alike, read=_seconds(found.fleet.ended))
+    return ExportSubject(fleet=fleet, kinds=kinds, alike=alike, read=_seconds(fleet.ended))
 
 
 def nodes_alike(place: Path, observer: Observer = SILENT) -> tuple[tuple[tuple[str, ...], Machine], ...]:
@@ -145,7 +148,6 @@ def nodes_alike(place: Path, observer: Observer = SILENT) -> tuple[tuple[tuple[s
 
 
 def _alike(found: AuditedFleet, observer: Observer) -> tuple[tuple[tuple[str, ...], Machine], ...]:
-
     nodes: dict[str, list[str]] = {}
     for node, record in found.read.records.items():
         if record.digest is not None:
@@ -163,45 +165,26 @@ def usual_node(nodes: str, odd: str) -> str:
     return next((name for name in names if name not in left_out), names[0])
 
 
-def _machine(
-    source: str | None,
-    scope: Scope | None,
-    *,
-    site: Sequence[Path],
-    bios: Sequence[Path],
-    measurements: Sequence[Path],
-    observer: Observer,
-) -> ExportSubject:
-    """Return a machine that is audited now, or as a saved audit has it."""
-    kept = None if source is None or scope or site or bios or measurements else saved_audit(source)
-    if kept is not None:
-        machine = read_machine(source, observer)
-        return ExportSubject(machine, infer_layout(machine), kept, None, read_at(source))
-    found = audit(source, scope or "mpi", site=site, bios=bios, measurements=measurements, observer=observer)
-    return ExportSubject(found.machine, found.judgement.layout, found.audit, found.measured.measurements, read_at(source))
-
-
 def saved_audit(source: str) -> Audit | None:
     """Return the audit that a document of ``advisor audit --json`` holds; None of what is no such document."""
     data = json_data(source)
     try:
         found = None if data is None else read_json(data, _CURE)
-        _must_be_no_baseline(found)
-        if not isinstance(found, dict) or found.get("schema") not in (AUDIT_SCHEMA, AUDIT_SCHEMA_1):
-            return None
+    except BadInput as error:
+        raise error.within(source) from error
+    if not isinstance(found, dict):
+        return None
+    if str(found.get("format", "")).startswith("advisor-fleet-baseline/"):
+        cure = "name the fleet's folder, or a good node's audit: advisor audit --json"
+        raise BadInput("is the baseline of a fleet, which holds facts in words", file=source, cure=cure)
+    if found.get("schema") not in (AUDIT_SCHEMA, AUDIT_SCHEMA_1):
+        return None
+    try:
         kept: dict[str, Any] = {key: found[key] for key in ("scope", "platform", "platform_id", "vendor", "settings")}
         verdicts = found["verdicts" if found["schema"] == AUDIT_SCHEMA else "findings"]
         return Audit.model_validate({**kept, "findings": verdicts, "unseen": found.get("gaps", ())})
-    except BadInput as error:
-        raise error.within(source) from error
     except (ValidationError, KeyError) as error:
         raise BadInput("is no audit that this advisor reads", file=source, cure=_CURE) from error
-
-
-def _must_be_no_baseline(found: object) -> None:
-    if isinstance(found, dict) and str(found.get("format", "")).startswith("advisor-fleet-baseline/"):
-        problem = "is the baseline of a fleet, which holds facts in words"
-        raise BadInput(problem, cure="name the fleet's folder, or a good node's audit: advisor audit --json")
 
 
 def read_at(source: str | None) -> float | None:

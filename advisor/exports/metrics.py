@@ -4,7 +4,7 @@ A series a finding, none a fact: a thousand nodes with four hundred facts each w
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, get_args
 
@@ -38,18 +38,16 @@ class Family:
 
 
 def families(subject: ExportSubject, options: ExportOptions) -> tuple[Family, ...]:
-    """Return the families that have samples."""
+    """Return the families that have samples, of which none has the labels of another: node_exporter complains of such."""
     made = _of_fleet(subject.fleet) if subject.fleet is not None else _of_machine(*subject.audited(), subject)
-    known = (each for each in (*made, _age(subject), _about(subject, options)) if each.samples)
-    return tuple(Family(f"{options.prefix}_{each.name}", each.help, _once(each.samples)) for each in known)
-
-
-def _once(samples: Iterable[tuple[Labels, float]]) -> tuple[tuple[Labels, float], ...]:
-    """Return samples of which none has the labels of another: node_exporter complains of one that is there twice."""
-    found: dict[Labels, float] = {}
-    for labels, value in samples:
-        found.setdefault(labels, value)
-    return tuple(found.items())
+    result = []
+    for each in (*made, *_about(subject, options)):
+        samples: dict[Labels, float] = {}
+        for labels, value in each.samples:
+            samples.setdefault(labels, value)
+        if samples:
+            result.append(Family(f"{options.prefix}_{each.name}", each.help, tuple(samples.items())))
+    return tuple(result)
 
 
 def _labels(**values: object) -> Labels:
@@ -66,31 +64,20 @@ def _of_machine(machine: Machine, audit: Audit, subject: ExportSubject) -> Itera
     outcome = head_of(audit).outcome
     heads = tuple((_labels(outcome=name), float(name == outcome)) for name in get_args(Outcome))
     yield Family("outcome", "1 for what the audit comes to, as its first line says; only nothing is green.", heads)
-    yield Family("numa_nodes", "NUMA nodes with CPUs in each socket, as the kernel shows them.", tuple(_numa(machine)))
-    if subject.measurements is not None:
-        yield from _measured(subject.measurements)
-
-
-def _numa(machine: Machine) -> Iterator[tuple[Labels, float]]:
-    """Yield the NUMA nodes of each socket; nothing where the source has no NUMA information."""
     topology = machine.topology
-    if topology is None or not topology.numa_known:
-        return
-    for number, package in enumerate(topology.packages):
-        yield _labels(socket=number), float(sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes))
-
-
-def _measured(measurements: Measurements) -> Iterator[Family]:
-    """Yield the believed figures of whole parts: the best triad, the latency of local memory, HPL."""
-    told = (
-        ("memory_bandwidth", "bytes_per_second", "Best median STREAM triad that was measured, in bytes per second.", TRIAD),
-        ("memory_latency", "seconds", "Median latency of local memory that was measured, in seconds.", LATENCY),
-        ("hpl", "flops_per_second", "Median HPL that was measured, in floating-point operations per second.", HPL),
+    nodes = tuple(
+        (_labels(socket=at), float(sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes)))
+        for at, package in enumerate(topology.packages)
+    ) if topology is not None and topology.numa_known else ()  # fmt: skip
+    yield Family("numa_nodes", "NUMA nodes with CPUs in each socket, as the kernel shows them.", nodes)
+    figures = (
+        ("memory_bandwidth_bytes_per_second", "Best median STREAM triad that was measured, in bytes per second.", TRIAD),
+        ("memory_latency_seconds", "Median latency of local memory that was measured, in seconds.", LATENCY),
+        ("hpl_flops_per_second", "Median HPL that was measured, in floating-point operations per second.", HPL),
     )
-    for name, unit, about, figure in told:
-        best = best_results(measurements, figure)
-        samples = tuple((_labels(per=part, index=index), each.median) for (part, index), each in sorted(best.items()))
-        yield Family(f"{name}_{unit}", about, samples)
+    for name, about, figure in figures if subject.measurements is not None else ():
+        best = best_results(subject.measurements, figure) if subject.measurements else {}  # of whole parts, believed
+        yield Family(name, about, tuple((_labels(per=part, index=at), each.median) for (part, at), each in sorted(best.items())))
 
 
 class Figure(NamedTuple):
@@ -121,47 +108,29 @@ def best_results(measurements: Measurements, figure: Figure) -> dict[tuple[str, 
 
 
 def _of_fleet(fleet: Fleet) -> Iterator[Family]:
-    nodes = (("asked", fleet.asked), ("answered", fleet.answered))
-    yield Family("fleet_nodes", "Nodes of the fleet: asked, and answered.", tuple((_labels(state=s), float(n)) for s, n in nodes))
-    yield Family(
-        "fleet_kind_nodes",
-        "Nodes of each kind of hardware; A is the largest kind.",
-        tuple((_labels(kind=each.name), float(each.count)) for each in fleet.kinds),
-    )
-    yield Family(
-        "fleet_finding_nodes",
-        "Nodes on which a rule found something, by rule, severity and kind of hardware.",
-        tuple((_labels(rule=w.rule, severity=w.severity, kind=w.kind), float(w.count)) for w in fleet.wrong),
-    )
-    yield Family("fleet_drift_nodes", "Nodes that differ from the rest of their kind in a fact.", tuple(_drifted(fleet)))
-    slow = Counter((each.figure, each.kind) for each in fleet.slow)
-    yield Family(
-        "fleet_slow_nodes",
-        "Nodes with a figure far below those of their like.",
-        tuple((_labels(figure=figure, kind=kind), float(count)) for (figure, kind), count in slow.items()),
-    )
-
-
-def _drifted(fleet: Fleet) -> Iterator[tuple[Labels, float]]:
-    """Yield how many nodes differ in a fact; several values of one fact are one sample."""
-    counted: Counter[tuple[str, str]] = Counter()
+    nodes = ((_labels(state="asked"), float(fleet.asked)), (_labels(state="answered"), float(fleet.answered)))
+    yield Family("fleet_nodes", "Nodes of the fleet: asked, and answered.", nodes)
+    kinds = tuple((_labels(kind=each.name), float(each.count)) for each in fleet.kinds)
+    yield Family("fleet_kind_nodes", "Nodes of each kind of hardware; A is the largest kind.", kinds)
+    wrong = tuple((_labels(rule=w.rule, severity=w.severity, kind=w.kind), float(w.count)) for w in fleet.wrong)
+    about = "Nodes on which a rule found something, by rule, severity and kind of hardware."
+    yield Family("fleet_finding_nodes", about, wrong)
+    drift: Counter[tuple[str, str]] = Counter()  # several values of one fact are one sample
     for each in fleet.drift:
-        counted[each.fact, each.kind] += each.count
-    yield from ((_labels(fact=fact, kind=kind), float(count)) for (fact, kind), count in counted.items())
+        drift[each.fact, each.kind] += each.count
+    drifted = tuple((_labels(fact=fact, kind=kind), float(count)) for (fact, kind), count in drift.items())
+    yield Family("fleet_drift_nodes", "Nodes that differ from the rest of their kind in a fact.", drifted)
+    slow = Counter((each.figure, each.kind) for each in fleet.slow)
+    rows = tuple((_labels(figure=figure, kind=kind), float(count)) for (figure, kind), count in slow.items())
+    yield Family("fleet_slow_nodes", "Nodes with a figure far below those of their like.", rows)
 
 
-def _age(subject: ExportSubject) -> Family:
+def _about(subject: ExportSubject, options: ExportOptions) -> Iterator[Family]:
+    """Yield when the machine was read, and the family whose labels are words: version, platform, partitioning."""
     read = () if subject.read is None else (((), float(round(subject.read))),)
-    return Family("last_audit_timestamp_seconds", "When the machine was read that was audited last.", read)
-
-
-def _about(subject: ExportSubject, options: ExportOptions) -> Family:
-    """Return the family whose labels are words: version, platform, partitioning."""
-    words: Mapping[str, str | None] = {
-        "version": options.version,
-        "scope": subject.audit.scope if subject.audit else None,
-        "platform": subject.audit.platform_id if subject.audit else None,
-        "partitioning": subject.layout.cut.name if subject.layout else None,
-    }
-    about = "1; version of advisor, and what it took the machine for."
-    return Family("build_info", about, ((_labels(**words), 1.0),))
+    yield Family("last_audit_timestamp_seconds", "When the machine was read that was audited last.", read)
+    audit, layout = subject.audit, subject.layout
+    scope, platform = (audit.scope, audit.platform_id) if audit else (None, None)
+    cut = layout.cut.name if layout else None
+    words = _labels(version=options.version, scope=scope, platform=platform, partitioning=cut)
+    yield Family("build_info", "1; version of advisor, and what it took the machine for.", ((words, 1.0),))
