@@ -20,6 +20,7 @@ from advisor.machine.fact import (
     PciId,
     Volatile,
     Watts,
+    optional,
 )
 from advisor.machine.value import DeviceName, Value, Whole
 
@@ -32,9 +33,9 @@ SLINGSHOT: Final = "slingshot"
 class Link(Whole):
     """A PCIe link: transfers a second and lanes."""
 
-    speed: LaneTransfers | None = Field(default=None, description="transfers a second of one lane: 16e9")
-    width: Count | None = Field(default=None, description="lanes")
-    bandwidth: BytesPerSecond | None = Field(default=None, description="bytes a second one way after line coding")
+    speed: LaneTransfers | None = optional("transfers a second of one lane: 16e9")
+    width: Count | None = optional("lanes")
+    bandwidth: BytesPerSecond | None = optional("bytes a second one way after line coding")
 
 
 class Locality(Whole):
@@ -43,10 +44,8 @@ class Locality(Whole):
     numa_nodes: tuple[Number, ...] = Field(
         description="CPU nodes it is local to; several where it hangs off a whole socket or machine"
     )
-    inferred: str | None = Field(default=None, description="the reason, where the firmware said nothing (numa_node is -1)")
-    cpus: CpuSet | None = Field(
-        default=None, description="the CPUs nearest to it, where the source is finer than a NUMA node: those of an L3 group"
-    )
+    inferred: str | None = optional("the reason, where the firmware said nothing (numa_node is -1)")
+    cpus: CpuSet | None = optional("the CPUs nearest to it, where the source is finer than a NUMA node: those of an L3 group")
     one_of: bool = Field(
         default=False, description="whether it is on one of these nodes, and nobody can say yet on which (advisor whatif)"
     )
@@ -60,33 +59,26 @@ class PciDevice(Value):
     class_code: PciClass = Field(description="PCI class: 0x020700")
     vendor: PciId = Field(description="the vendor: 0x15b3")
     device: PciId = Field(description="the vendor's number of the product")
-    name: str | None = Field(default=None, description="vendor and device in words where a source has them")
-    driver: DeviceName | None = Field(default=None, description="kernel driver")
+    name: str | None = optional("vendor and device in words where a source has them")
+    driver: DeviceName | None = optional("kernel driver")
     locality: Locality | None = None
-    upstream: tuple[DeviceName, ...] | None = Field(
-        default=None, description="what is between it and the processor, the root's side first: pci0000:60, 0000:60:01.1"
+    upstream: tuple[DeviceName, ...] | None = optional(
+        "what is between it and the processor, the root's side first: pci0000:60, 0000:60:01.1"
     )
-    joined: str | None = Field(
-        default=None, description="what carries its data to the processor where PCIe only sets it up: NVLink, Infinity Fabric"
+    joined: str | None = optional("what carries its data to the processor where PCIe only sets it up: NVLink, Infinity Fabric")
+    link: Link | None = optional("the link as it runs now")
+    card: Link | None = optional("what the card could do")
+    path: Link | None = optional("the narrowest link from root to card, as both its ends could run it")
+    bottleneck: DeviceName | None = optional(
+        "address of the port above the path's narrowest link, nearest to the root of several; None where the card "
+        "itself could do no more"
     )
-    link: Link | None = Field(default=None, description="the link as it runs now")
-    card: Link | None = Field(default=None, description="what the card could do")
-    path: Link | None = Field(default=None, description="the narrowest link from root to card, as both its ends could run it")
-    bottleneck: DeviceName | None = Field(
-        default=None,
-        description="address of the port above the path's narrowest link, nearest to the root of several; None where the card "
-        "itself could do no more",
-    )
-    max_read_request: PacketBytes | None = Field(
-        default=None, description="bytes; known to root only, and not of virtual functions"
-    )
-    relaxed_ordering: bool | None = Field(default=None, description="whether the card may; known as max_read_request is")
-    aspm: bool | None = Field(default=None, description="whether its idle link may sleep; None where it could not, or of no root")
-    ten_bit_tags: bool | None = Field(
-        default=None, description="whether it may use ten-bit tags; None where it could not, or of no root"
-    )
-    virtual_functions: Count | None = Field(default=None, description="SR-IOV functions enabled")
-    max_virtual_functions: Count | None = Field(default=None, description="SR-IOV functions the card offers")
+    max_read_request: PacketBytes | None = optional("bytes; known to root only, and not of virtual functions")
+    relaxed_ordering: bool | None = optional("whether the card may; known as max_read_request is")
+    aspm: bool | None = optional("whether its idle link may sleep; None where it could not, or of no root")
+    ten_bit_tags: bool | None = optional("whether it may use ten-bit tags; None where it could not, or of no root")
+    virtual_functions: Count | None = optional("SR-IOV functions enabled")
+    max_virtual_functions: Count | None = optional("SR-IOV functions the card offers")
     is_virtual_function: bool = Field(default=False, description="whether it is a virtual function of another")
 
 
@@ -94,15 +86,13 @@ class Port(Value):
     """A port of an HCA."""
 
     number: Key[Number] = Field(description="from 1")
-    state: str | None = Field(default=None, description="active, init, down, armed")
-    physical: str | None = Field(default=None, description="linkup, polling, disabled, ...")
-    rate: BitsPerSecond | None = Field(default=None, description="bits a second: 100e9")
-    rate_name: str | None = Field(default=None, description="4X EDR")
-    link_layer: str | None = Field(default=None, description="infiniband, ethernet, omni-path or slingshot")
-    netdev: DeviceName | None = Field(default=None, description="the network interface on it")
-    lid: Volatile[Number | None] = Field(
-        default=None, description="the local identifier that the subnet manager gave it; another at each start"
-    )
+    state: str | None = optional("active, init, down, armed")
+    physical: str | None = optional("linkup, polling, disabled, ...")
+    rate: BitsPerSecond | None = optional("bits a second: 100e9")
+    rate_name: str | None = optional("4X EDR")
+    link_layer: str | None = optional("infiniband, ethernet, omni-path or slingshot")
+    netdev: DeviceName | None = optional("the network interface on it")
+    lid: Volatile[Number | None] = optional("the local identifier that the subnet manager gave it; another at each start")
 
 
 class Irq(Value):
@@ -110,28 +100,26 @@ class Irq(Value):
 
     number: Key[Number] = Field(description="the kernel's number")
     cpus: CpuSet = Field(description="the CPUs that smp_affinity allows it")
-    effective: CpuSet | None = Field(default=None, description="those of them that the interrupt controller sends it to")
+    effective: CpuSet | None = optional("those of them that the interrupt controller sends it to")
 
 
 class Hca(Value):
     """An adapter that programs send messages by: InfiniBand, RoCE, Omni-Path, Slingshot."""
 
     name: Key[DeviceName] = Field(description="mlx5_0, hfi1_0, cxi0; hsn0 where no more is shown of a Slingshot adapter")
-    address: DeviceName | None = Field(default=None, description="PCI address; None for a soft device without one")
+    address: DeviceName | None = optional("PCI address; None for a soft device without one")
     locality: Locality | None = None
-    firmware: str | None = Field(default=None, description="version: 16.35.3502")
-    board_id: str | None = Field(default=None, description="the PSID: MT_0000000008")
-    board: Number | None = Field(
-        default=None,
-        description="number of the physical card: functions in several slots with one number are one card (Socket Direct)",
+    firmware: str | None = optional("version: 16.35.3502")
+    board_id: str | None = optional("the PSID: MT_0000000008")
+    board: Number | None = optional(
+        "number of the physical card: functions in several slots with one number are one card (Socket Direct)"
     )
-    kind: str | None = Field(default=None, description="what the driver calls it: MT4119")
-    ports: tuple[Port, ...] | None = Field(default=None, description="its ports")
-    layer: str | None = Field(default=None, description="link layer as its card's class or its name tell it, where no port does")
-    irqs: Volatile[tuple[Irq, ...] | None] = Field(default=None, description="its interrupts")
-    firmware_options: dict[str, str] | None = Field(
-        default=None,
-        description="options of its firmware at the next restart: PCI_WR_ORDERING -> per_mkey; root alone sees them",
+    kind: str | None = optional("what the driver calls it: MT4119")
+    ports: tuple[Port, ...] | None = optional("its ports")
+    layer: str | None = optional("link layer as its card's class or its name tell it, where no port does")
+    irqs: Volatile[tuple[Irq, ...] | None] = optional("its interrupts")
+    firmware_options: dict[str, str] | None = optional(
+        "options of its firmware at the next restart: PCI_WR_ORDERING -> per_mkey; root alone sees them"
     )
 
 
@@ -139,11 +127,11 @@ class Nic(Value):
     """A network interface with hardware behind it."""
 
     name: Key[DeviceName] = Field(description="eno1, ib0")
-    address: DeviceName | None = Field(default=None, description="PCI address")
+    address: DeviceName | None = optional("PCI address")
     locality: Locality | None = None
-    speed: BitsPerSecond | None = Field(default=None, description="bits a second")
-    state: str | None = Field(default=None, description="up, down")
-    mtu: PacketBytes | None = Field(default=None, description="the largest packet")
+    speed: BitsPerSecond | None = optional("bits a second")
+    state: str | None = optional("up, down")
+    mtu: PacketBytes | None = optional("the largest packet")
 
 
 class Gpu(Value):
@@ -152,34 +140,26 @@ class Gpu(Value):
     address: Key[DeviceName] = Field(
         description="PCI address; of a partition the card's with the partition in place of the function, as rocm-smi prints it"
     )
-    card: DeviceName | None = Field(default=None, description="PCI address of the card that a partition is of")
-    vendor: str | None = Field(default=None, description="nvidia, amd, intel")
-    model: str | None = Field(default=None, description="in words: NVIDIA H100 80GB HBM3")
+    card: DeviceName | None = optional("PCI address of the card that a partition is of")
+    vendor: str | None = optional("nvidia, amd, intel")
+    model: str | None = optional("in words: NVIDIA H100 80GB HBM3")
     locality: Locality | None = None
-    memory: Bytes | None = Field(default=None, description="bytes of its own")
-    driver_version: str | None = Field(default=None, description="version of its driver")
-    index: Number | None = Field(default=None, description="the vendor tool's number")
-    minor: Number | None = Field(
-        default=None, description="number in its device file: 0 of /dev/nvidia0, 128 of /dev/dri/renderD128 (AMD)"
-    )
-    persistence: bool | None = Field(default=None, description="whether its driver stays loaded while nobody uses it (NVIDIA)")
-    ecc: bool | None = Field(default=None, description="whether its memory corrects errors")
-    ecc_pending: bool | None = Field(default=None, description="the same after its next reset")
-    max_hz: Hertz | None = Field(default=None, description="the highest clock of its cores")
-    power_limit: Watts | None = Field(default=None, description="watts that it may take")
-    power_default: Watts | None = Field(default=None, description="watts that it may take as it was made")
-    nvlinks: Count | None = Field(default=None, description="its NVLinks, up or not; None where its tool shows none")
-    nvlinks_up: Count | None = Field(default=None, description="those of them that are up")
-    repair_pending: bool | None = Field(
-        default=None, description="whether rows of its memory wait for a reset to be replaced, or could not be replaced"
-    )
-    compute_partition: str | None = Field(
-        default=None, description="how an AMD Instinct's dies are partitioned: SPX, DPX, TPX, QPX, CPX"
-    )
-    instances: Count | None = Field(default=None, description="MIG instances of an NVIDIA GPU that programs can use, if any")
-    memory_partition: str | None = Field(
-        default=None, description="how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8"
-    )
+    memory: Bytes | None = optional("bytes of its own")
+    driver_version: str | None = optional("version of its driver")
+    index: Number | None = optional("the vendor tool's number")
+    minor: Number | None = optional("number in its device file: 0 of /dev/nvidia0, 128 of /dev/dri/renderD128 (AMD)")
+    persistence: bool | None = optional("whether its driver stays loaded while nobody uses it (NVIDIA)")
+    ecc: bool | None = optional("whether its memory corrects errors")
+    ecc_pending: bool | None = optional("the same after its next reset")
+    max_hz: Hertz | None = optional("the highest clock of its cores")
+    power_limit: Watts | None = optional("watts that it may take")
+    power_default: Watts | None = optional("watts that it may take as it was made")
+    nvlinks: Count | None = optional("its NVLinks, up or not; None where its tool shows none")
+    nvlinks_up: Count | None = optional("those of them that are up")
+    repair_pending: bool | None = optional("whether rows of its memory wait for a reset to be replaced, or could not be replaced")
+    compute_partition: str | None = optional("how an AMD Instinct's dies are partitioned: SPX, DPX, TPX, QPX, CPX")
+    instances: Count | None = optional("MIG instances of an NVIDIA GPU that programs can use, if any")
+    memory_partition: str | None = optional("how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8")
 
     @property
     def file(self) -> str | None:

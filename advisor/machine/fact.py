@@ -362,6 +362,11 @@ def _is_number(annotation: Any) -> bool:
     return bool(parts) and all(map(_is_number, parts))
 
 
+def optional(description: str) -> Any:
+    """Return the field of what may be not known."""
+    return Field(default=None, description=description)
+
+
 def made_from(origin: str, description: str, default: Any = None) -> Any:
     """Return a field that is made from another fact of the Machine."""
     return Field(default=default, description=description, json_schema_extra={"of": origin})

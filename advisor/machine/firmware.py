@@ -5,28 +5,24 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from advisor.machine.fact import Bytes, MemoryAddress, Number, PerCpu, SecondsOrBandwidth, Settings
+from advisor.machine.fact import Bytes, MemoryAddress, Number, PerCpu, SecondsOrBandwidth, Settings, optional
 from advisor.machine.value import Value
 
 
 class Firmware(Value):
     """The system, board and BIOS names that SMBIOS gives."""
 
-    system_vendor: str | None = Field(default=None, description="vendor of the system: Dell Inc.")
-    product: str | None = Field(default=None, description="product name: PowerEdge R7425")
-    product_version: str | None = Field(default=None, description="the vendor's version of the product")
-    board_vendor: str | None = Field(default=None, description="vendor of the board")
-    board: str | None = Field(default=None, description="board name: 02MJ3T")
-    bios_vendor: str | None = Field(default=None, description="vendor of the BIOS")
-    bios_version: str | None = Field(default=None, description="1.26.0")
-    bios_date: str | None = Field(default=None, description="ISO date: 2024-01-01")
-    smbios: str | None = Field(default=None, description="version of the SMBIOS table: 3.3; root alone can read it")
-    cluster_mode: str | None = Field(
-        default=None, description="Knights Landing only: Quadrant, SNC4, ... as its firmware reports"
-    )
-    memory_mode: str | None = Field(
-        default=None, description="Knights Landing only: Cache, Flat, Hybrid50, ... as its firmware reports"
-    )
+    system_vendor: str | None = optional("vendor of the system: Dell Inc.")
+    product: str | None = optional("product name: PowerEdge R7425")
+    product_version: str | None = optional("the vendor's version of the product")
+    board_vendor: str | None = optional("vendor of the board")
+    board: str | None = optional("board name: 02MJ3T")
+    bios_vendor: str | None = optional("vendor of the BIOS")
+    bios_version: str | None = optional("1.26.0")
+    bios_date: str | None = optional("ISO date: 2024-01-01")
+    smbios: str | None = optional("version of the SMBIOS table: 3.3; root alone can read it")
+    cluster_mode: str | None = optional("Knights Landing only: Quadrant, SNC4, ... as its firmware reports")
+    memory_mode: str | None = optional("Knights Landing only: Cache, Flat, Hybrid50, ... as its firmware reports")
 
 
 Scalar = bool | int | str
@@ -39,15 +35,13 @@ class Bios(Value):
     attributes: Settings[dict[str, Scalar | None]] = Field(
         description="attribute -> value; serial numbers and addresses left out, passwords withheld"
     )
-    pending: Settings[dict[str, Scalar | None] | None] = Field(
-        default=None, description="what waits for the next restart; None where it was not read, {} where nothing waits"
+    pending: Settings[dict[str, Scalar | None] | None] = optional(
+        "what waits for the next restart; None where it was not read, {} where nothing waits"
     )
     also: dict[str, str] = Field(
         default={}, description="attribute -> its value's other name, where a registry has both that and the menu's words"
     )
-    registry: str | None = Field(
-        default=None, description="attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60"
-    )
+    registry: str | None = optional("attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60")
 
     def changed(self) -> dict[str, Scalar | None]:
         """Return the pending values that differ from the present ones: HPE and Lenovo list all of them as pending."""
@@ -76,14 +70,14 @@ class Attribute(Value):
 
     name: str
     kind: str = Field(description="Enumeration, Integer, String, Boolean, Password")
-    shown: str | None = Field(default=None, description="DisplayName")
+    shown: str | None = optional("DisplayName")
     values: tuple[Allowed, ...] = ()
     flags: tuple[str, ...] = Field(default=(), description="of ReadOnly, GrayOut, Hidden, Immutable, those that it states")
     lower: int | None = None
     upper: int | None = None
     shortest: int | None = None
     longest: int | None = None
-    expression: str | None = Field(default=None, description="what a text must match")
+    expression: str | None = optional("what a text must match")
 
     def named(self, value: Scalar | None) -> Scalar | None:
         """Return the registry's own name for a value, where the menu's words for it were given."""
@@ -146,7 +140,7 @@ class Registry(Value):
     """An attribute registry."""
 
     id: str | None = None
-    maker: str | None = Field(default=None, description="OwningEntity: Dell, HPE, AMI")
+    maker: str | None = optional("OwningEntity: Dell, HPE, AMI")
     product: str | None = None
     attributes: dict[str, Attribute]
     dependencies: tuple[Dependency, ...] = ()
@@ -165,8 +159,8 @@ class MadtEntry(Value):
 class SratCpu(Value):
     """Which proximity domain a processor is in."""
 
-    apic_id: Number | None = Field(default=None, description="None where the table names the UID instead (Arm)")
-    uid: Number | None = Field(default=None, description="ACPI processor UID, as in the MADT; None on x86")
+    apic_id: Number | None = optional("None where the table names the UID instead (Arm)")
+    uid: Number | None = optional("ACPI processor UID, as in the MADT; None on x86")
     domain: Number = Field(description="proximity domain")
     enabled: bool = Field(description="whether the entry counts")
 
@@ -196,8 +190,8 @@ class HmatEntry(Value):
 class Acpi(Value):
     """The tables that could be read; None for each that could not, () for each that the firmware does not have."""
 
-    madt: PerCpu[tuple[MadtEntry, ...] | None] = Field(default=None, description="the APIC table's processors, in its order")
+    madt: PerCpu[tuple[MadtEntry, ...] | None] = optional("the APIC table's processors, in its order")
     srat_cpus: PerCpu[tuple[SratCpu, ...] | None] = None
     srat_memory: tuple[SratMemory, ...] | None = None
-    slit: tuple[tuple[Number, ...], ...] | None = Field(default=None, description="distances, one row a proximity domain")
+    slit: tuple[tuple[Number, ...], ...] | None = optional("distances, one row a proximity domain")
     hmat: tuple[HmatEntry, ...] | None = None

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from advisor.errors import BadValue
+from advisor.machine.fact import optional
 from advisor.machine.platform_traits import Scheme
 from advisor.machine.topology import Distances, Topology
 from advisor.machine.value import Value
@@ -18,11 +19,9 @@ class Cut(Value):
     """How the firmware divides a socket into NUMA nodes, in the word its vendor uses."""
 
     name: str = Field(description="channel-interleaving, NPS4, L3-as-NUMA, COD, SNC2, ..., none, unknown")
-    nodes_per_socket: int | None = Field(
-        default=None, description="NUMA nodes with CPUs in each socket; None where sockets differ or it is not known"
-    )
+    nodes_per_socket: int | None = optional("NUMA nodes with CPUs in each socket; None where sockets differ or it is not known")
     confidence: Confidence
-    beneath: int | None = Field(default=None, description="NPS under L3-as-NUMA, where the distances tell it")
+    beneath: int | None = optional("NPS under L3-as-NUMA, where the distances tell it")
     why: tuple[str, ...] = Field(description="the reasons, most important first")
 
 
@@ -30,7 +29,7 @@ class Numbering(Value):
     """The order in which the kernel's CPU numbers go over the machine."""
 
     name: Literal["linear", "round-robin", "other", "unknown"]
-    over: Literal["packages", "nodes"] | None = Field(default=None, description="what a round-robin alternates over")
+    over: Literal["packages", "nodes"] | None = optional("what a round-robin alternates over")
     siblings: Literal["adjacent", "offset", "other", "none", "unknown"] = Field(
         description="where a core's second thread is numbered"
     )
@@ -41,7 +40,7 @@ class Smt(Value):
     """Whether cores show more than one hardware thread."""
 
     state: Literal["on", "off", "unknown"]
-    threads: int | None = Field(default=None, description="most hardware threads of a core")
+    threads: int | None = optional("most hardware threads of a core")
     why: tuple[str, ...]
 
 
@@ -68,13 +67,13 @@ Interleave = Literal["channel", "die", "socket"]
 class Assumption(Value):
     """Firmware settings taken as given; None leaves a setting as it is."""
 
-    nps: Literal[0, 1, 2, 4] | None = Field(default=None, description="NUMA nodes per socket of EPYC 7002 and later")
-    l3_as_node: bool | None = Field(default=None, description="whether each L3 group is a NUMA node (EPYC 7002 and later)")
-    interleave: Interleave | None = Field(default=None, description="memory interleaving of EPYC 7001")
-    snc: Literal[1, 2, 3, 4, 6] | None = Field(default=None, description="sub-NUMA clusters of a socket; 1 is off")
-    cod: bool | None = Field(default=None, description="whether cluster on die is on (Haswell, Broadwell)")
-    smt: bool | None = Field(default=None, description="whether cores show their second thread")
-    enumeration: Enumeration | None = Field(default=None, description="the order in which the firmware lists the cores")
+    nps: Literal[0, 1, 2, 4] | None = optional("NUMA nodes per socket of EPYC 7002 and later")
+    l3_as_node: bool | None = optional("whether each L3 group is a NUMA node (EPYC 7002 and later)")
+    interleave: Interleave | None = optional("memory interleaving of EPYC 7001")
+    snc: Literal[1, 2, 3, 4, 6] | None = optional("sub-NUMA clusters of a socket; 1 is off")
+    cod: bool | None = optional("whether cluster on die is on (Haswell, Broadwell)")
+    smt: bool | None = optional("whether cores show their second thread")
+    enumeration: Enumeration | None = optional("the order in which the firmware lists the cores")
 
     @property
     def text(self) -> str:

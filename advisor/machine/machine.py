@@ -11,7 +11,7 @@ from pydantic import Field
 
 from advisor.machine.cpu import Cpu
 from advisor.machine.devices import Gpu, Hca, Nic, PciDevice
-from advisor.machine.fact import Identity, Key, Section, Volatile, declarations, declared_at, keys, undeclared
+from advisor.machine.fact import Identity, Key, Section, Volatile, declarations, declared_at, keys, optional, undeclared
 from advisor.machine.firmware import Acpi, Bios, Firmware
 from advisor.machine.memory import DaxDevice, Memory, MemoryTier
 from advisor.machine.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Slurm, SlurmNode, Tool
@@ -45,22 +45,20 @@ SCHEMA: Final = 1
 class Facts(Value):
     """What the sources say; None where none did. Rules may ask of all of it: the Case has the same fields."""
 
-    name: Annotated[Identity[HostName | None], Section.MACHINE] = Field(default=None, description="host name")
-    architecture: Annotated[str | None, Section.MACHINE] = Field(default=None, description="x86_64, aarch64, ...")
+    name: Annotated[Identity[HostName | None], Section.MACHINE] = optional("host name")
+    architecture: Annotated[str | None, Section.MACHINE] = optional("x86_64, aarch64, ...")
     topology: Annotated[Topology | None, Section.TOPOLOGY] = None
     tiers: Annotated[tuple[MemoryTier, ...] | None, Section.MEMORY_KINDS] = None
-    dax: Annotated[tuple[DaxDevice, ...] | None, Section.MEMORY_KINDS] = Field(
-        default=None, description="memory kept apart from the system's: CXL, NVDIMM, HBM"
+    dax: Annotated[tuple[DaxDevice, ...] | None, Section.MEMORY_KINDS] = optional(
+        "memory kept apart from the system's: CXL, NVDIMM, HBM"
     )
     cpu: Annotated[Cpu | None, Section.PROCESSOR] = None
     registers: Annotated[Registers | None, Section.PROCESSOR] = None
-    socket_firmware: Annotated[tuple[SocketFirmware, ...] | None, Section.PROCESSOR] = Field(
-        default=None, description="what the management firmware of each EPYC socket says (HSMP)"
+    socket_firmware: Annotated[tuple[SocketFirmware, ...] | None, Section.PROCESSOR] = optional(
+        "what the management firmware of each EPYC socket says (HSMP)"
     )
     firmware: Annotated[Firmware | None, Section.FIRMWARE] = None
-    bios: Annotated[Bios | None, Section.BIOS] = Field(
-        default=None, description="the BIOS attributes that the management controller gives"
-    )
+    bios: Annotated[Bios | None, Section.BIOS] = optional("the BIOS attributes that the management controller gives")
     memory: Annotated[Memory | None, Section.MEMORY] = None
     acpi: Annotated[Acpi | None, Section.TABLES] = None
     pci: Annotated[tuple[PciDevice, ...] | None, Section.DEVICES] = None

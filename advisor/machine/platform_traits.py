@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from advisor.errors import did_you_mean
+from advisor.machine.fact import optional
 from advisor.machine.value import Value, measured_in
 from advisor.paths import rules
 from advisor.sheets import Sheet, model_of, read_sheet
@@ -79,13 +80,13 @@ class Match(Value):
     """
 
     vendor: str = Field(description="the CPUID vendor, or the Arm implementer")
-    family: int | None = Field(default=None, description="CPU family; None on Arm, where the kernel has none")
+    family: int | None = optional("CPU family; None on Arm, where the kernel has none")
     models: Numbers = Field(description="models of that family, or Arm parts: [0-7, 16]", min_length=1)
     steppings: Numbers = Field(default=(), description="only these steppings; () for all")
-    never: NamePattern | None = Field(default=None, description="marketing names of the same model that are another platform")
-    l3: Bytes | None = Field(default=None, description="refinement: bytes of the largest L3 group, at least")
+    never: NamePattern | None = optional("marketing names of the same model that are another platform")
+    l3: Bytes | None = optional("refinement: bytes of the largest L3 group, at least")
     hbm: bool = Field(default=False, description="refinement: some NUMA node is HBM")
-    name: NamePattern | None = Field(default=None, description="refinement: the marketing name has this in it")
+    name: NamePattern | None = optional("refinement: the marketing name has this in it")
 
     @property
     def refines(self) -> bool:
@@ -106,15 +107,13 @@ class Traits(Value):
     name: str = Field(min_length=1, description="as the vendor sells it: EPYC 7002 (Rome)")
     vendor: str = Field(description="of the processor: AMD, Intel, NVIDIA")
     architecture: str = Field(min_length=1, description="of its cores: Zen 2")
-    inherits: str | None = Field(
-        default=None, description="id of the platform whose traits, figures and cuts hold where none stand here"
-    )
+    inherits: str | None = optional("id of the platform whose traits, figures and cuts hold where none stand here")
     family: str = Field(
         pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",
         description="the product line, in small letters: epyc, xeon, xeon-e5, grace",
     )
     generation: int = Field(ge=1, description="which of its family, as the vendor counts: 2 for EPYC 7002, 6 for Xeon 6")
-    socket: str | None = Field(default=None, description="SP5, LGA4677; None where models differ, or it is soldered")
+    socket: str | None = optional("SP5, LGA4677; None where models differ, or it is soldered")
     core_type: CoreType = Field(default="performance", description="dense: Zen 4c and 5c; efficient: E-cores")
     hbm_and_dimms: bool = Field(default=False, description="whether the package holds HBM beside channels of DIMMs")
     scheme: SchemeName = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
@@ -151,14 +150,14 @@ def _ends(data: Any) -> Any:
 class TraitQuery(Value):
     """Platforms by their traits: what stands here must hold, all of it."""
 
-    maker: Maker | None = Field(default=None, description="who builds the processors: amd, intel, arm")
-    family: str | None = Field(default=None, description="the product line: epyc, xeon")
-    generation: Annotated[tuple[int, int | None] | None, BeforeValidator(_ends)] = Field(
-        default=None, description="3, 4..5, or 6.. for that one and all later ones"
+    maker: Maker | None = optional("who builds the processors: amd, intel, arm")
+    family: str | None = optional("the product line: epyc, xeon")
+    generation: Annotated[tuple[int, int | None] | None, BeforeValidator(_ends)] = optional(
+        "3, 4..5, or 6.. for that one and all later ones"
     )
-    socket: str | None = Field(default=None, description="SP5")
-    core_type: CoreType | None = Field(default=None, description="performance, dense or efficient")
-    hbm_and_dimms: bool | None = Field(default=None, description="whether the package holds HBM beside channels of DIMMs")
+    socket: str | None = optional("SP5")
+    core_type: CoreType | None = optional("performance, dense or efficient")
+    hbm_and_dimms: bool | None = optional("whether the package holds HBM beside channels of DIMMs")
 
     def fits(self, platform: Traits) -> bool:
         """Return whether a platform has all the traits."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, RootModel
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.fact import Count, Hertz, Key, Number, Volatile, Watts
+from advisor.machine.fact import Count, Hertz, Key, Number, Volatile, Watts, optional
 from advisor.machine.platform_traits import Numbers
 from advisor.machine.value import Value
 from advisor.paths import rules
@@ -58,7 +58,7 @@ class BitField(Value):
     times: float = Field(default=1, gt=0, description="what the number is multiplied by: to hertz, to watts")
     words: dict[int, str] = Field(default={}, description="value -> word; another value is not known")
     flags: tuple[str, ...] = Field(default=(), description="names of the single bits, the lowest first")
-    setting: str | None = Field(default=None, description="what it is a witness of")
+    setting: str | None = optional("what it is a witness of")
 
     def value(self, answer: int) -> bool | int | float | str | tuple[str, ...] | None:
         """Return what an answer says; None of a code that no document names."""
@@ -152,59 +152,55 @@ class RegisterDifference(Value):
 class Registers(Value):
     """What the registers of the processors say now, where all that were asked say the same."""
 
-    l1_stream: bool | None = Field(default=None, description="whether the L1 stream prefetcher (Intel: DCU) is on")
-    l1_ip: bool | None = Field(default=None, description="whether the L1 prefetcher by instruction (Intel: DCU IP) is on")
-    l1_stride: bool | None = Field(default=None, description="whether AMD's L1 stride prefetcher is on")
-    l1_region: bool | None = Field(default=None, description="whether AMD's L1 region prefetcher is on")
-    l2_stream: bool | None = Field(default=None, description="whether the L2 stream prefetcher (the hardware prefetcher) is on")
-    l2_adjacent: bool | None = Field(default=None, description="whether the adjacent line prefetcher is on")
-    l2_updown: bool | None = Field(default=None, description="whether AMD's L2 up/down prefetcher is on")
-    l2_amp: bool | None = Field(default=None, description="whether the AMP prefetcher (Sapphire Rapids and later) is on")
-    llc_prefetch: bool | None = Field(default=None, description="whether the LLC prefetcher (Sapphire Rapids and later) is on")
-    turbo: bool | None = Field(default=None, description="whether turbo, AMD's core performance boost, is allowed")
-    c1e: bool | None = Field(default=None, description="whether C1 is promoted to C1E")
-    package_cstate_limit: str | None = Field(default=None, description="deepest state of the package: C0, C2, C6, C6R, none")
-    package_cstate_locked: bool | None = Field(default=None, description="whether that limit is locked until the next reset")
-    hwp: bool | None = Field(default=None, description="whether the processor chooses its clock itself (HWP, Speed Shift)")
-    firmware_pstates: bool | None = Field(default=None, description="whether the firmware chooses the clock (out of band)")
-    energy_bias: Number | None = Field(default=None, description="energy and performance bias, 0 performance, 15 power save")
-    uncore_max: Hertz | None = Field(default=None, description="the highest clock that the uncore may run at")
-    uncore_min: Hertz | None = Field(default=None, description="the lowest clock that the uncore may run at")
-    power_limit_locked: bool | None = Field(default=None, description="whether the package's power limits are locked")
-    tdp_level: Number | None = Field(default=None, description="which of the configurable TDPs holds; 0 the nominal one")
-    tdp_level_locked: bool | None = Field(default=None, description="whether that choice is locked until the next reset")
-    x2apic: bool | None = Field(default=None, description="whether the interrupt controllers run in x2APIC mode")
-    memory_encryption: bool | None = Field(default=None, description="whether total memory encryption (Intel TME) is on")
-    sme: bool | None = Field(default=None, description="whether the system may encrypt pages (AMD SME)")
-    pstate1: bool | None = Field(default=None, description="whether P-state 1, the second clock of the cores, is offered")
-    pstate2: bool | None = Field(default=None, description="whether P-state 2, the third clock of the cores, is offered")
-    differing: tuple[RegisterDifference, ...] | None = Field(
-        default=None, description="registers that are not the same on all cores; () all are"
-    )
+    l1_stream: bool | None = optional("whether the L1 stream prefetcher (Intel: DCU) is on")
+    l1_ip: bool | None = optional("whether the L1 prefetcher by instruction (Intel: DCU IP) is on")
+    l1_stride: bool | None = optional("whether AMD's L1 stride prefetcher is on")
+    l1_region: bool | None = optional("whether AMD's L1 region prefetcher is on")
+    l2_stream: bool | None = optional("whether the L2 stream prefetcher (the hardware prefetcher) is on")
+    l2_adjacent: bool | None = optional("whether the adjacent line prefetcher is on")
+    l2_updown: bool | None = optional("whether AMD's L2 up/down prefetcher is on")
+    l2_amp: bool | None = optional("whether the AMP prefetcher (Sapphire Rapids and later) is on")
+    llc_prefetch: bool | None = optional("whether the LLC prefetcher (Sapphire Rapids and later) is on")
+    turbo: bool | None = optional("whether turbo, AMD's core performance boost, is allowed")
+    c1e: bool | None = optional("whether C1 is promoted to C1E")
+    package_cstate_limit: str | None = optional("deepest state of the package: C0, C2, C6, C6R, none")
+    package_cstate_locked: bool | None = optional("whether that limit is locked until the next reset")
+    hwp: bool | None = optional("whether the processor chooses its clock itself (HWP, Speed Shift)")
+    firmware_pstates: bool | None = optional("whether the firmware chooses the clock (out of band)")
+    energy_bias: Number | None = optional("energy and performance bias, 0 performance, 15 power save")
+    uncore_max: Hertz | None = optional("the highest clock that the uncore may run at")
+    uncore_min: Hertz | None = optional("the lowest clock that the uncore may run at")
+    power_limit_locked: bool | None = optional("whether the package's power limits are locked")
+    tdp_level: Number | None = optional("which of the configurable TDPs holds; 0 the nominal one")
+    tdp_level_locked: bool | None = optional("whether that choice is locked until the next reset")
+    x2apic: bool | None = optional("whether the interrupt controllers run in x2APIC mode")
+    memory_encryption: bool | None = optional("whether total memory encryption (Intel TME) is on")
+    sme: bool | None = optional("whether the system may encrypt pages (AMD SME)")
+    pstate1: bool | None = optional("whether P-state 1, the second clock of the cores, is offered")
+    pstate2: bool | None = optional("whether P-state 2, the third clock of the cores, is offered")
+    differing: tuple[RegisterDifference, ...] | None = optional("registers that are not the same on all cores; () all are")
 
 
 class SocketFirmware(Value):
     """What the management firmware of an EPYC socket says (HSMP)."""
 
     socket: Key[Number] = Field(description="position, from 0")
-    protocol: Number | None = Field(default=None, description="version of its interface: 5 Genoa, 7 Turin")
-    power_limit: Watts | None = Field(default=None, description="the limit that it keeps")
-    power_limit_max: Watts | None = Field(default=None, description="the highest that may be set")
-    fabric_clock: Volatile[Hertz | None] = Field(
-        default=None, description="clock of the data fabric (FCLK), highest of the looks"
+    protocol: Number | None = optional("version of its interface: 5 Genoa, 7 Turin")
+    power_limit: Watts | None = optional("the limit that it keeps")
+    power_limit_max: Watts | None = optional("the highest that may be set")
+    fabric_clock: Volatile[Hertz | None] = optional("clock of the data fabric (FCLK), highest of the looks")
+    fabric_clock_lowest: Volatile[Hertz | None] = optional("the lowest of the looks")
+    memory_clock: Hertz | None = optional("clock of the memory; transfers are twice as many")
+    memory_clock_lowest: Volatile[Hertz | None] = optional("the lowest of the looks")
+    busy: Volatile[Count | None] = optional("per cent of the time in which cores were awake (C0)")
+    limits: Volatile[tuple[str, ...] | None] = optional("what holds the clock of the cores back now")
+    io_clock_lowest: tuple[Number, ...] | None = optional(
+        "lowest level of the I/O clock (LCLK) for each of the four NBIOs, 0 to 3"
     )
-    fabric_clock_lowest: Volatile[Hertz | None] = Field(default=None, description="the lowest of the looks")
-    memory_clock: Hertz | None = Field(default=None, description="clock of the memory; transfers are twice as many")
-    memory_clock_lowest: Volatile[Hertz | None] = Field(default=None, description="the lowest of the looks")
-    busy: Volatile[Count | None] = Field(default=None, description="per cent of the time in which cores were awake (C0)")
-    limits: Volatile[tuple[str, ...] | None] = Field(default=None, description="what holds the clock of the cores back now")
-    io_clock_lowest: tuple[Number, ...] | None = Field(
-        default=None, description="lowest level of the I/O clock (LCLK) for each of the four NBIOs, 0 to 3"
-    )
-    io_clock_highest: tuple[Number, ...] | None = Field(default=None, description="the highest levels")
-    xgmi_narrowest: str | None = Field(default=None, description="narrowest width that the links between sockets may take")
-    xgmi_widest: str | None = Field(default=None, description="the widest")
-    fabric_fixed: bool | None = Field(default=None, description="whether the fabric's clock follows no load (APB off)")
-    fabric_pstate: Number | None = Field(default=None, description="the P-state that it is fixed at")
-    power_mode: str | None = Field(default=None, description="performance, efficiency, io or balanced")
-    fabric_sleeps: bool | None = Field(default=None, description="whether the fabric has C-states")
+    io_clock_highest: tuple[Number, ...] | None = optional("the highest levels")
+    xgmi_narrowest: str | None = optional("narrowest width that the links between sockets may take")
+    xgmi_widest: str | None = optional("the widest")
+    fabric_fixed: bool | None = optional("whether the fabric's clock follows no load (APB off)")
+    fabric_pstate: Number | None = optional("the P-state that it is fixed at")
+    power_mode: str | None = optional("performance, efficiency, io or balanced")
+    fabric_sleeps: bool | None = optional("whether the fabric has C-states")

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import LIMIT, CpuSet, union
-from advisor.machine.fact import Bytes, Number
+from advisor.machine.fact import Bytes, Number, optional
 from advisor.machine.value import Value, Whole
 
 
@@ -45,7 +45,7 @@ class NumaNode(Value):
     cpuset: CpuSet = Field(description="the node's own CPUs; empty for a node of memory alone")
     near: CpuSet = Field(description="the CPUs closest to this memory; the same as cpuset where it has CPUs")
     memory: Bytes | None = Field(description="bytes; 0 where the node has no memory")
-    kind: str | None = Field(default=None, description="dram, hbm, cxl, nvdimm or gpu where the source says so")
+    kind: str | None = optional("dram, hbm, cxl, nvdimm or gpu where the source says so")
 
 
 class Core(Value):

@@ -14,7 +14,7 @@ from advisor.machine.cpuset import LIMIT, CpuSet, union
 from advisor.machine.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
 from advisor.machine.firmware import Firmware
 from advisor.machine.hosts.base import Host, Ran, Why
-from advisor.machine.machine import Machine, Source
+from advisor.machine.machine import Machine, Source, merge
 from advisor.machine.memory import Dimm, Memory, MemoryTier
 from advisor.machine.operating_system import Kernel, Limits
 from advisor.machine.sources.cpu import arm_name
@@ -202,11 +202,11 @@ class _Devices(NamedTuple):
     document: Document
     homes: Mapping[int, CpuSet]
 
-    def facts(self) -> dict[str, Any]:
-        """Return the devices as facts; none without one I/O object. What the file calls devices, and no kernel does, is a gap."""
+    def facts(self) -> Machine:
+        """Return what is known of devices: nothing without one I/O object. What the file calls so, and no kernel does, is a gap."""
         document = self.document
         if not document.of_type("PCIDev", "Bridge"):
-            return {}
+            return Machine()
         kinds = _OSDEV[document.version]
         named = [(e.get("name", ""), e, kinds.get(e.get("osdev_type", ""))) for e in document.of_type("OSDev")]
         hcas = [self.hca(name, element) for name, element, kind in named if kind == "hca" and is_name(name)]
@@ -220,13 +220,13 @@ class _Devices(NamedTuple):
         pci = {device.address: device for e in elements if (device := self.pci(e, served))}
         strange = [name for name, _, kind in named if kind and not is_name(name)]
         strange += [address for e in elements if (address := e.get("pci_busid", "")) and not is_name(address)]
-        return {
-            "pci": tuple(pci.values()),
-            "hcas": tuple({hca.name: hca for hca in hcas}.values()),
-            "nics": tuple({nic.name: nic for nic in nics if nic.address}.values()),
-            "gpus": self.gpus({address: device for address, device in pci.items() if device.kind == "gpu"}),
-            "gaps": invalid_names("devices", strange),
-        }
+        return Machine(
+            pci=tuple(pci.values()),
+            hcas=tuple({hca.name: hca for hca in hcas}.values()),
+            nics=tuple({nic.name: nic for nic in nics if nic.address}.values()),
+            gpus=self.gpus({address: device for address, device in pci.items() if device.kind == "gpu"}),
+            gaps=invalid_names("devices", strange),
+        )
 
     def locality(self, element: Element) -> Locality:
         """Return the nodes with CPUs that a device is near; memory alone (HBM, a GPU's) is no place for a rank."""
@@ -620,8 +620,9 @@ def _shape(data: bytes, file: str, *, alone: bool) -> Shape:
             firmware=_firmware(infos),
             kernel=Kernel(release=infos.get("OSRelease"), version=infos.get("OSVersion")) if "OSRelease" in infos else None,
             limits=Limits(cgroup=infos.get("LinuxCgroup")) if "LinuxCgroup" in infos else None,
-            **_Devices(document, {node.os_index: node.cpuset for node in shown.nodes if node.cpuset}).facts(),
         )
+        devices = _Devices(document, {node.os_index: node.cpuset for node in shown.nodes if node.cpuset})
+        facts = merge((facts, devices.facts()))
         named = {element.get("name", ""): _infos(element) for element in document.of_type("OSDev")}
         memories = {_os_index(element): element.get("own", "") for element in document.of_type("NUMANode")}
     except BadInput as error:
