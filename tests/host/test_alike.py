@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.hosts.archive import laid_out, unpack
+from advisor.machine.hosts.archive import Tar, unpack
 from advisor.machine.sources.memo import Pattern
 from tests.examples import examples
 from tests.fleet.planted import noise, shape
@@ -14,7 +14,8 @@ from tests.fleet.planted import noise, shape
 def pattern() -> Pattern:
     """Return the pattern of a capture."""
     data = shape("haswell").data
-    return Pattern(data, *laid_out(data, "a"), "a")
+    tar = Tar(data, "a")
+    return Pattern(data, tar.nodes(), tar.members, "a")
 
 
 PATTERN = pattern()

@@ -120,12 +120,6 @@ class Member(NamedTuple):
     path: str | None
 
 
-def laid_out(data: bytes, file: str) -> tuple[dict[str, Entry], list[Member]]:
-    """Return what an archive that is not compressed holds, and how it is laid out."""
-    tar = Tar(data, file)
-    return tar.nodes(), tar.members
-
-
 class Tar:
     """An archive, read from its first byte to its end."""
 
@@ -212,7 +206,7 @@ class Tar:
 
     def _size(self, header: bytes) -> int:
         text = self._long.get("size")
-        size = number_in(header[124:136]) if text is None else _decimal(text)
+        size = number_in(header[124:136]) if text is None else int(text) if re.fullmatch(r"\d{1,19}", text, re.ASCII) else -1
         if not 0 <= size <= MEMBER:
             raise self._bad(f"a member larger than {MEMBER >> 20} MiB" if size > MEMBER else "a size that is not a number")
         return size
@@ -260,10 +254,6 @@ def number_in(field: bytes) -> int:
         return int(field.strip(b" \0") or b"0", 8)
     except ValueError:
         return -1
-
-
-def _decimal(text: str) -> int:
-    return int(text) if re.fullmatch(r"\d{1,19}", text, re.ASCII) else -1
 
 
 def _shown(name: str) -> str:

@@ -224,12 +224,12 @@ def collect(host: Host) -> Machine:
     readings = {path: host.read(path) for path in PATHS}
     if all(reading.why for reading in readings.values()):
         _none_readable(reader, readings)
-        return Machine(sources=reader.sources, gaps=reader.gaps)
+        return reader.machine()
     facts: dict[str, Any] = {}
     for path, reading in readings.items():
         facts |= _facts(reader, path, reading)
     acpi = Acpi(**facts) if facts else None
-    return Machine(acpi=acpi, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(acpi=acpi)
 
 
 def _none_readable(reader: Reader, readings: dict[str, Reading]) -> None:

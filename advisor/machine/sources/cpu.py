@@ -137,7 +137,7 @@ def collect_cpu(host: Host) -> Machine:
         flags=_flags(text),
         microcode=_microcode(reader, text),
     )
-    return Machine(cpu=cpu, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(cpu=cpu)
 
 
 def first_cpu(text: str) -> dict[str, str]:
@@ -355,7 +355,7 @@ def collect_power(host: Host) -> Machine:
     if cpu == Cpu():
         # The section "cpu" is often known by another source, which would drop a gap of that name.
         return Machine(gaps=(Gap(fact="cpu.governors", why=f"{_CPU}: {NOT_IN_INPUT}", help=CAPTURE_HELP),))
-    return Machine(cpu=cpu, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(cpu=cpu)
 
 
 def clock_of_name(name: str) -> int | None:
@@ -535,10 +535,10 @@ def collect_tuned(host: Host) -> Machine:
     names = (reader.text(_ACTIVE) or "").split()
     told = [_latency(reader, name, _DEPTH) for name in names]
     if not told or None in told:
-        return Machine(sources=reader.sources, gaps=reader.gaps)
+        return reader.machine()
     # Of several profiles the last one that speaks wins, as tuned merges them.
     latency = next((text for text in reversed(told) if text != "none"), "none")
-    return Machine(kernel=Kernel(tuned_latency=latency), sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(kernel=Kernel(tuned_latency=latency))
 
 
 def _latency(reader: Reader, profile: str, depth: int) -> str | None:

@@ -10,8 +10,8 @@ from advisor.machine.devices import Gpu
 from advisor.machine.fault_counters import GpuWatch
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
-from advisor.machine.sources.pci import ADDRESS, DEVICES, GPU_MAKERS, LOCALITY_PATHS, Bus, gpus_on, partition, unseen
-from advisor.machine.sources.reader import FactSource, Reader
+from advisor.machine.sources.pci import ADDRESS, DEVICES, GPU_MAKERS, LOCALITY_PATHS, NVIDIA, Bus, gpus_on, partition, unseen
+from advisor.machine.sources.reader import FactSource, Reader, files
 from advisor.machine.value import MIB, number
 
 KFD_NODES: Final = "/sys/class/kfd/kfd/topology/nodes"
@@ -29,47 +29,29 @@ def kfd_gpus(reader: Reader) -> tuple[Gpu, ...]:
     A node with SIMD units is a GPU. Its location is bus, device and function, with the number of the partition in the four
     highest bits, or, in some kernels, in place of the function (Linux: drivers/gpu/drm/amd/amdkfd/kfd_topology.c).
     """
-    cards: dict[str, list[_Part]] = defaultdict(list)
+    cards: dict[str, list[tuple[int, Gpu]]] = defaultdict(list)
     numbers = sorted(int(name) for name in reader.host.list(KFD_NODES) if name.isdecimal() and len(name) < 6)
     index = 0
     for node in numbers:
         facts = {key: int(value) for key, value in _PROPERTY.findall(reader.text(f"{KFD_NODES}/{node}/properties") or "")}
         if facts.get("simd_count"):
-            cards[_card(facts)].append(_Part(_part(facts), index, facts.get("drm_render_minor") or None))
+            at = facts.get("location_id", 0)
+            card = f"{facts.get('domain', 0):04x}:{at >> 8 & 0xFF:02x}:{at >> 3 & 0x1F:02x}.0"
+            gpu = Gpu(address=card, vendor="amd", index=index, minor=facts.get("drm_render_minor") or None)
+            cards[card].append((at >> 28 & 0xF or at & 0x7, gpu))
             index += 1
-    return tuple(gpu for card, parts in cards.items() for gpu in _gpus(card, parts))
-
-
-class _Part(NamedTuple):
-    """A card, or a partition of one, as AMD's compute driver shows it."""
-
-    part: int
-    order: int
-    minor: int | None
-
-
-def _gpus(card: str, parts: list[_Part]) -> tuple[Gpu, ...]:
-    if len(parts) == 1:
-        return (Gpu(address=card, vendor="amd", index=parts[0].order, minor=parts[0].minor),)
     return tuple(
-        Gpu(address=partition(card, part.part), card=card, vendor="amd", index=part.order, minor=part.minor) for part in parts
+        gpu.model_copy(update={"address": partition(card, part), "card": card}) if len(parts) > 1 else gpu
+        for card, parts in cards.items()
+        for part, gpu in parts
     )
 
 
-def _card(facts: dict[str, int]) -> str:
-    location = facts.get("location_id", 0)
-    return f"{facts.get('domain', 0):04x}:{location >> 8 & 0xFF:02x}:{location >> 3 & 0x1F:02x}.0"
-
-
-def _part(facts: dict[str, int]) -> int:
-    location = facts.get("location_id", 0)
-    return location >> 28 & 0xF or location & 0x7
-
-
+_CSV = "--format=csv,noheader,nounits"
 NVIDIA_SMI = (
     "nvidia-smi",
     "--query-gpu=index,pci.bus_id,name,memory.total,driver_version",
-    "--format=csv,noheader,nounits",
+    _CSV,
 )
 ROCM_SMI = ("rocm-smi", "--showproductname", "--showbus", "--showmeminfo", "vram", "--json")
 
@@ -78,10 +60,7 @@ _VRAM = "mem_info_vram_total"
 
 PATHS = (
     *LOCALITY_PATHS,
-    f"{DEVICES}/*/class",
-    f"{DEVICES}/*/vendor",
-    f"{DEVICES}/*/device",
-    f"{DEVICES}/*/{_VRAM}",
+    *files(f"{DEVICES}/*", f"class vendor device {_VRAM}"),
     *_DRIVERS.values(),
     *KFD_PATHS,
     f"{NVIDIA_GPUS}/*/information",
@@ -101,18 +80,22 @@ def collect(host: Host) -> Machine:
     reader = Reader(host)
     bus = Bus(reader)
     tools = {"nvidia": _ask(reader, NVIDIA_SMI, nvidia_gpus), "amd": _ask(reader, ROCM_SMI, rocm_gpus)}
-    told = {address: gpu for tool in tools.values() for address, gpu in tool.gpus.items()}
-    if bus.addresses is None and not told:
+    shown = {address: gpu for tool in tools.values() for address, gpu in tool.gpus.items()}
+    if bus.addresses is None and not shown:
         unseen(reader, "gpus", DEVICES)
-        return Machine(sources=reader.sources, gaps=reader.gaps)
+        return reader.machine()
     reader.found("gpus", DEVICES)
     seen = {address.lower(): GPU_MAKERS.get(vendor) for address, vendor in gpus_on(bus)}
     driven = {gpu.address: gpu for gpu in kfd_gpus(reader) if (gpu.card or gpu.address) in seen}
     bare = {address: Gpu(address=address, vendor=vendor) for address, vendor in seen.items()}
-    every = {**bare, **driven, **{address: _with_card(gpu, driven.get(address), seen) for address, gpu in told.items()}}
+    every = {**bare, **driven, **{address: _with_card(gpu, driven.get(address), seen) for address, gpu in shown.items()}}
     gpus = tuple(_completed(reader, bus, gpu) for _, gpu in sorted(every.items()))
-    _note_unnamed(reader, gpus, tools)
-    return Machine(gpus=gpus, sources=reader.sources, gaps=reader.gaps)
+    for gpu in gpus:
+        tool = tools.get(gpu.vendor or "")
+        if tool and (gpu.model is None or tool.problem):
+            why = tool.problem or f"the tool of {gpu.vendor} does not list {gpu.address}"
+            reader.lacks("gpus.model", why, "install the driver with its tool (nvidia-smi, rocm-smi) and audit again")
+    return reader.machine(gpus=gpus)
 
 
 def _with_card(gpu: Gpu, driven: Gpu | None, seen: Mapping[str, str | None]) -> Gpu:
@@ -130,11 +113,20 @@ def nvidia_gpus(text: str) -> ToolReport:
     """Return the GPUs of lines such as ``0, 00000000:3B:00.0, NVIDIA A100-PCIE-40GB, 40960, 550.54.15``."""
     gpus, strange = {}, None
     for line in filter(None, (line.strip() for line in text.splitlines())):
-        gpu = _nvidia_gpu([field.strip() for field in line.split(",")])
-        if gpu:
-            gpus[gpu.address] = gpu
-        else:
+        fields = [field.strip() for field in line.split(",")]
+        address = bus_id(fields[1]) if len(fields) >= 5 else None
+        if address is None:
             strange = strange or f"nvidia-smi printed {line[:60]!r}"
+            continue
+        mebibytes = number(fields[-2])
+        gpus[address] = Gpu(
+            address=address,
+            vendor="nvidia",
+            model=_stated(", ".join(fields[2:-2])),
+            memory=mebibytes * MIB if mebibytes and mebibytes > 0 else None,
+            driver_version=_stated(fields[-1]),
+            index=number(fields[0]),
+        )
     return ToolReport(gpus, strange)
 
 
@@ -165,21 +157,6 @@ def _ask(reader: Reader, argv: tuple[str, ...], read: Callable[[str], ToolReport
     return read(ran.text)
 
 
-def _nvidia_gpu(fields: list[str]) -> Gpu | None:
-    address = bus_id(fields[1]) if len(fields) >= 5 else None
-    if address is None:
-        return None
-    mebibytes = number(fields[-2])
-    return Gpu(
-        address=address,
-        vendor="nvidia",
-        model=_stated(", ".join(fields[2:-2])),
-        memory=mebibytes * MIB if mebibytes and mebibytes > 0 else None,
-        driver_version=_stated(fields[-1]),
-        index=number(fields[0]),
-    )
-
-
 def _rocm_gpu(name: str, card: dict[str, Any]) -> Gpu | None:
     facts = {key.lower(): value for key, value in card.items() if isinstance(value, str)}
     address = bus_id(facts.get("pci bus", ""))
@@ -205,27 +182,14 @@ def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
     driver = gpu.driver_version or (reader.text(_DRIVERS[gpu.vendor]) if gpu.vendor in _DRIVERS else None)
     at = gpu.card or gpu.address
     place = bus.locality(at) if at in (bus.addresses or ()) else None
-    minor = _nvidia_minor(reader, gpu) if gpu.vendor == "nvidia" else gpu.minor
+    minor = gpu.minor
+    if gpu.vendor == "nvidia":  # as the driver's own file has it; it need not be the tool's number
+        own = _MINOR.search(reader.text(f"{NVIDIA_GPUS}/{gpu.address}/information") or "")
+        minor = int(own[1]) if own else None
     return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place, "minor": minor})
 
 
-def _nvidia_minor(reader: Reader, gpu: Gpu) -> int | None:
-    """Return the number of /dev/nvidiaN, as the driver's own file has it; it need not be the tool's."""
-    found = _MINOR.search(reader.text(f"{NVIDIA_GPUS}/{gpu.address}/information") or "")
-    return int(found[1]) if found else None
-
-
-def _note_unnamed(reader: Reader, gpus: tuple[Gpu, ...], tools: dict[str, ToolReport]) -> None:
-    for gpu in gpus:
-        tool = tools.get(gpu.vendor or "")
-        if tool and (gpu.model is None or tool.problem):
-            why = tool.problem or f"the tool of {gpu.vendor} does not list {gpu.address}"
-            reader.lacks("gpus.model", why, "install the driver with its tool (nvidia-smi, rocm-smi) and audit again")
-
-
-_DEVICES = "/sys/bus/pci/devices"
 _COMPUTE, _MEMORY = "current_compute_partition", "current_memory_partition"
-_CSV = "--format=csv,noheader,nounits"
 # Three questions, for a driver that does not know one word of a question answers nothing of it.
 SETTINGS = (
     "nvidia-smi",
@@ -235,12 +199,10 @@ SETTINGS = (
 ROWS = ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure", _CSV)
 NVLINK = ("nvidia-smi", "nvlink", "--status")
 
-STATE_PATHS = (f"{_DEVICES}/*@", *(f"{_DEVICES}/*/{name}" for name in (_COMPUTE, _MEMORY, "class", "vendor", "device")))
+STATE_PATHS = (f"{DEVICES}/*@", *(f"{DEVICES}/*/{name}" for name in (_COMPUTE, _MEMORY, "class", "vendor", "device")))
 LIST = ("nvidia-smi", "-L")
 STATE_COMMANDS = (SETTINGS, ROWS, NVLINK, LIST)
 
-_NVIDIA = 0x10DE
-_MHZ = 1_000_000
 _GPU_LINE = re.compile(r"GPU (\d{1,3}):", re.ASCII)
 _NO_LINK = "all links are inactive"  # NVML: Unable to retrieve NVLink information as all links are inActive
 _MIG_LINE = re.compile(r"[ \t]+MIG .*\bDevice +\d{1,2}:", re.ASCII)
@@ -258,7 +220,7 @@ def collect_state(host: Host) -> Machine:
     """Return what is known of the GPUs' settings; nothing where no tool and no driver reports it."""
     reader = Reader(host)
     gpus = {gpu.address: gpu for gpu in (*_partitions(reader), *_nvidia(reader))}
-    return Machine(gpus=tuple(gpus[address] for address in sorted(gpus)) or None, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(gpus=tuple(gpus[address] for address in sorted(gpus)) or None)
 
 
 def _nvidia(reader: Reader) -> tuple[Gpu, ...]:
@@ -282,7 +244,7 @@ def _nvidia(reader: Reader) -> tuple[Gpu, ...]:
 
 def _explain(reader: Reader, ran: Ran) -> None:
     """Note why nothing is known of NVIDIA's GPUs, where there is one on the bus."""
-    if not any(vendor == _NVIDIA for _, vendor in gpus_on(Bus(reader))):
+    if not any(vendor == NVIDIA for _, vendor in gpus_on(Bus(reader))):
         return
     if ran.why is Why.NOT_KEPT:
         reader.missed("gpus.persistence", "nvidia-smi", ran.why)
@@ -298,25 +260,21 @@ def _settings(row: list[str]) -> Gpu | None:
     address = bus_id(row[1]) if len(row) == 8 else None
     if address is None:
         return None
+    persistence, ecc, pending = ({"enabled": True, "disabled": False}.get(word.lower()) for word in row[2:5])
+    limit, default = (
+        float(word) if re.fullmatch(r"\d{1,5}(\.\d{1,4})?", word, re.ASCII) and float(word) > 0 else None for word in row[6:]
+    )
     clock = number(row[5])
     return Gpu(
         address=address,
         vendor="nvidia",
-        persistence=_switch(row[2]),
-        ecc=_switch(row[3]),
-        ecc_pending=_switch(row[4]),
-        max_hz=clock * _MHZ if clock and clock > 0 else None,
-        power_limit=_watts(row[6]),
-        power_default=_watts(row[7]),
+        persistence=persistence,
+        ecc=ecc,
+        ecc_pending=pending,
+        max_hz=clock * 1_000_000 if clock and clock > 0 else None,
+        power_limit=limit,
+        power_default=default,
     )
-
-
-def _switch(word: str) -> bool | None:
-    return {"enabled": True, "disabled": False}.get(word.lower())
-
-
-def _watts(word: str) -> float | None:
-    return float(word) if re.fullmatch(r"\d{1,5}(\.\d{1,4})?", word, re.ASCII) and float(word) > 0 else None
 
 
 def _rows(text: str) -> dict[str, bool]:
@@ -361,12 +319,12 @@ def instances(text: str) -> dict[str, int]:
 def _partitions(reader: Reader) -> tuple[Gpu, ...]:
     """Return AMD's GPUs that can be cut (MI300): Documentation/gpu/amdgpu, compute and memory partition."""
     found = []
-    for address in filter(bus_id, reader.host.list(_DEVICES)):
-        compute, memory = (_word(reader, f"{_DEVICES}/{address}/{name}") for name in (_COMPUTE, _MEMORY))
+    for address in filter(bus_id, reader.host.list(DEVICES)):
+        compute, memory = (_word(reader, f"{DEVICES}/{address}/{name}") for name in (_COMPUTE, _MEMORY))
         if compute or memory:
             found.append(Gpu(address=address.lower(), vendor="amd", compute_partition=compute, memory_partition=memory))
     if found:
-        reader.found("gpus.compute_partition", f"{_DEVICES}/*/{_COMPUTE}")
+        reader.found("gpus.compute_partition", f"{DEVICES}/*/{_COMPUTE}")
     return tuple(found)
 
 
@@ -378,36 +336,26 @@ def _word(reader: Reader, path: str) -> str | None:
 THROTTLE_QUERY = (
     "nvidia-smi",
     "--query-gpu=pci.bus_id,clocks_throttle_reasons.active,ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total",
-    "--format=csv,noheader,nounits",
+    _CSV,
 )
 # nvml.h, nvmlClocksThrottleReasons (nvmlClocksEventReasons since driver 535).
-_REASONS = (
-    (0x1, "idle"),
-    (0x2, "application clocks"),
-    (0x4, "power cap"),
-    (0x8, "hardware slowdown"),
-    (0x10, "sync boost"),
-    (0x20, "thermal (software)"),
-    (0x40, "thermal (hardware)"),
-    (0x80, "power brake"),
-    (0x100, "display clocks"),
+_REASONS: Final = (
+    "idle|application clocks|power cap|hardware slowdown|sync boost|thermal (software)|thermal (hardware)"
+    "|power brake|display clocks"
 )
+"""The bits, the lowest first."""
 
 
 def gpu_watches(host: Host) -> tuple[GpuWatch, ...]:
     """Return what each GPU says of this moment; nothing where the tool does not answer."""
-    text = host.run(THROTTLE_QUERY).text
-    rows = ([cell.strip() for cell in line.split(",")] for line in (text or "").splitlines())
-    return tuple(gpu for row in rows if (gpu := _gpu(row)))
-
-
-def _gpu(row: list[str]) -> GpuWatch | None:
-    address = bus_id(row[0]) if len(row) == 4 else None
-    if address is None:
-        return None
-    mask = number(row[1]) if row[1].startswith("0x") else None
-    held = None if mask is None else tuple(word for bit, word in _REASONS if mask & bit)
-    return GpuWatch(name=address, held_back=held, corrected=number(row[2]), uncorrected=number(row[3]))
+    found = []
+    for line in (host.run(THROTTLE_QUERY).text or "").splitlines():
+        row = [cell.strip() for cell in line.split(",")]
+        if len(row) == 4 and (address := bus_id(row[0])):
+            mask = number(row[1]) if row[1].startswith("0x") else None
+            reasons = None if mask is None else tuple(word for bit, word in enumerate(_REASONS.split("|")) if mask >> bit & 1)
+            found.append(GpuWatch(name=address, held_back=reasons, corrected=number(row[2]), uncorrected=number(row[3])))
+    return tuple(found)
 
 
 SOURCES = (
@@ -419,6 +367,6 @@ SOURCES = (
         STATE_PATHS,
         STATE_COMMANDS,
         collect_state,
-        tuple((f"{_DEVICES}/*/{name}", r"[A-Z]{3}\d?") for name in (_COMPUTE, _MEMORY)),
+        tuple((f"{DEVICES}/*/{name}", r"[A-Z]{3}\d?") for name in (_COMPUTE, _MEMORY)),
     ),
 )

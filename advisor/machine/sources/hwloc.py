@@ -203,7 +203,7 @@ class _Devices(NamedTuple):
     homes: Mapping[int, CpuSet]
 
     def facts(self) -> Machine:
-        """Return what is known of devices: nothing without one I/O object. What the file calls so, and no kernel does, is a gap."""
+        """Return what is known of devices: nothing without one I/O object; what no kernel calls a device is a gap."""
         document = self.document
         if not document.of_type("PCIDev", "Bridge"):
             return Machine()

@@ -6,13 +6,12 @@ looked for is the same in all captures that share a memo: one in which that diff
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from advisor.machine.hosts.archive import BLOCK, Member, checksum_holds, is_tar, laid_out, number_in
+from advisor.machine.hosts.archive import BLOCK, Member, Tar, checksum_holds, is_tar, number_in
 from advisor.machine.hosts.base import Host, Ran, Reading, RedactedHost
 from advisor.machine.hosts.capture import CaptureHost, Entry, MemoryStore
 from advisor.machine.hosts.source import contents, host_of_data, host_of_store, open_host
@@ -34,7 +33,9 @@ class Pattern:
     def __init__(self, data: bytes, nodes: dict[str, Entry], members: list[Member], file: str) -> None:
         self._data, self.nodes, self._members = data, nodes, members
         self.store = MemoryStore(nodes, file)
-        self._runs = list(self._stretches())
+        # Runs of members, and from where to where they lie.
+        runs = [members[first : first + _RUN] for first in range(0, len(members), _RUN)]
+        self._runs = [(run[0].position, run[-1].position + BLOCK + _padded(run[-1].size), run) for run in runs]
         files = [member.path for member in self._members if member.kind in _FILES]
         self._plain = len(files) == len(set(files)) and not any(member.kind in _ODD for member in self._members)
 
@@ -53,10 +54,6 @@ class Pattern:
                 at = after
         return found if self._plain and data[at : at + BLOCK] == _END else None
 
-    def with_changes(self, changes: dict[str, bytes]) -> MemoryStore:
-        """Return the store of an archive with such changes."""
-        return self.store.with_files(changes)
-
     def difference(self, nodes: dict[str, Entry]) -> dict[str, bytes] | None:
         """Return the files of other nodes whose content differs; None where other files, folders or links are there."""
         if nodes.keys() != self.nodes.keys():
@@ -69,13 +66,6 @@ class Pattern:
                     return None
                 found[path] = node
         return found
-
-    def _stretches(self) -> Iterator[tuple[int, int, list[Member]]]:
-        """Yield runs of members, and from where to where they lie."""
-        for first in range(0, len(self._members), _RUN):
-            run = self._members[first : first + _RUN]
-            last = run[-1]
-            yield run[0].position, last.position + BLOCK + _padded(last.size), run
 
     def _compared(self, member: Member, data: bytes, at: int, found: dict[str, bytes]) -> int | None:
         """Note a member's content where it differs; return where the next one lies, None where this is another member."""
@@ -109,83 +99,66 @@ _RESULTS: Final = 32
 _GROUPS: Final = 8
 
 
+Question = str | tuple[str, ...]
+"""A file of the capture by its place, a command by its words, or the variables, which the empty text stands for."""
+View = tuple[Question, Callable[[Any], Any]]
+"""A file or a command's output, and what was made of it, which is all that counts."""
+
+
 class Asked(NamedTuple):
     """What a source asked of a capture, beside which files and folders there are."""
 
-    files: frozenset[str] = frozenset()
-    views: frozenset[tuple[str, Callable[[str], Any]]] = frozenset()
-    commands: frozenset[tuple[str, ...]] = frozenset()
-    answers: frozenset[tuple[tuple[str, ...], Callable[[bytes], Any]]] = frozenset()
-    environment: bool = False
+    whole: frozenset[Question] = frozenset()
+    views: frozenset[View] = frozenset()
 
 
-class Traced:
+class Traced(RedactedHost):
     """A capture that notes what it is asked, and takes parts from a memo."""
 
-    screened = True
-
     def __init__(self, host: CaptureHost, memo: "_Memo", changes: "_Changes") -> None:
-        self._host, self._memo, self._changes = host, memo, changes
-        self._screened = RedactedHost(host)
-        self.name, self.kind = host.name, host.kind
-        self._files: set[str] = set()
-        self._views: set[tuple[str, Callable[[str], Any]]] = set()
-        self._commands: set[tuple[str, ...]] = set()
-        self._answers: set[tuple[tuple[str, ...], Callable[[bytes], Any]]] = set()
-        self._environment = False
+        super().__init__(host)
+        self._capture, self._memo, self._changes = host, memo, changes
+        self._whole: set[Question] = set()
+        self._views: set[View] = set()
 
     @property
     def asked(self) -> Asked:
         """What was asked up to now."""
-        commands, answers = frozenset(self._commands), frozenset(self._answers)
-        return Asked(frozenset(self._files), frozenset(self._views), commands, answers, self._environment)
+        return Asked(frozenset(self._whole), frozenset(self._views))
 
     def read(self, path: str) -> Reading:
         """Return what a file held."""
-        place = self._host.place(path)
-        if place is not None:
-            self._files.add(place)
-        return self._screened.read(path)
+        if (place := self._capture.place(path)) is not None:
+            self._whole.add(place)
+        return super().read(path)
 
     def view(self, path: str, view: Callable[[str], V]) -> V:
         """Return what a function makes of a file's text."""
-        place = self._host.place(path)
-        if place is not None:
+        if (place := self._capture.place(path)) is not None:
             self._views.add((place, view))
-        return view(_text(self._screened.read(path)))
+        return view(_text(super().read(path)))
 
     def part(self, make: Callable[[Host], V]) -> V:
         """Return what a function learns, from a capture that showed it the same where there is one."""
-        way, made = self._memo.made(self._changes, make, make, self._host)
-        self._files |= way.files
-        self._views |= way.views
-        self._commands |= way.commands
-        self._answers |= way.answers
-        self._environment |= way.environment
+        asked, made = self._memo.made(self._changes, make, make, self._capture)
+        self._whole |= asked.whole
+        self._views |= asked.views
         return made
-
-    def list(self, path: str) -> tuple[str, ...]:
-        """Return the names in a folder: the same in all captures that share a memo."""
-        return self._host.list(path)
-
-    def real(self, path: str) -> str | None:
-        """Return the path without links: the same in all captures that share a memo."""
-        return self._host.real(path)
 
     def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
         """Return what a command printed."""
-        self._commands.add(tuple(argv))
-        return self._screened.run(argv, timeout)
+        self._whole.add(tuple(argv))
+        return super().run(argv, timeout)
 
     def answer_view(self, argv: tuple[str, ...], view: Callable[[bytes], V]) -> V:
         """Return what a function makes of a command's output."""
-        self._answers.add((argv, view))
-        return view(self._screened.run(argv).out)
+        self._views.add((argv, view))
+        return view(super().run(argv).out)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that were set."""
-        self._environment = True
-        return self._screened.environment()
+        self._whole.add("")
+        return super().environment()
 
 
 def _text(reading: Reading) -> str:
@@ -193,15 +166,8 @@ def _text(reading: Reading) -> str:
     return (reading.text or "").strip().rstrip("\0")
 
 
-@dataclass
-class _Changes:
-    """In what a capture differs from the one that it is alike to."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    commands: dict[tuple[str, ...], dict[str, bytes]] = field(default_factory=dict)
-    environment: bytes | None = None
-    deep: bool = False
-    """Whether what was looked for is another: then nothing is taken over."""
+_Changes = dict[Question, Any]
+"""In what a capture differs from the one that it is alike to: bytes, of a command those of its members by name."""
 
 
 class _Memo:
@@ -210,26 +176,27 @@ class _Memo:
     def __init__(self, pattern: Pattern, host: CaptureHost, top: str) -> None:
         self.pattern, self._host, self._top = pattern, host, top
         self._results: dict[Hashable, dict[Asked, dict[Hashable, Any]]] = {}
-        self._base: dict[tuple[str, Callable[[str], Any]], Any] = {}
+        self._base: dict[View, Any] = {}
 
     def host(self, found: dict[str, bytes], name: str) -> CaptureHost:
         """Return the host of a capture that differs so."""
-        return self._host.alike(self.pattern.with_changes(found).below(self._top), name)
+        return self._host.alike(self.pattern.store.with_files(found).below(self._top), name)
 
-    def changes(self, found: Mapping[str, bytes]) -> _Changes:
-        """Return changed members as what sources ask for."""
-        made = _Changes()
+    def changes(self, found: Mapping[str, bytes]) -> _Changes | None:
+        """Return changed members as what sources ask for; None where what was looked for is another: nothing is taken over."""
+        changes: _Changes = {}
         for path, content in found.items():
             part, _, rest = path.removeprefix(f"{self._top}/").partition("/")
+            number, _, member = rest.partition("/")
             if part == "root":
-                made.files[f"/{rest}"] = content
-            elif part == "commands" and (argv := self._argv(rest.partition("/")[0])) and not rest.endswith("/argv"):
-                made.commands.setdefault(argv, {})[rest.partition("/")[2]] = content
+                changes[f"/{rest}"] = content
+            elif part == "commands" and (argv := self._argv(number)) and not rest.endswith("/argv"):
+                changes.setdefault(argv, {})[member] = content
             elif part == "environment":
-                made.environment = content
-            else:
-                made.deep = made.deep or part not in ("about", "again")
-        return made
+                changes[""] = content
+            elif part not in ("about", "again"):
+                return None
+        return changes
 
     def _argv(self, number: str) -> tuple[str, ...] | None:
         content = self.pattern.nodes.get(f"{self._top}/commands/{number}/argv")
@@ -260,33 +227,24 @@ class _Memo:
 
     def _key(self, way: Asked, changes: _Changes) -> Hashable:
         """Return in what a capture differs where a source looked; equal keys are equal answers to all that it asked."""
-        files = changes.files
-        views = ((each, _viewed(files[each[0]], each[1])) for each in way.views if each[0] in files)
+        whole = {question: changes[question] for question in way.whole & changes.keys()}
         return (
-            frozenset((path, files[path]) for path in way.files & files.keys()),
-            frozenset((each, value) for each, value in views if value != self._of_pattern(each)),
-            frozenset((argv, frozenset(changes.commands[argv].items())) for argv in way.commands & changes.commands.keys()),
-            frozenset((each, self._answered(changes, *each)) for each in way.answers if each[0] in changes.commands),
-            changes.environment if way.environment else None,
+            frozenset((of, frozenset(new.items()) if isinstance(new, dict) else new) for of, new in whole.items()),
+            frozenset((view, seen) for view in way.views if view[0] in changes for seen in self._seen(view, changes[view[0]])),
         )
 
-    def _answered(self, changes: _Changes, argv: tuple[str, ...], view: Callable[[bytes], Any]) -> Hashable:
-        """Return in what a command's answer differs where only a part of its output is looked at."""
-        members = changes.commands[argv]
-        rest = frozenset((name, content) for name, content in members.items() if name != "stdout")
-        told = view(members["stdout"]) if "stdout" in members else None
-        return rest, blake2b(told, digest_size=16).digest() if isinstance(told, bytes) else told
-
-    def _of_pattern(self, each: tuple[str, Callable[[str], Any]]) -> Any:
-        """Return what a function makes of the pattern's own file."""
-        if each not in self._base:
-            place, view = each
-            self._base[each] = view(_text(self._host.read(place)))
-        return self._base[each]
-
-
-def _viewed(content: bytes, view: Callable[[str], V]) -> V:
-    return view(_text(Reading(content)))
+    def _seen(self, view: View, new: Any) -> Iterator[Hashable]:
+        """Yield what is seen of a file or an answer that differs, where that differs too."""
+        place, of = view
+        if isinstance(new, dict):
+            seen = of(new["stdout"]) if "stdout" in new else None
+            rest = frozenset((name, content) for name, content in new.items() if name != "stdout")
+            yield rest, blake2b(seen, digest_size=16).digest() if isinstance(seen, bytes) else seen
+            return
+        if view not in self._base:
+            self._base[view] = of(_text(self._host.read(str(place))))
+        if (seen := of(_text(Reading(new)))) != self._base[view]:
+            yield seen
 
 
 class CaptureReader:
@@ -302,11 +260,8 @@ class CaptureReader:
             host = open_host(str(file)) if data is None else host_of_data(data, file)
             return collect_machine(host), host, host
         memo, found = self._alike(data, file.name)
-        if memo is None:
-            host = host_of_data(data, file)
-            return collect_machine(host), host, host
-        changes = memo.changes(found)
-        if changes.deep:
+        changes = memo.changes(found) if memo else None
+        if memo is None or changes is None:
             host = host_of_data(data, file)
             return collect_machine(host), host, host
         capture = memo.host(found, file.name)
@@ -318,12 +273,13 @@ class CaptureReader:
             found = memo.pattern.changes(data)
             if found is not None:
                 return self._first(memo), found
-        nodes, members = laid_out(data, name)
+        tar = Tar(data, name)
+        nodes = tar.nodes()
         for memo in self._memos:
             found = memo.pattern.difference(nodes)
             if found is not None:
                 return self._first(memo), found
-        pattern = Pattern(data, nodes, members, name)
+        pattern = Pattern(data, nodes, tar.members, name)
         host = host_of_store(pattern.store, name)
         top = next((path.removesuffix("/format") for path in nodes if path.endswith("/format") and path.count("/") <= 2), None)
         if not isinstance(host, CaptureHost) or top is None:

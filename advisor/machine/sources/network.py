@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from advisor.errors import BadInput
-from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Hca, Irq, Locality, Nic, PciDevice, Port
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
+from advisor.machine.secrecy import words_of
 from advisor.machine.sources.gpu import bus_id
 from advisor.machine.sources.pci import ADDRESS, LOCALITY_PATHS, Bus, Clues, address_of, addresses, layer_of, locality, unseen
-from advisor.machine.sources.reader import ROOT_HELP, FactSource, Reader
+from advisor.machine.sources.reader import ROOT_HELP, FactSource, Reader, files, set_in
 from advisor.machine.value import is_name
 
 NET = "/sys/class/net"
@@ -19,11 +18,7 @@ NET = "/sys/class/net"
 NETWORK_PATHS = (
     *LOCALITY_PATHS,
     f"{NET}/*@",
-    f"{NET}/*/device@",
-    f"{NET}/*/device/numa_node",
-    f"{NET}/*/speed",
-    f"{NET}/*/operstate",
-    f"{NET}/*/mtu",
+    *files(f"{NET}/*", "device@ device/numa_node speed operstate mtu"),
 )
 
 _UNKNOWN_SPEED = 0xFFFFFFFF
@@ -35,11 +30,22 @@ def collect_network(host: Host) -> Machine:
     reader = Reader(host)
     if host.real(NET) is None:
         unseen(reader, "nics", NET)
-        return Machine(sources=reader.sources, gaps=reader.gaps)
+        return reader.machine()
     reader.found("nics", NET)
     bus = Bus(reader)
-    nics = tuple(_nic(reader, bus, name, place) for name in reader.names(NET, "nics") if (place := device_of(host, name)))
-    return Machine(nics=nics, sources=reader.sources, gaps=reader.gaps)
+    nics = tuple(
+        Nic(
+            name=name,
+            address=card_of(place),
+            locality=interface_locality(reader, bus, name, place),
+            speed=bits(reader.number(f"{NET}/{name}/speed")),
+            state=state(reader.text(f"{NET}/{name}/operstate")),
+            mtu=reader.number(f"{NET}/{name}/mtu"),
+        )
+        for name in reader.names(NET, "nics")
+        if (place := device_of(host, name))
+    )
+    return reader.machine(nics=nics)
 
 
 def device_of(host: Host, name: str) -> str | None:
@@ -69,18 +75,6 @@ def interface_locality(reader: Reader, bus: Bus, name: str, place: str) -> Local
     return locality(Clues(node=reader.number(f"{NET}/{name}/device/numa_node")), bus.nodes)
 
 
-def _nic(reader: Reader, bus: Bus, name: str, place: str) -> Nic:
-    at = f"{NET}/{name}"
-    return Nic(
-        name=name,
-        address=card_of(place),
-        locality=interface_locality(reader, bus, name, place),
-        speed=bits(reader.number(f"{at}/speed")),
-        state=state(reader.text(f"{at}/operstate")),
-        mtu=reader.number(f"{at}/mtu"),
-    )
-
-
 def bits(megabits: int | None) -> int | None:
     """Return the bits a second of a speed file, or None where the link has no speed."""
     return megabits * 1_000_000 if megabits is not None and 0 < megabits < _UNKNOWN_SPEED else None
@@ -96,26 +90,11 @@ INFINIBAND_CLASS = "/sys/class/infiniband"
 INFINIBAND_PATHS = (
     *LOCALITY_PATHS,
     f"{INFINIBAND_CLASS}/*@",
-    f"{INFINIBAND_CLASS}/*/device@",
-    f"{INFINIBAND_CLASS}/*/parent",
-    f"{INFINIBAND_CLASS}/*/fw_ver",
-    f"{INFINIBAND_CLASS}/*/hca_type",
-    f"{INFINIBAND_CLASS}/*/board_id",
-    f"{INFINIBAND_CLASS}/*/sys_image_guid",
-    f"{INFINIBAND_CLASS}/*/ports/*/state",
-    f"{INFINIBAND_CLASS}/*/ports/*/phys_state",
-    f"{INFINIBAND_CLASS}/*/ports/*/rate",
-    f"{INFINIBAND_CLASS}/*/ports/*/link_layer",
-    f"{INFINIBAND_CLASS}/*/ports/*/lid",
-    f"{INFINIBAND_CLASS}/*/ports/*/gid_attrs/ndevs/*",
-    f"{INFINIBAND_CLASS}/*/device/msi_irqs/*",
-    "/proc/irq/*/smp_affinity_list",
-    "/proc/irq/*/effective_affinity_list",
+    *files(f"{INFINIBAND_CLASS}/*", "device@ parent fw_ver hca_type board_id sys_image_guid device/msi_irqs/*"),
+    *files(f"{INFINIBAND_CLASS}/*/ports/*", "state phys_state rate link_layer lid gid_attrs/ndevs/*"),
+    *files("/proc/irq/*", "smp_affinity_list effective_affinity_list"),
     f"{NET}/*@",
-    f"{NET}/*/device@",
-    f"{NET}/*/device/numa_node",
-    f"{NET}/*/dev_port",
-    f"{NET}/*/dev_id",
+    *files(f"{NET}/*", "device@ device/numa_node dev_port dev_id"),
 )
 
 _RATE = re.compile(r"(\d{1,5}(?:\.\d{1,3})?) Gb/sec(?: \((.{1,40})\))?", re.ASCII)
@@ -128,7 +107,7 @@ def collect_infiniband(host: Host) -> Machine:
     if host.real(INFINIBAND_CLASS) is None and not host.list(NET):
         # Every kernel has a loopback interface: without it, the classes of devices were not kept.
         unseen(reader, "hcas", INFINIBAND_CLASS)
-        return Machine(sources=reader.sources, gaps=reader.gaps)
+        return reader.machine()
     reader.found("hcas", INFINIBAND_CLASS)
     bus = Bus(reader)
     near = _interfaces(host)
@@ -137,7 +116,7 @@ def collect_infiniband(host: Host) -> Machine:
     # Only where there are several: one adapter is no other's function.
     guids = [reader.text(f"{INFINIBAND_CLASS}/{name}/sys_image_guid") if len(names) > 1 else None for name in names]
     hcas = numbered_by_card(zip(found, guids, strict=True))
-    return Machine(hcas=hcas, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(hcas=hcas)
 
 
 def numbered_by_card(hcas: Iterable[tuple[Hca, str | None]]) -> tuple[Hca, ...]:
@@ -193,20 +172,16 @@ def _locality(reader: Reader, bus: Bus, name: str, address: str | None, ports: t
     """Return the PCI device's place; a soft device (rxe, siw) is where its Ethernet interface is."""
     if address is not None and address in (bus.addresses or ()):
         return bus.locality(address)
-    netdev = _parent(reader, name) or next((port.netdev for port in ports or () if port.netdev), None)
+    parent = _interface(reader.text(f"{INFINIBAND_CLASS}/{name}/parent"))
+    netdev = parent or next((port.netdev for port in ports or () if port.netdev), None)
     place = device_of(reader.host, netdev) if netdev else None
     if netdev is None or place is None:
-        reader.lacks(
-            f"hcas.{name}.locality", f"{name} is a soft device on no network card", "use an adapter with hardware behind it"
-        )
+        why = f"{name} is a soft device on no network card"
+        reader.lacks(f"hcas.{name}.locality", why, "use an adapter with hardware behind it")
         return None
     found = interface_locality(reader, bus, netdev, place)
-    reason = f"soft device on {netdev}"
-    return Locality(numa_nodes=found.numa_nodes, inferred=f"{reason}; {found.inferred}" if found.inferred else reason)
-
-
-def _parent(reader: Reader, name: str) -> str | None:
-    return _interface(reader.text(f"{INFINIBAND_CLASS}/{name}/parent"))
+    reasons = "; ".join(filter(None, (f"soft device on {netdev}", found.inferred)))
+    return Locality(numa_nodes=found.numa_nodes, inferred=reasons)
 
 
 def _interface(text: str | None) -> str | None:
@@ -214,12 +189,17 @@ def _interface(text: str | None) -> str | None:
     return text if text and len(text) < 16 and is_name(text) else None
 
 
+def _numbers(reader: Reader, folder: str, digits: int) -> list[int] | None:
+    """Return the numbers that a folder's names are, None where there is no folder."""
+    if reader.host.real(folder) is None:
+        return None
+    return sorted(int(name) for name in reader.host.list(folder) if name.isdecimal() and len(name) <= digits)
+
+
 def _ports(reader: Reader, name: str, near: list[str]) -> tuple[Port, ...] | None:
     at = f"{INFINIBAND_CLASS}/{name}/ports"
-    if reader.host.real(at) is None:
-        return None
-    numbers = sorted(int(port) for port in reader.host.list(at) if port.isdecimal() and len(port) < 5)
-    return tuple(_port(reader, f"{at}/{number}", number, near) for number in numbers)
+    numbers = _numbers(reader, at, 4)
+    return None if numbers is None else tuple(_port(reader, f"{at}/{number}", number, near) for number in numbers)
 
 
 def _port(reader: Reader, at: str, number: int, near: list[str]) -> Port:
@@ -256,24 +236,15 @@ def _dev_port(reader: Reader, name: str) -> int:
 
 
 def _irqs(reader: Reader, folder: str) -> tuple[Irq, ...] | None:
-    if reader.host.real(folder) is None:
+    numbers = _numbers(reader, folder, 7)
+    if numbers is None:
         return None
-    numbers = sorted(int(name) for name in reader.host.list(folder) if name.isdecimal() and len(name) < 8)
-    irqs = tuple(irq for number in numbers if (irq := _irq(reader, number)))
-    return irqs if irqs or not numbers else None
-
-
-def _irq(reader: Reader, number: int) -> Irq | None:
-    cpus, effective = (_cpus(reader, f"/proc/irq/{number}/{name}_list") for name in ("smp_affinity", "effective_affinity"))
-    return None if cpus is None else Irq(number=number, cpus=cpus, effective=effective)
-
-
-def _cpus(reader: Reader, path: str) -> CpuSet | None:
-    text = reader.text(path)
-    try:
-        return None if text is None else CpuSet.parse(text)
-    except BadInput:
-        return None
+    irqs = []
+    for number in numbers:
+        at = f"/proc/irq/{number}"
+        cpus, effective = (set_in(reader.text(f"{at}/{name}_list")) for name in ("smp_affinity", "effective_affinity"))
+        irqs += [Irq(number=number, cpus=cpus, effective=effective)] if cpus is not None else []
+    return tuple(irqs) if irqs or not numbers else None
 
 
 CXI_CLASS = "/sys/class/cxi"
@@ -289,13 +260,12 @@ def collect_slingshot(host: Host) -> Machine:
         return Machine()
     reader.found("hcas", CXI_CLASS)
     bus = Bus(reader)
-    return Machine(hcas=tuple(_slingshot_hca(bus, host, name) for name in names), sources=reader.sources, gaps=reader.gaps)
-
-
-def _slingshot_hca(bus: Bus, host: Host, name: str) -> Hca:
-    address = address_of(host.real(f"{CXI_CLASS}/{name}/device") or host.real(f"{CXI_CLASS}/{name}") or "")
-    known = address is not None and address in (bus.addresses or ())
-    return Hca(name=name, address=address, locality=bus.locality(address) if known and address else None, kind="Slingshot")
+    hcas = []
+    for name in names:
+        address = address_of(host.real(f"{CXI_CLASS}/{name}/device") or host.real(f"{CXI_CLASS}/{name}") or "")
+        place = bus.locality(address) if address is not None and address in (bus.addresses or ()) else None
+        hcas.append(Hca(name=name, address=address, locality=place, kind="Slingshot"))
+    return reader.machine(hcas=tuple(hcas))
 
 
 # Without a device each asks all of them; mstconfig, of the free mstflint, names them by their PCI address.
@@ -305,16 +275,9 @@ MLXCONFIG = ("mlxconfig", "query")
 MLXCONFIG_PATHS = (f"{INFINIBAND_CLASS}/*@", f"{INFINIBAND_CLASS}/*/device@", f"{INFINIBAND_CLASS}/*/hca_type")
 MLXCONFIG_COMMANDS = (MSTCONFIG, MLXCONFIG)
 
-KEPT = (
-    "ADVANCED_PCI_SETTINGS",
-    "ATS_ENABLED",
-    "CQE_COMPRESSION",
-    "LINK_TYPE_P1",
-    "LINK_TYPE_P2",
-    "MAX_ACC_OUT_READ",
-    "NUM_OF_VFS",
-    "PCI_WR_ORDERING",
-    "SRIOV_EN",
+KEPT = words_of(
+    "ADVANCED_PCI_SETTINGS ATS_ENABLED CQE_COMPRESSION LINK_TYPE_P1 LINK_TYPE_P2 MAX_ACC_OUT_READ NUM_OF_VFS PCI_WR_ORDERING"
+    " SRIOV_EN"
 )
 """Those that somebody tunes, of some two hundred."""
 
@@ -409,14 +372,14 @@ def _card(address: str | None, known: Mapping[str, dict[str, str]]) -> str:
 
 def _explain(reader: Reader, ran: Mapping[tuple[str, ...], Ran]) -> None:
     fact = "hcas.firmware_options"
-    whys = [answer.why for answer in ran.values()]
-    if all(why is Why.NOT_KEPT for why in whys):
+    whys = {answer.why for answer in ran.values()}
+    if whys == {Why.NOT_KEPT}:
         reader.missed(fact, "mlxconfig", Why.NOT_KEPT)
-    elif all(why is Why.ABSENT for why in whys):
+    elif whys == {Why.ABSENT}:
         reader.lacks(fact, "neither mstconfig nor mlxconfig is there", "install mstflint, and run as root")
     else:
-        said = next((a.err or a.out for a in ran.values() if a.why is None), b"").decode("utf-8", "replace").strip()
-        first = said.splitlines()[0][:100] if said else "they took too long"
+        printed = next((a.err or a.out for a in ran.values() if a.why is None), b"").decode("utf-8", "replace").strip()
+        first = printed.splitlines()[0][:100] if printed else "they took too long"
         reader.lacks(fact, f"mstconfig, mlxconfig: {first}", ROOT_HELP)
 
 
@@ -457,13 +420,17 @@ def _slingshot(machine: Machine, cards: Mapping[str, PciDevice]) -> tuple[Hca, .
     found = []
     for address in sorted({*drivers, *interfaces}, key=lambda each: each or ""):
         nic, card = interfaces.get(address), cards.get(address or "")
+        port = Port(number=1, link_layer=SLINGSHOT)
+        if nic is not None:
+            states = {"up": "active", "down": "down"}
+            port = port.model_copy(update={"state": states.get(nic.state or ""), "rate": nic.speed, "netdev": nic.name})
         found.append(
             Hca(
                 name=drivers.get(address) or (nic.name if nic else ""),
                 address=address,
                 locality=places.get(address) or (card.locality if card else None),
                 kind="Slingshot",
-                ports=(_slingshot_port(nic),),
+                ports=(port,),
             )
         )
     return tuple(found)
@@ -474,13 +441,6 @@ def _is_slingshot(nic: Nic, cards: Mapping[str, PciDevice]) -> bool:
     if card is not None:
         return layer_of(card.class_code, card.vendor) == SLINGSHOT
     return bool(_CXI_DEVICE.fullmatch(nic.name) or _INTERFACE.fullmatch(nic.name))
-
-
-def _slingshot_port(nic: Nic | None) -> Port:
-    if nic is None:
-        return Port(number=1, link_layer=SLINGSHOT)
-    states = {"up": "active", "down": "down"}
-    return Port(number=1, state=states.get(nic.state or ""), rate=nic.speed, link_layer=SLINGSHOT, netdev=nic.name)
 
 
 def _layered(hca: Hca, card: PciDevice | None) -> Hca:

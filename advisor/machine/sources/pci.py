@@ -2,17 +2,16 @@
 
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from advisor.errors import BadInput
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Link, Locality, PciDevice
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Iommu
-from advisor.machine.sources.reader import FactSource, Reader
+from advisor.machine.sources.reader import FactSource, Reader, files, set_in
 from advisor.machine.value import is_name, number
 
 # Class codes: PCI Code and ID Assignment Specification 1.15, section 1.
@@ -145,12 +144,9 @@ def link(transfers: float | None, lanes: int | None) -> Link | None:
     """Return a link with its bandwidth one way, or None where nothing of it is known."""
     if transfers is None and lanes is None:
         return None
-    return Link(speed=transfers, width=lanes, bandwidth=_bandwidth(transfers, lanes))
-
-
-def _bandwidth(transfers: float | None, lanes: int | None) -> int | None:
-    payload = _PAYLOAD.get(transfers) if transfers else None
-    return round(transfers * lanes * payload / 8) if transfers and lanes and payload else None
+    payload = _PAYLOAD.get(transfers or 0)
+    bandwidth = round(transfers * lanes * payload / 8) if transfers and lanes and payload else None
+    return Link(speed=transfers, width=lanes, bandwidth=bandwidth)
 
 
 def address_of(path: str) -> str | None:
@@ -202,22 +198,20 @@ def narrowest(path: Sequence[Edge]) -> tuple[Link | None, str | None]:
 
     Of equal ones, the nearest to the root. (None, None) where one end's ability is not known, or there is no link at all.
     """
-    ways = [(_both(edge), edge.upstream) for edge in path]
-    rated = [(way.bandwidth, -i) for i, (way, _) in enumerate(ways) if way and way.bandwidth]
-    if not rated or len(rated) < len(ways):
+    least: tuple[int, Link, str] | None = None
+    for port, above, below in path:
+        if not (above and below and above.speed and below.speed and above.width and below.width):
+            return None, None
+        way = link(min(above.speed, below.speed), min(above.width, below.width))
+        if way is None or not way.bandwidth:
+            return None, None
+        if least is None or way.bandwidth < least[0]:
+            least = way.bandwidth, way, port
+    if least is None:
         return None, None
-    least = min(rated[i] for i in range(len(rated)))[0]
-    way, port = next((way, port) for way, port in ways if way and way.bandwidth == least)
     card = path[-1].below
-    limited = card is not None and card.bandwidth is not None and least < card.bandwidth
-    return way, port if limited else None
-
-
-def _both(edge: Edge) -> Link | None:
-    above, below = edge.above, edge.below
-    if not (above and below and above.speed and below.speed and above.width and below.width):
-        return None
-    return link(min(above.speed, below.speed), min(above.width, below.width))
+    limited = card is not None and card.bandwidth is not None and least[0] < card.bandwidth
+    return least[1], least[2] if limited else None
 
 
 # Offsets and bits: PCI Local Bus 3.0 section 6.1, PCI Express Base 6.0 section 7.5.3.4; Linux names them in pci_regs.h.
@@ -303,9 +297,13 @@ def _extended(config: bytes, wanted: int) -> int | None:
 
 def capability(config: bytes, wanted: int) -> int | None:
     """Return the offset of a capability; a list that runs in circles or out of the bytes ends where it does."""
-    pointer = _head(config)
+    status = _word(config, _STATUS)
+    if status is None or not status & _HAS_LIST or len(config) < _FIRST:
+        return None
+    place = _POINTER.get(config[_HEADER_TYPE] & 0x7F)
+    pointer = config[place] & 0xFC if place is not None else 0
     seen: set[int] = set()
-    while pointer is not None and pointer >= _FIRST and pointer not in seen:
+    while pointer >= _FIRST and pointer not in seen:
         seen.add(pointer)
         entry = _word(config, pointer)
         if entry is None:
@@ -314,14 +312,6 @@ def capability(config: bytes, wanted: int) -> int | None:
             return pointer
         pointer = entry >> 8 & 0xFC
     return None
-
-
-def _head(config: bytes) -> int | None:
-    status = _word(config, _STATUS)
-    if status is None or not status & _HAS_LIST or len(config) < _FIRST:
-        return None
-    place = _POINTER.get(config[_HEADER_TYPE] & 0x7F)
-    return None if place is None else config[place] & 0xFC
 
 
 def _word(config: bytes, offset: int) -> int | None:
@@ -361,64 +351,43 @@ def locality(clues: Clues, nodes: Nodes) -> Locality:
 
     numa_node is -1 where the firmware gives the root bridge no _PXM: that is not node 0.
     """
-    if _exists(clues.node, nodes):
-        return _told(clues, nodes)
-    for step in (_above, _by_cpus, _beside, _only):
-        found, because = step(clues, nodes)
+    node = clues.node
+    if node is not None and _exists(node, nodes):
+        wide = nodes.within(clues.cpus) if clues.cpus and _limits(clues.cpus, nodes) else ()
+        if node in wide and len(wide) > 1:
+            return Locality(numa_nodes=wide, inferred=f"numa_node is {node}; local_cpulist {clues.cpus} covers several nodes")
+        return Locality(numa_nodes=(node,))
+    said = "is absent" if node is None else "is -1" if node < 0 else f"{node} does not exist"
+    for found, because in _inferred(clues, nodes):
         if found:
-            return Locality(numa_nodes=found, inferred=f"{_lacks(clues.node)}; {because}")
-    return Locality(numa_nodes=(), inferred=f"{_lacks(clues.node)}, and nothing around it says where it is")
+            return Locality(numa_nodes=found, inferred=f"numa_node {said}; {because}")
+    return Locality(numa_nodes=(), inferred=f"numa_node {said}, and nothing around it says where it is")
 
 
 def _exists(node: int | None, nodes: Nodes) -> bool:
     return node is not None and node >= 0 and (not nodes.cpus or node in nodes.cpus)
 
 
-def _lacks(node: int | None) -> str:
-    if node is None:
-        return "numa_node is absent"
-    return "numa_node is -1" if node < 0 else f"numa_node {node} does not exist"
-
-
-def _told(clues: Clues, nodes: Nodes) -> Locality:
-    node = clues.node or 0
-    wide = nodes.within(clues.cpus) if _limits(clues.cpus, nodes) and clues.cpus else ()
-    if node in wide and len(wide) > 1:
-        return Locality(numa_nodes=wide, inferred=f"numa_node is {node}; local_cpulist {clues.cpus} covers several nodes")
-    return Locality(numa_nodes=(node,))
-
-
-def _limits(cpus: CpuSet | None, nodes: Nodes) -> bool:
+def _limits(cpus: CpuSet, nodes: Nodes) -> bool:
     """Return whether the CPUs are fewer than all: without a node the kernel lists every CPU online, which says nothing."""
     everyone = nodes.online if nodes.online is not None else union(nodes.cpus.values())
-    return bool(cpus) and cpus is not None and (cpus & everyone) < everyone
+    return (cpus & everyone) < everyone
 
 
-def _above(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
-    for address, node in clues.above:
-        if node is not None and _exists(node, nodes):
-            return (node,), f"{address} above it is on node {node}"
-    return (), ""
-
-
-def _by_cpus(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
-    if clues.cpus is None or not _limits(clues.cpus, nodes):
-        return (), ""
-    return nodes.within(clues.cpus), f"local_cpulist is {clues.cpus}"
-
-
-def _beside(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
-    told = {address: node for address, node in clues.beside().items() if _exists(node, nodes)}
-    if len(set(told.values())) != 1:
-        return (), ""
-    address, node = min(told.items())
-    return (node,), f"{address} under the same root bus is on node {node}"
-
-
-def _only(clues: Clues, nodes: Nodes) -> tuple[tuple[int, ...], str]:
-    del clues
+def _inferred(clues: Clues, nodes: Nodes) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield the nodes that the neighbourhood tells, and how, the surest first."""
+    for bridge, above in clues.above:
+        if above is not None and _exists(above, nodes):
+            yield (above,), f"{bridge} above it is on node {above}"
+    if clues.cpus and _limits(clues.cpus, nodes):
+        yield nodes.within(clues.cpus), f"local_cpulist is {clues.cpus}"
+    beside = {address: node for address, node in clues.beside().items() if _exists(node, nodes)}
+    if len(set(beside.values())) == 1:
+        address, node = min(beside.items())
+        yield (node,), f"{address} under the same root bus is on node {node}"
     own = tuple(node for node, mine in nodes.cpus.items() if mine)
-    return (own, f"node {own[0]} is the only node") if len(own) == 1 else ((), "")
+    if len(own) == 1:
+        yield own, f"node {own[0]} is the only node"
 
 
 DEVICES = "/sys/bus/pci/devices"
@@ -429,11 +398,8 @@ _NODE = re.compile(r"node(\d{1,7})", re.ASCII)
 
 LOCALITY_PATHS = (
     f"{DEVICES}/*@",
-    f"{DEVICES}/*/numa_node",
-    f"{DEVICES}/*/local_cpulist",
-    f"{DEVICES}/*/local_cpus",
-    f"{_NODES}/node*/cpulist",
-    f"{_NODES}/node*/cpumap",
+    *files(f"{DEVICES}/*", "numa_node local_cpulist local_cpus"),
+    *files(f"{_NODES}/node*", "cpulist cpumap"),
     _ONLINE,
 )
 """What the place of a device is known from."""
@@ -467,11 +433,7 @@ class Bus:
             for name in self._reader.host.list(_NODES)
             if (match := _NODE.fullmatch(name))
         }
-        return Nodes(dict(sorted(found.items())), self._online)
-
-    @property
-    def _online(self) -> CpuSet | None:
-        return _parsed(self._reader.text(_ONLINE), CpuSet.parse)
+        return Nodes(dict(sorted(found.items())), set_in(self._reader.text(_ONLINE)))
 
     def text(self, address: str, name: str) -> str | None:
         """Return the text of one attribute of a function."""
@@ -514,52 +476,34 @@ class Bus:
             node=self.number(address, "numa_node"),
             cpus=self._cpus(f"{DEVICES}/{address}", "local_cpulist", "local_cpus"),
             above=above,
-            beside=lambda: self._told.get(root_bus(self.path(address)) or "", {}),
+            beside=lambda: self._told.get(root_bus(self.path(address)), {}),
         )
         return locality(clues, self.nodes)
 
     @cached_property
-    def _told(self) -> dict[str, dict[str, int]]:
+    def _told(self) -> dict[str | None, dict[str, int]]:
         """The numa_node of every function that has one, by root bus."""
-        told: dict[str, dict[str, int]] = {}
+        told: dict[str | None, dict[str, int]] = {}
         for address in self.addresses or ():
             node = self.number(address, "numa_node")
             if node is not None and node >= 0:
-                told.setdefault(root_bus(self.path(address)) or "", {})[address] = node
+                told.setdefault(root_bus(self.path(address)), {})[address] = node
         return told
 
     def _cpus(self, folder: str, listed: str, masked: str) -> CpuSet | None:
         # Kernels before 2.6.28 have only the mask.
-        found = _parsed(self._reader.text(f"{folder}/{listed}"), CpuSet.parse)
-        return found if found is not None else _parsed(self._reader.text(f"{folder}/{masked}"), CpuSet.from_mask)
-
-
-def _parsed(text: str | None, parse: Callable[[str], CpuSet]) -> CpuSet | None:
-    try:
-        return None if text is None else parse(text)
-    except BadInput:
-        return None
+        found = set_in(self._reader.text(f"{folder}/{listed}"))
+        return found if found is not None else set_in(self._reader.text(f"{folder}/{masked}"), CpuSet.from_mask)
 
 
 _INFINIBAND = "/sys/class/infiniband"
 
 PCI_PATHS = (
     *LOCALITY_PATHS,
-    f"{DEVICES}/*/class",
-    f"{DEVICES}/*/vendor",
-    f"{DEVICES}/*/device",
-    f"{DEVICES}/*/current_link_speed",
-    f"{DEVICES}/*/current_link_width",
-    f"{DEVICES}/*/max_link_speed",
-    f"{DEVICES}/*/max_link_width",
-    f"{DEVICES}/*/sriov_numvfs",
-    f"{DEVICES}/*/sriov_totalvfs",
-    f"{DEVICES}/*/driver@",
-    f"{DEVICES}/*/uevent",
-    f"{DEVICES}/*/physfn@",
-    f"{DEVICES}/*/config",
+    *files(f"{DEVICES}/*", "class vendor device current_link_speed current_link_width max_link_speed max_link_width"),
+    *files(f"{DEVICES}/*", "sriov_numvfs sriov_totalvfs driver@ uevent physfn@ config"),
+    *files(f"{_INFINIBAND}/*", "device@"),
     f"{_INFINIBAND}/*@",
-    f"{_INFINIBAND}/*/device@",
 )
 
 
@@ -569,13 +513,15 @@ def collect_pci(host: Host) -> Machine:
     bus = Bus(reader)
     if bus.addresses is None:
         unseen(reader, "pci", DEVICES)
-        return Machine(sources=reader.sources, gaps=reader.gaps)
+        return reader.machine()
     reader.found("pci", DEVICES)
     fabric = fabric_devices(host)
     devices = tuple(device for address in bus.addresses if (device := _device(reader, bus, address, fabric)))
     _note_unplaced(reader, devices)
-    _note_unlinked(reader, devices)
-    return Machine(pci=devices, sources=reader.sources, gaps=reader.gaps)
+    if devices and not any(device.link or device.card for device in devices):
+        path = f"{DEVICES}/{devices[0].address}/max_link_speed"
+        reader.missed("pci.link", path, host.read(path).why or Why.FAILED)
+    return reader.machine(pci=devices)
 
 
 def fabric_devices(host: Host) -> frozenset[str]:
@@ -608,10 +554,7 @@ def _device(reader: Reader, bus: Bus, address: str, fabric: frozenset[str]) -> P
         card=bus.link(address, "max"),
         path=path,
         bottleneck=bottleneck,
-        max_read_request=control.max_read_request if control else None,
-        relaxed_ordering=control.relaxed_ordering if control else None,
-        aspm=control.aspm if control else None,
-        ten_bit_tags=control.ten_bit_tags if control else None,
+        **(control._asdict() if control else {}),
         virtual_functions=bus.number(address, "sriov_numvfs"),
         max_virtual_functions=bus.number(address, "sriov_totalvfs"),
         is_virtual_function=virtual,
@@ -631,15 +574,20 @@ def _control(reader: Reader, address: str) -> DeviceControl | None:
 
     (PCI Express Base 6.0, section 7.5.3.4: RsvdP in virtual functions.)
     """
+    config = _config(reader, address, "pci.max_read_request", "pci.relaxed_ordering")
+    return None if config is None else device_control(config)
+
+
+def _config(reader: Reader, address: str, *facts: str) -> bytes | None:
+    """Return a function's configuration space; None, which is noted, where its capabilities are kept from this user."""
     path = f"{DEVICES}/{address}/config"
     reading = reader.host.read(path)
-    if reading.why or hidden(reading.data):
+    if not reading.why and not hidden(reading.data):
+        return reading.data
+    for fact in facts:
         # Every function has one: where it is absent, nobody kept it.
-        why = Why.NOT_KEPT if reading.why is Why.ABSENT else reading.why or Why.REFUSED
-        reader.missed("pci.max_read_request", path, why)
-        reader.missed("pci.relaxed_ordering", path, why)
-        return None
-    return device_control(reading.data)
+        reader.missed(fact, path, Why.NOT_KEPT if reading.why is Why.ABSENT else reading.why or Why.REFUSED)
+    return None
 
 
 def _note_unplaced(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
@@ -651,12 +599,6 @@ def _note_unplaced(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
             f"{lost[0].address}{others}: {lost[0].locality.inferred if lost[0].locality else ''}",
             "update the BIOS: its ACPI tables give the root bridge no NUMA node (_PXM)",
         )
-
-
-def _note_unlinked(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
-    if devices and not any(device.link or device.card for device in devices):
-        path = f"{DEVICES}/{devices[0].address}/max_link_speed"
-        reader.missed("pci.link", path, reader.host.read(path).why or Why.FAILED)
 
 
 def gpus_on(bus: Bus) -> tuple[tuple[str, int], ...]:
@@ -681,7 +623,7 @@ def collect_iommu(host: Host) -> Machine:
     """Return what the kernel shows of IOMMU and ACS."""
     reader = Reader(host)
     iommu = Iommu(units=_units(reader), types=_types(reader), redirecting=_redirecting(reader))
-    return Machine(iommu=None if iommu == Iommu() else iommu, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(iommu=None if iommu == Iommu() else iommu)
 
 
 def _units(reader: Reader) -> tuple[str, ...] | None:
@@ -708,13 +650,10 @@ def _redirecting(reader: Reader) -> tuple[str, ...] | None:
         return None
     ports = []
     for address in bridges:
-        path = f"{DEVICES}/{address}/config"
-        reading = reader.host.read(path)
-        if reading.why or hidden(reading.data):
-            why = Why.NOT_KEPT if reading.why is Why.ABSENT else reading.why or Why.REFUSED
-            reader.missed("iommu.redirecting", path, why)
+        config = _config(reader, address, "iommu.redirecting")
+        if config is None:
             return None
-        if downstream(reading.data) and redirects(reading.data):
+        if downstream(config) and redirects(config):
             ports.append(address)
     reader.found("iommu.redirecting", f"{DEVICES}/*/config")
     return tuple(ports)

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from advisor.errors import BadInput
 from advisor.machine.cpuset import CpuSet
@@ -15,6 +15,7 @@ from advisor.machine.value import is_name, number, size
 V = TypeVar("V")
 ROOT_HELP = "run as root: sudo advisor audit, or sudo advisor capture"  # one text for both: a capture is the same Machine
 FULL_HELP = "raise the limit and read again: ulimit -n 1024"
+REPORT_HELP = "report it with the output of advisor capture"
 NOT_IN_INPUT = "not in this input"  # without a file name: a Machine is the same wherever its capture lies
 CAPTURE_HELP = "take a capture on the machine itself: advisor capture"
 
@@ -46,6 +47,24 @@ class FactSource(NamedTuple):
     """What an anonymised capture keeps: lines of a file (by its pattern) or of a command that match an expression whole."""
 
 
+def files(folder: str, names: str) -> tuple[str, ...]:
+    """Return the patterns of some files of a folder, whose names are written in one text."""
+    return tuple(f"{folder}/{name}" for name in names.split())
+
+
+def set_in(text: str | None, parse: Callable[[str], CpuSet] = CpuSet.parse) -> CpuSet | None:
+    """Return the set that a text is, or None."""
+    try:
+        return None if text is None else parse(text)
+    except BadInput:
+        return None
+
+
+def unknown(fact: str, why: str = NOT_IN_INPUT, help: str = CAPTURE_HELP) -> Machine:  # noqa: A002 - the word of the Gap it fills
+    """Return a machine of which nothing but why is known."""
+    return Machine(gaps=(Gap(fact=fact, why=why, help=help),))
+
+
 def part(host: Host, make: Callable[[Host], V]) -> V:
     """Return what a function learns of a host; of one that keeps what was learnt of its like, perhaps from another."""
     shared: Callable[[Callable[[Host], V]], V] | None = getattr(host, "part", None)
@@ -65,6 +84,10 @@ class Reader:
         self.host = host
         self._sources: dict[str, str] = {}
         self._gaps: dict[str, Gap] = {}
+
+    def machine(self, **facts: Any) -> Machine:
+        """Return a machine with some facts, where each was read, and what could not be."""
+        return Machine(**facts, sources=self.sources, gaps=self.gaps)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -123,14 +146,12 @@ class Reader:
 
     def missed(self, fact: str, path: str, why: Why) -> None:
         """Note that a path did not give a fact, with the help that fits the reason."""
-        if why is Why.NOT_KEPT:
-            self.lacks(fact, NOT_IN_INPUT, CAPTURE_HELP)
-        elif why is Why.REFUSED:
-            self.lacks(fact, f"{path}: permission denied", ROOT_HELP)
-        elif why is Why.FULL:
-            self.lacks(fact, f"{path}: {why}", FULL_HELP)
-        else:
-            self.lacks(fact, f"{path}: {why}", NOT_OFFERED)
+        known = {
+            Why.NOT_KEPT: (NOT_IN_INPUT, CAPTURE_HELP),
+            Why.REFUSED: (f"{path}: permission denied", ROOT_HELP),
+            Why.FULL: (f"{path}: {why}", FULL_HELP),
+        }
+        self.lacks(fact, *known.get(why, (f"{path}: {why}", NOT_OFFERED)))
 
     def names(self, folder: str, fact: str) -> list[str]:
         """Return the devices that a folder lists; what can be no device's name is dropped, and becomes a gap."""
@@ -143,16 +164,17 @@ class Reader:
         """Return a file's whole number, decimal or 0x, or None."""
         return number(self.text(path, fact))
 
+    def value(self, path: str, fact: str | None, read: Callable[[str | None], V]) -> V | None:
+        """Return what a function makes of a file's text, None where there is none; a text that it refuses becomes a gap."""
+        try:
+            return read(self.text(path, fact))
+        except BadInput as error:
+            self.lacks(fact or path, f"{path}: {error.problem}", REPORT_HELP)
+            return None
+
     def cpus(self, path: str, fact: str | None = None) -> CpuSet | None:
         """Return a file's CPU list (``0-3,8``), or None; a text that is none becomes a gap."""
-        text = self.text(path, fact)
-        if text is None:
-            return None
-        try:
-            return CpuSet.parse(text)
-        except BadInput as error:
-            self.lacks(fact or path, f"{path}: {error.problem}", "report it with the output of advisor capture")
-            return None
+        return self.value(path, fact, lambda text: None if text is None else CpuSet.parse(text))
 
     def first(self, paths: Iterable[str], fact: str | None = None) -> str | None:
         """Return the text of the first path that can be read, or None."""

@@ -49,7 +49,7 @@ def collect_registers(host: Host) -> Machine:
         return Machine(gaps=reader.gaps)
     facts, differing = _facts(offered, told)
     reader.found("registers", f"{_CPUS}/*/msr")
-    return Machine(registers=Registers(**facts, differing=differing), sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(registers=Registers(**facts, differing=differing))
 
 
 def _processor(reader: Reader, fact: str) -> Processor | None:
@@ -132,7 +132,7 @@ def collect_hsmp(host: Host) -> Machine:
         _explain(reader, "socket_firmware", f"{_HSMP}/0/{offered[0].names[0]}", LOAD_HSMP)
         return Machine(gaps=reader.gaps)
     reader.found("socket_firmware", _HSMP)
-    return Machine(socket_firmware=told, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(socket_firmware=told)
 
 
 def _socket(host: Host, socket: int, offered: tuple[Message, ...]) -> SocketFirmware | None:

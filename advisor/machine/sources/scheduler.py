@@ -10,7 +10,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.operating_system import Allocation, Limits, Slurm, SlurmNode, Tool
-from advisor.machine.sources.reader import CAPTURE_HELP, FULL_HELP, NOT_IN_INPUT, FactSource, Reader
+from advisor.machine.sources.reader import CAPTURE_HELP, FULL_HELP, NOT_IN_INPUT, FactSource, Reader, unknown
 from advisor.machine.sources.system import UNLIMITED
 from advisor.machine.value import MIB, number
 
@@ -194,7 +194,7 @@ def collect_slurmd(host: Host) -> Machine:
     if carried is not None:
         reader.found("limits.slurm_carries", "slurm.conf")
         values["slurm_carries"] = carried
-    return Machine(limits=Limits(**values) if values else None, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(limits=Limits(**values) if values else None)
 
 
 def _of_process(reader: Reader, pid: str) -> dict[str, object]:
@@ -333,10 +333,10 @@ def collect_software(host: Host) -> Machine:
             reader.found(f"tools.{tool.name}", " ".join(argv))
             tools[tool.name] = _same(tools.get(tool.name), tool.model_copy(update={"path": ran.path}))
     if reasons == {Why.NOT_KEPT}:
-        return Machine(gaps=(Gap(fact="tools", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
+        return unknown("tools")
     if Why.FULL in reasons:  # a program that could not be asked is not one that is not there
         return Machine(gaps=(Gap(fact="tools", why=str(Why.FULL), help=FULL_HELP),))
-    return Machine(tools=_honest(tools), sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(tools=_honest(tools))
 
 
 def classify(output: str) -> Tool | None:
@@ -392,7 +392,7 @@ def collect_scheduler(host: Host) -> Machine:
     job = allocation(host.environment())
     if job:
         reader.found("allocation", f"environment of the {job.scheduler} job")
-    return Machine(allocation=job, slurm_nodes=_slurm_nodes(reader), sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(allocation=job, slurm_nodes=_slurm_nodes(reader))
 
 
 def allocation(variables: Mapping[str, str]) -> Allocation | None:

@@ -615,7 +615,7 @@ def collect(host: Host) -> Machine:
     found, why, cure = _structures(reader)
     firmware = _firmware(reader, found or ())
     memory = _edac(reader, why, cure) if found is None else _memory(reader, found, firmware)
-    return Machine(firmware=firmware, memory=memory, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(firmware=firmware, memory=memory)
 
 
 def _structures(reader: Reader) -> tuple[tuple[Structure, ...] | None, str, str]:

@@ -179,9 +179,9 @@ def collect_tiers(host: Host) -> Machine:
         reader.lacks(
             "tiers", "the firmware gives no HMAT, or the kernel does not show it", "read the raw table as root, or measure"
         )
-        return Machine(firmware=firmware, sources=reader.sources, gaps=reader.gaps)
+        return reader.machine(firmware=firmware)
     reader.found("tiers", f"{_NODES}/node*/access*/initiators")
-    return Machine(tiers=found, firmware=firmware, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(tiers=found, firmware=firmware)
 
 
 def _tier(reader: Reader, node: int, tier: int | None) -> MemoryTier | None:
@@ -540,7 +540,7 @@ def collect(host: Host) -> Machine:
         numa_known=bool(nodes),
     )
     reader.found("topology", "/sys/devices/system")
-    return Machine(topology=topology, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(topology=topology)
 
 
 def _whole_machine(reader: Reader, online: CpuSet) -> NumaNode:

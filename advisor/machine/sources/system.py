@@ -1,19 +1,19 @@
 """The operating system: the kernel and what was asked of it, where this process runs, and what it may use."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from advisor.errors import BadInput
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why, cgroups_above, expand
-from advisor.machine.machine import Gap, Machine
+from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Environment, Hugepages, Kernel, Limits
 from advisor.machine.sources.cpu import CPUINFO, first_cpu
-from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, FactSource, Reader, invalid_names
+from advisor.machine.sources.reader import REPORT_HELP, FactSource, Reader, files, invalid_names, set_in, unknown
 from advisor.machine.value import KIB, is_name, number
 
 _SYS = "/proc/sys"
-_THP = "/sys/kernel/mm/transparent_hugepage"
 _CLOCK = "/sys/devices/system/clocksource/clocksource0"
 _CPU = "/sys/devices/system/cpu"
 _VERSION = "/proc/version"
@@ -25,27 +25,46 @@ _IRQBALANCE = ("systemctl", "is-active", "irqbalance")
 _IRQBALANCE_PID = "/run/irqbalance.pid"
 _UNAME = ("uname", "-m")
 
+
+def bracketed(text: str | None) -> str | None:
+    """Return the choice that the kernel marks in a line such as ``always [madvise] never``."""
+    match = re.search(r"\[([^\]\s]+)\]", text or "")
+    return match[1] if match else None
+
+
+def _kibibytes(text: str | None) -> int | None:
+    value = number(text)
+    return None if value is None else value * KIB
+
+
+def _cpus(text: str | None) -> CpuSet | None:
+    # Where no CPU was named at boot, nohz_full is a null mask and prints as such.
+    return CpuSet() if text == "(null)" else None if text is None else CpuSet.parse(text)
+
+
+_FILES: Final[dict[str, tuple[str, Callable[[str | None], Any] | None]]] = {
+    "min_free": (f"{_SYS}/vm/min_free_kbytes", _kibibytes),
+    "thp": ("/sys/kernel/mm/transparent_hugepage/enabled", bracketed),
+    "thp_defrag": ("/sys/kernel/mm/transparent_hugepage/defrag", bracketed),
+    "numa_balancing": (f"{_SYS}/kernel/numa_balancing", number),
+    "zone_reclaim_mode": (f"{_SYS}/vm/zone_reclaim_mode", number),
+    "swappiness": (f"{_SYS}/vm/swappiness", number),
+    "overcommit_memory": (f"{_SYS}/vm/overcommit_memory", number),
+    "hugepages": (_BY_NODE, None),
+    "clocksource": (f"{_CLOCK}/current_clocksource", lambda text: text or None),
+    "isolated": (f"{_CPU}/isolated", _cpus),
+    "nohz_full": (f"{_CPU}/nohz_full", _cpus),
+}
+"""Facts of the kernel that one file gives each, and what is read of its text; of hugepages there is one for each size."""
+
 KERNEL_PATHS = (
-    f"{_SYS}/kernel/osrelease",
-    f"{_SYS}/kernel/version",
-    f"{_SYS}/kernel/hostname",
-    f"{_SYS}/kernel/arch",
-    f"{_SYS}/kernel/numa_balancing",
-    f"{_SYS}/vm/zone_reclaim_mode",
-    f"{_SYS}/vm/swappiness",
-    f"{_SYS}/vm/overcommit_memory",
-    f"{_SYS}/vm/min_free_kbytes",
-    f"{_THP}/enabled",
-    f"{_THP}/defrag",
-    f"{_CLOCK}/current_clocksource",
+    *files(f"{_SYS}/kernel", "osrelease version hostname arch"),
+    *(path for path, _ in _FILES.values()),
     f"{_CLOCK}/available_clocksource",
-    f"{_CPU}/isolated",
-    f"{_CPU}/nohz_full",
     "/proc/cmdline",
     _VERSION,
     *_OS_RELEASE,
     _TUNED,
-    _BY_NODE,
     _ALL,
     _IRQBALANCE_PID,
     CPUINFO,
@@ -58,7 +77,7 @@ def collect_kernel(host: Host) -> Machine:
     reader = Reader(host)
     kernel = _identity(reader).model_copy(update=_settings(reader))
     if kernel == Kernel():
-        return Machine(gaps=(Gap(fact="kernel", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
+        return unknown("kernel")
     name = reader.text(f"{_SYS}/kernel/hostname", "name")
     return Machine(
         name=name if name and is_name(name) else None,
@@ -84,12 +103,6 @@ def parse_cmdline(text: str) -> tuple[tuple[str, str | None], ...]:
     return tuple(options)
 
 
-def bracketed(text: str | None) -> str | None:
-    """Return the choice that the kernel marks in a line such as ``always [madvise] never``."""
-    match = re.search(r"\[([^\]\s]+)\]", text or "")
-    return match[1] if match else None
-
-
 def _identity(reader: Reader) -> Kernel:
     release = reader.text(f"{_SYS}/kernel/osrelease")
     version = reader.text(f"{_SYS}/kernel/version")
@@ -108,52 +121,31 @@ def _identity(reader: Reader) -> Kernel:
 
 
 def _settings(reader: Reader) -> dict[str, object]:
-    free = reader.number(f"{_SYS}/vm/min_free_kbytes", "kernel.min_free")
     clocks = reader.text(f"{_CLOCK}/available_clocksource")
     return {
-        "thp": bracketed(reader.text(f"{_THP}/enabled", "kernel.thp")),
-        "thp_defrag": bracketed(reader.text(f"{_THP}/defrag", "kernel.thp_defrag")),
-        "numa_balancing": reader.number(f"{_SYS}/kernel/numa_balancing", "kernel.numa_balancing"),
-        "zone_reclaim_mode": reader.number(f"{_SYS}/vm/zone_reclaim_mode", "kernel.zone_reclaim_mode"),
-        "swappiness": reader.number(f"{_SYS}/vm/swappiness", "kernel.swappiness"),
-        "overcommit_memory": reader.number(f"{_SYS}/vm/overcommit_memory", "kernel.overcommit_memory"),
-        "min_free": None if free is None else free * KIB,
-        "hugepages": _hugepages(reader),
-        "clocksource": reader.text(f"{_CLOCK}/current_clocksource", "kernel.clocksource") or None,
+        **{
+            fact: reader.value(path, f"kernel.{fact}", read) if read else _hugepages(reader)
+            for fact, (path, read) in _FILES.items()
+        },
         "clocksources": tuple(clocks.split()) if clocks else None,
-        "isolated": _cpus(reader, "isolated"),
-        "nohz_full": _cpus(reader, "nohz_full"),
         "tuned": _tuned(reader),
         "irqbalance": _irqbalance(reader),
     }
 
 
-def _cpus(reader: Reader, name: str) -> CpuSet | None:
-    # Where no CPU was named at boot, nohz_full is a null mask and prints as such.
-    if reader.text(f"{_CPU}/{name}") == "(null)":
-        reader.found(f"kernel.{name}", f"{_CPU}/{name}")
-        return CpuSet()
-    return reader.cpus(f"{_CPU}/{name}", f"kernel.{name}")
-
-
 def _hugepages(reader: Reader) -> tuple[Hugepages, ...] | None:
     for pattern in (_BY_NODE, _ALL):
-        found = [pages for path in expand(reader.host, pattern) if (pages := _pages(reader, path))]
+        found = []
+        for path in expand(reader.host, pattern):
+            # Without NUMA in the kernel there is one pool, and one node.
+            node, page = re.search(r"/node(\d{1,7})/", path), re.search(r"/hugepages-(\d{1,12})kB/", path)
+            if page and (count := reader.number(path)) is not None:
+                found.append(Hugepages(node=int(node[1]) if node else 0, page=int(page[1]) * KIB, count=count))
         if found:
             reader.found("kernel.hugepages", pattern)
             return tuple(sorted(found, key=lambda pages: (pages.node, pages.page)))
     reader.lacks("kernel.hugepages", f"{_ALL}: not there", "a kernel with hugepages has it")
     return None
-
-
-def _pages(reader: Reader, path: str) -> Hugepages | None:
-    # Without NUMA in the kernel there is one pool, and one node.
-    node = re.search(r"/node(\d{1,7})/", path)
-    page = re.search(r"/hugepages-(\d{1,12})kB/", path)
-    count = reader.number(path)
-    if page is None or count is None:
-        return None
-    return Hugepages(node=int(node[1]) if node else 0, page=int(page[1]) * KIB, count=count)
 
 
 def _tuned(reader: Reader) -> str | None:
@@ -169,33 +161,29 @@ def _tuned(reader: Reader) -> str | None:
 def _irqbalance(reader: Reader) -> bool | None:
     """Return whether the daemon runs; its socket and its threads are named by process number, so the service is asked."""
     state = reader.host.run(_IRQBALANCE)
-    answer = state.out.decode("utf-8", "replace").strip()
-    if state.why is None and answer == "active":
-        reader.found("kernel.irqbalance", " ".join(_IRQBALANCE))
-        return True
-    if reader.host.read(_IRQBALANCE_PID).why is None:
-        reader.found("kernel.irqbalance", _IRQBALANCE_PID)
-        return True
-    if state.why is None and answer in ("inactive", "failed"):
-        reader.found("kernel.irqbalance", " ".join(_IRQBALANCE))
-        return False
-    reader.lacks("kernel.irqbalance", f"{' '.join(_IRQBALANCE)}: {state.why or 'no answer'}", "ask on a machine run by systemd")
-    return None
+    answer = "" if state.why else state.out.decode("utf-8", "replace").strip()
+    asked = " ".join(_IRQBALANCE)
+    runs = answer == "active"
+    if not runs and reader.host.read(_IRQBALANCE_PID).why is None:
+        runs, asked = True, _IRQBALANCE_PID
+    if not runs and answer not in ("inactive", "failed"):
+        reader.lacks("kernel.irqbalance", f"{asked}: {state.why or 'no answer'}", "ask on a machine run by systemd")
+        return None
+    reader.found("kernel.irqbalance", asked)
+    return runs
 
 
 def _architecture(reader: Reader) -> str | None:
-    told = reader.text(f"{_SYS}/kernel/arch")
-    if told:
-        reader.found("architecture", f"{_SYS}/kernel/arch")
-        return told
-    name = (reader.host.run(_UNAME).text or "").strip()
-    if name:
-        reader.found("architecture", " ".join(_UNAME))
-        return name
-    derived = reader.view(CPUINFO, derive_architecture)
-    if derived:
-        reader.found("architecture", CPUINFO)
-    return derived
+    ways: tuple[tuple[str, Callable[[str], str | None]], ...] = (
+        (f"{_SYS}/kernel/arch", reader.text),
+        (" ".join(_UNAME), lambda _: (reader.host.run(_UNAME).text or "").strip()),
+        (CPUINFO, lambda path: reader.view(path, derive_architecture)),
+    )
+    for where, read in ways:
+        if name := read(where):
+            reader.found("architecture", where)
+            return name
+    return None
 
 
 def derive_architecture(cpuinfo: str) -> str | None:
@@ -214,25 +202,34 @@ def derive_architecture(cpuinfo: str) -> str | None:
 
 _MODULE = "/sys/module"
 _NAMES = ("gdrdrv", "knem", "nv_peer_mem", "nvidia_peermem", "xpmem")
-_PTRACE = "/proc/sys/kernel/yama/ptrace_scope"
-_NMI = "/proc/sys/kernel/nmi_watchdog"
-_KSM = "/sys/kernel/mm/ksm/run"
+_SWITCHES: Final = {
+    "ptrace_scope": f"{_SYS}/kernel/yama/ptrace_scope",
+    "nmi_watchdog": f"{_SYS}/kernel/nmi_watchdog",
+    "ksm": "/sys/kernel/mm/ksm/run",
+}
+"""0 where the kernel was built without what they switch."""
 _NVIDIA = "/proc/driver/nvidia/version"
 
-MODULES_PATHS = (*(f"{_MODULE}/{name}" for name in _NAMES), _PTRACE, _NMI, _KSM, _NVIDIA)
+MODULES_PATHS = (*(f"{_MODULE}/{name}" for name in _NAMES), *_SWITCHES.values(), _NVIDIA)
 
 
 def collect_modules(host: Host) -> Machine:
     """Return which modules are loaded and how the switches stand."""
     reader = Reader(host)
-    kernel = Kernel(
-        modules=_modules(reader),
-        ptrace_scope=_number(reader, _PTRACE, "kernel.ptrace_scope"),
-        nmi_watchdog=_number(reader, _NMI, "kernel.nmi_watchdog"),
-        ksm=_number(reader, _KSM, "kernel.ksm"),
-        nvidia_open=_open(reader),
-    )
-    return Machine(kernel=None if kernel == Kernel() else kernel, sources=reader.sources, gaps=reader.gaps)
+    modules = _modules(reader)
+    switches: dict[str, int | None] = {}
+    for fact, path in _SWITCHES.items():
+        if host.read(path).why is Why.ABSENT:
+            reader.found(f"kernel.{fact}", f"{path}: not there")
+            switches[fact] = 0
+        else:
+            switches[fact] = reader.number(path, f"kernel.{fact}")
+    text = reader.text(_NVIDIA) or ""
+    if "NVRM" in text:
+        reader.found("kernel.nvidia_open", _NVIDIA)
+    is_open = "Open Kernel Module" in text if "NVRM" in text else None
+    kernel = Kernel(modules=modules, **switches, nvidia_open=is_open)
+    return reader.machine(kernel=None if kernel == Kernel() else kernel)
 
 
 def _modules(reader: Reader) -> tuple[str, ...] | None:
@@ -245,23 +242,6 @@ def _modules(reader: Reader) -> tuple[str, ...] | None:
         return None
     reader.found("kernel.modules", _MODULE)
     return loaded
-
-
-def _number(reader: Reader, path: str, fact: str) -> int | None:
-    """Return a switch; 0 where the kernel was built without what it switches."""
-    if reader.host.read(path).why is Why.ABSENT:
-        reader.found(fact, f"{path}: not there")
-        return 0
-    return number(reader.text(path, fact))
-
-
-def _open(reader: Reader) -> bool | None:
-    """Return whether NVIDIA's kernel module is the open one: its version says so; None where there is none."""
-    text = reader.text(_NVIDIA)
-    if not text or "NVRM" not in text:
-        return None
-    reader.found("kernel.nvidia_open", _NVIDIA)
-    return "Open Kernel Module" in text
 
 
 # {cgroup} stands for the process's own cgroup and each of its parents: a capture keeps no other cgroup.
@@ -282,44 +262,26 @@ def cpuset_allowed(reader: Reader) -> tuple[CpuSet | None, CpuSet | None]:
     """Return the CPUs and the NUMA nodes that the cgroup allows; None where no cpuset controller limits them."""
     cpus = nodes = None
     for folder, suffix in _folders(reader):
-        cpus = cpus or _cpuset_list(reader, f"{folder}/{suffix.format('cpus')}")
-        nodes = nodes or _cpuset_list(reader, f"{folder}/{suffix.format('mems')}")
+        cpus = cpus or set_in(reader.text(f"{folder}/{suffix.format('cpus')}"))
+        nodes = nodes or set_in(reader.text(f"{folder}/{suffix.format('mems')}"))
         if cpus and nodes:
             break
-    return cpus, nodes
+    return cpus or None, nodes or None
 
 
 def _folders(reader: Reader) -> Iterator[tuple[str, str]]:
     """Yield the folders to ask, the process's own first, with how that version names its files."""
-    mounts = [line.split() for line in (reader.text("/proc/mounts") or "").splitlines()]
-    for mount in mounts:
-        if len(mount) < 4:
-            continue
-        point, kind, options = mount[1], mount[2], mount[3].split(",")
+    for line in (reader.text("/proc/mounts") or "").splitlines():
+        _, point, kind, options, *_ = (*line.split(), *[""] * 4)
+        own, suffix = None, "{}"
         if kind == "cgroup2":
-            yield from ((point + path, "cpuset.{}.effective") for path in _above(_version_2(reader)))
-        elif kind == "cgroup" and "cpuset" in options:
-            suffix = "{}" if "noprefix" in options else "cpuset.{}"
-            yield from ((point + path, suffix) for path in _above(reader.text("/proc/self/cpuset")))
-        elif kind == "cpuset":
-            yield from ((point + path, "{}") for path in _above(reader.text("/proc/self/cpuset")))
-
-
-def _version_2(reader: Reader) -> str | None:
-    lines = (reader.text("/proc/self/cgroup") or "").splitlines()
-    return next((line[3:] for line in lines if line.startswith("0::")), None)
-
-
-def _above(path: str | None) -> Iterator[str]:
-    return cgroups_above(path) if path and path.startswith("/") else iter(())
-
-
-def _cpuset_list(reader: Reader, path: str) -> CpuSet | None:
-    text = reader.text(path)
-    try:
-        return CpuSet.parse(text) or None if text else None
-    except BadInput:
-        return None
+            lines = (reader.text("/proc/self/cgroup") or "").splitlines()
+            own, suffix = next((line[3:] for line in lines if line.startswith("0::")), None), "cpuset.{}.effective"
+        elif kind == "cpuset" or (kind == "cgroup" and "cpuset" in options.split(",")):
+            own = reader.text("/proc/self/cpuset")
+            suffix = "{}" if kind == "cpuset" or "noprefix" in options.split(",") else "cpuset.{}"
+        if options and own and own.startswith("/"):
+            yield from ((point + path, suffix) for path in cgroups_above(own))
 
 
 _LIMITS = "/proc/self/limits"
@@ -334,9 +296,8 @@ def collect_process(host: Host) -> Machine:
     """Return the limits under which this process runs."""
     reader = Reader(host)
     given = reader.text(_LIMITS, "limits.memlock")
-    if given:
-        reader.found("limits.stack", _LIMITS)
-        reader.found("limits.files", _LIMITS)
+    for fact in ("limits.stack", "limits.files") if given else ():
+        reader.found(fact, _LIMITS)
     status = reader.text(_STATUS, "limits.affinity")
     limits = Limits(
         memlock=soft_limit(given, "Max locked memory"),
@@ -347,8 +308,8 @@ def collect_process(host: Host) -> Machine:
         cgroup=cgroup_path(reader.text(_CGROUP, "limits.cgroup")),
     )
     if limits == Limits():
-        return Machine(gaps=(Gap(fact="limits", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
-    return Machine(limits=limits, sources=reader.sources, gaps=reader.gaps)
+        return unknown("limits")
+    return reader.machine(limits=limits)
 
 
 def soft_limit(text: str | None, name: str) -> int | None:
@@ -388,7 +349,7 @@ def _status_list(reader: Reader, status: str | None, name: str, fact: str) -> Cp
     try:
         return CpuSet.parse(match[1])
     except BadInput as error:
-        reader.lacks(fact, f"{_STATUS}: {error.problem}", "report it with the output of advisor capture")
+        reader.lacks(fact, f"{_STATUS}: {error.problem}", REPORT_HELP)
         return None
 
 
@@ -444,12 +405,12 @@ def collect_environment(host: Host) -> Machine:
     reader = Reader(host)
     environment = Environment(virtual=_virtual(reader), container=_container(reader))
     if environment == Environment():
-        return Machine(gaps=(Gap(fact="environment", why=NOT_IN_INPUT, help=CAPTURE_HELP),))
+        return unknown("environment")
     if environment.virtual is None:
         reader.lacks("environment.virtual", "neither the CPU nor the firmware says", "install systemd-detect-virt")
     if environment.container is None:
         reader.lacks("environment.container", "no sign for or against", "install systemd-detect-virt")
-    return Machine(environment=environment, sources=reader.sources, gaps=reader.gaps)
+    return reader.machine(environment=environment)
 
 
 def _virtual(reader: Reader) -> str | None:
