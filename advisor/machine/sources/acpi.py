@@ -281,6 +281,10 @@ _TABLES: dict[str, tuple[tuple[str, ...], Callable[[bytes], tuple[Any, ...]]]] =
 
 SOURCES = (
     FactSource(
-        "acpi", 40, "The firmware's own tables of processors, memory and distances, which only root may read.", PATHS, (), collect
+        "acpi",
+        "The firmware's own tables of processors, memory and distances, which only root may read.",
+        collect,
+        PATHS,
+        rank=40,
     ),
 )

@@ -4,13 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from advisor.errors import BadInput
 from advisor.machine.cpu import CoreKind, Cpu, IdleState, PowerCap
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.operating_system import Kernel
-from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, FactSource, Reader, arm_parts
+from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, FactSource, Reader, arm_parts, files, set_in
 from advisor.machine.value import number
 
 _ARM: Final = {
@@ -117,7 +116,6 @@ _KEYS = {
     "stepping": ("stepping",),
     "flags": ("flags", "features"),
 }
-_NUMBERS = ("family", "model", "stepping")
 _HEAD = 1 << 14
 """The first CPU's lines are within so many characters: a feature list is about two thousand."""
 
@@ -130,11 +128,12 @@ def collect_cpu(host: Host) -> Machine:
         return Machine(gaps=reader.gaps or (Gap(fact="cpu", why=f"{CPUINFO} is empty", help=CAPTURE_HELP),))
     facts = {fact: _shared(reader, text, fact) for fact in _KEYS if fact != "flags"}
     arm = arm_name(number(facts["vendor"]), number(facts["model"])) if "cpu part" in first_cpu(text) else None
+    words = next((words for key in _KEYS["flags"] if (words := first_cpu(text).get(key))), None)
     cpu = Cpu(
         vendor=facts["vendor"],
         model_name=" ".join(facts["model_name"].split()) if facts["model_name"] else arm,
-        **{fact: number(facts[fact]) for fact in _NUMBERS},
-        flags=_flags(text),
+        **{fact: number(facts[fact]) for fact in ("family", "model", "stepping")},
+        flags=None if words is None else tuple(sorted(set(words.split()))),
         microcode=_microcode(reader, text),
     )
     return reader.machine(cpu=cpu)
@@ -181,12 +180,6 @@ def _values(text: str, key: str) -> set[str]:
     return {value.strip() for value in re.findall(rf"\n{re.escape(literal)}([^\n]*)", "\n" + text)}
 
 
-def _flags(text: str) -> tuple[str, ...] | None:
-    head = first_cpu(text)
-    words = next((head[key] for key in _KEYS["flags"] if head.get(key)), None)
-    return tuple(sorted(set(words.split()))) if words is not None else None
-
-
 def _microcode(reader: Reader, text: str) -> tuple[str, ...] | None:
     revisions = _values(text, "microcode") - {""}
     if revisions:
@@ -201,7 +194,6 @@ def _microcode(reader: Reader, text: str) -> tuple[str, ...] | None:
     return tuple(sorted(found)) or None
 
 
-_CPUINFO = "/proc/cpuinfo"
 INTEL: Final = {
     "/sys/devices/cpu_core/cpus": "P-core",
     "/sys/devices/cpu_atom/cpus": "E-core",
@@ -209,49 +201,36 @@ INTEL: Final = {
 }
 """The counters of each kind have a device, which lists its CPUs (Linux: arch/x86/events/intel/core.c)."""
 
-CORE_KINDS_PATHS = (_CPUINFO, *INTEL)
+CORE_KINDS_PATHS = (CPUINFO, *INTEL)
 """Before lstopo, which distinguishes kinds and has no names for those of Arm."""
 
 
 def collect_core_kinds(host: Host) -> Machine:
     """Return the kinds of cores where there are several; nothing is said of a machine whose cores are alike."""
     reader = Reader(host)
-    kinds = _intel(reader) or _arm(reader)
+    listed = ((name, reader.cpus(path)) for path, name in INTEL.items())
+    parts = reader.view(CPUINFO, arm_parts)
+    # Of Arm by part, in the order of their first CPU; a part without a name by its number.
+    kinds = [CoreKind(name=name, cpus=cpus) for name, cpus in listed if cpus] or [
+        CoreKind(name=arm_name(maker, part) or f"part {part or 0:#x}", cpus=CpuSet(cpus)) for (maker, part), cpus in parts
+    ]
     if len(kinds) < 2:
         return Machine()
-    reader.found("cpu.kinds", _CPUINFO if reader.view(_CPUINFO, arm_parts) else next(iter(INTEL)))
-    return Machine(cpu=Cpu(kinds=kinds), sources=reader.sources)
-
-
-def _intel(reader: Reader) -> tuple[CoreKind, ...]:
-    found = ((name, reader.cpus(path)) for path, name in INTEL.items())
-    return tuple(CoreKind(name=name, cpus=cpus) for name, cpus in found if cpus)
-
-
-def _arm(reader: Reader) -> tuple[CoreKind, ...]:
-    """Return the CPUs by part, in the order of their first; a part without a name by its number."""
-    return tuple(
-        CoreKind(name=arm_name(maker, part) or f"part {part or 0:#x}", cpus=CpuSet(numbers))
-        for (maker, part), numbers in reader.view(_CPUINFO, arm_parts)
-    )
+    reader.found("cpu.kinds", CPUINFO if parts else next(iter(INTEL)))
+    return Machine(cpu=Cpu(kinds=tuple(kinds)), sources=reader.sources)
 
 
 _ROOT = "/sys/class/powercap"
 _ZONE = re.compile(r"intel-rapl:\d{1,4}", re.ASCII)
-_FILES = (
-    "name",
-    "enabled",
-    "constraint_0_name",
-    "constraint_0_power_limit_uw",
-    "constraint_0_max_power_uw",
-    "constraint_1_name",
-    "constraint_1_power_limit_uw",
-)
 _MICRO = 1e-6
 _MOST = 1e5
 """Watts; the registers' largest values mean no limit."""
 
-POWERCAP_PATHS = tuple(f"{_ROOT}/intel-rapl:*/{name}" for name in _FILES)
+POWERCAP_PATHS = (
+    *files(f"{_ROOT}/intel-rapl:*", "name enabled"),
+    *files(f"{_ROOT}/intel-rapl:*", "constraint_0_name constraint_0_power_limit_uw constraint_0_max_power_uw"),
+    *files(f"{_ROOT}/intel-rapl:*", "constraint_1_name constraint_1_power_limit_uw"),
+)
 
 
 def collect_powercap(host: Host) -> Machine:
@@ -279,7 +258,7 @@ def _cap(reader: Reader, at: str) -> PowerCap | None:
     short = reader.text(f"{at}/constraint_1_name") == "short_term"
     return PowerCap(
         name=name[:40],
-        enabled={0: False, 1: True}.get(-1 if (value := reader.number(f"{at}/enabled")) is None else value),
+        enabled={"0": False, "1": True}.get(reader.text(f"{at}/enabled") or ""),
         limit=limit,
         short=_watts(reader, f"{at}/constraint_1_power_limit_uw") if short else None,
         nominal=_watts(reader, f"{at}/constraint_0_max_power_uw"),
@@ -295,31 +274,13 @@ def _watts(reader: Reader, path: str) -> float | None:
 _CPU = "/sys/devices/system/cpu"
 _KHZ, _MHZ = 1_000, 1_000_000
 POWER_PATHS = (
-    f"{_CPU}/online",
-    f"{_CPU}/cpu*/cpufreq/scaling_driver",
-    f"{_CPU}/cpu*/cpufreq/scaling_governor",
-    f"{_CPU}/cpu*/cpufreq/scaling_max_freq",
-    f"{_CPU}/cpu*/cpufreq/energy_performance_preference",
-    f"{_CPU}/cpu*/cpufreq/base_frequency",
-    f"{_CPU}/cpu*/cpufreq/cpuinfo_min_freq",
-    f"{_CPU}/cpu*/cpufreq/cpuinfo_max_freq",
-    f"{_CPU}/cpu*/cpufreq/boost",
-    f"{_CPU}/cpu*/acpi_cppc/nominal_freq",
-    f"{_CPU}/cpu*/acpi_cppc/highest_perf",
-    f"{_CPU}/cpu*/acpi_cppc/nominal_perf",
-    f"{_CPU}/cpu*/power/pm_qos_resume_latency_us",
-    f"{_CPU}/cpu*/power/energy_perf_bias",
-    f"{_CPU}/cpu*/cpuidle/state*/name",
-    f"{_CPU}/cpu*/cpuidle/state*/latency",
-    f"{_CPU}/cpu*/cpuidle/state*/disable",
-    f"{_CPU}/cpu*/cpuidle/state*/default_status",
-    f"{_CPU}/cpuidle/current_driver",
-    f"{_CPU}/cpufreq/boost",
-    f"{_CPU}/intel_pstate/no_turbo",
-    f"{_CPU}/intel_pstate/status",
-    f"{_CPU}/amd_pstate/status",
-    f"{_CPU}/smt/control",
-    f"{_CPU}/vulnerabilities/*",
+    *files(f"{_CPU}/cpu*/cpufreq", "scaling_driver scaling_governor scaling_max_freq energy_performance_preference"),
+    *files(f"{_CPU}/cpu*/cpufreq", "base_frequency cpuinfo_min_freq cpuinfo_max_freq boost"),
+    *files(f"{_CPU}/cpu*/acpi_cppc", "nominal_freq highest_perf nominal_perf"),
+    *files(f"{_CPU}/cpu*/power", "pm_qos_resume_latency_us energy_perf_bias"),
+    *files(f"{_CPU}/cpu*/cpuidle/state*", "name latency disable default_status"),
+    *files(_CPU, "online cpuidle/current_driver cpufreq/boost intel_pstate/no_turbo intel_pstate/status amd_pstate/status"),
+    *files(_CPU, "smt/control vulnerabilities/*"),
     CPUINFO,
 )
 
@@ -342,15 +303,21 @@ class _Cpus(NamedTuple):
         texts = {cpu: self.reader.host.read(f"{_CPU}/cpu{cpu}/{file}").text for cpu in self.numbers[1:]}
         return {self.numbers[0]: told} | {cpu: text.strip() for cpu, text in texts.items() if text}
 
-    def numbers_of(self, file: str, fact: str | None) -> list[int]:
-        """Return the whole numbers that the CPUs give."""
-        return [value for text in set(self.each(file, fact).values()) if (value := number(text)) is not None]
+    def words_of(self, file: str, fact: str) -> tuple[str, ...] | None:
+        """Return the different words that the CPUs say, None where none says any."""
+        return tuple(sorted(set(self.each(file, fact).values()))) or None
+
+    def figures(self, file: str, fact: str | None = None) -> dict[int, int]:
+        """Return the whole number that each CPU gives."""
+        return {cpu: value for cpu, text in self.each(file, fact).items() if (value := number(text)) is not None}
 
 
 def collect_power(host: Host) -> Machine:
     """Return how the CPUs are clocked and put to sleep."""
     reader = Reader(host)
-    cpus = _Cpus(reader, _online(reader))
+    named = {int(name[3:]) for name in host.list(_CPU) if re.fullmatch(r"cpu[0-9]{1,6}", name)}
+    online = set_in(reader.text(f"{_CPU}/online") or "")
+    cpus = _Cpus(reader, tuple(sorted(cpu for cpu in named if not online or cpu in online)))
     cpu = Cpu(**_clocks(cpus), **_policy(cpus), **_idle(cpus), **_protection(reader))
     if cpu == Cpu():
         # The section "cpu" is often known by another source, which would drop a gap of that name.
@@ -368,19 +335,10 @@ def clock_of_name(name: str) -> int | None:
     return (int(match[1]) * 100 + int(match[2])) * 10 * _MHZ if match else None
 
 
-def _online(reader: Reader) -> tuple[int, ...]:
-    named = {int(name[3:]) for name in reader.host.list(_CPU) if re.fullmatch(r"cpu[0-9]{1,6}", name)}
-    try:
-        online = CpuSet.parse(reader.text(f"{_CPU}/online") or "")
-    except BadInput:
-        online = CpuSet()
-    return tuple(sorted(cpu for cpu in named if cpu in online or not online))
-
-
 def _clocks(cpus: _Cpus) -> dict[str, float | None]:
     lowest = number(cpus.first("cpufreq/cpuinfo_min_freq", "cpu.min_hz"))
-    highest = cpus.numbers_of("cpufreq/cpuinfo_max_freq", "cpu.max_hz")
-    limits = cpus.numbers_of("cpufreq/scaling_max_freq", "cpu.limit_hz")
+    highest = cpus.figures("cpufreq/cpuinfo_max_freq", "cpu.max_hz").values()
+    limits = cpus.figures("cpufreq/scaling_max_freq", "cpu.limit_hz").values()
     base, by_cpu = _base(cpus)
     return {
         "base_hz": base,
@@ -399,7 +357,7 @@ def _base(cpus: _Cpus) -> tuple[int | None, dict[int, int]]:
     reader = cpus.reader
     first = f"{_CPU}/cpu{cpus.numbers[0]}" if cpus.numbers else _CPU
     for file, unit in (("cpufreq/base_frequency", _KHZ), ("acpi_cppc/nominal_freq", _MHZ)):
-        clocks = {cpu: clock * unit for cpu, text in cpus.each(file, None).items() if (clock := number(text))}
+        clocks = {cpu: clock * unit for cpu, clock in cpus.figures(file).items() if clock}
         # A hypervisor, and some firmware, answers 0.
         if len(set(clocks.values())) > 1:
             kinds = ", ".join(f"{clock / _MHZ:.0f} MHz" for clock in sorted(set(clocks.values())))
@@ -418,30 +376,27 @@ def _base(cpus: _Cpus) -> tuple[int | None, dict[int, int]]:
 
 def _headroom(cpus: _Cpus, base: Mapping[int, int]) -> float | None:
     """Return how far the highest clock of a core lies above its own base clock, of the core that has most of it."""
-    tops = {cpu: clock * _KHZ for cpu, text in cpus.each("cpufreq/cpuinfo_max_freq", None).items() if (clock := number(text))}
-    perf, nominal = (cpus.each(f"acpi_cppc/{name}_perf", None) for name in ("highest", "nominal"))
+    tops = {cpu: clock * _KHZ for cpu, clock in cpus.figures("cpufreq/cpuinfo_max_freq").items() if clock}
+    perf, nominal = cpus.figures("acpi_cppc/highest_perf"), cpus.figures("acpi_cppc/nominal_perf")
     gains = []
     for cpu, clock in base.items():
-        levels = number(perf.get(cpu)), number(nominal.get(cpu))
-        by_table = clock * levels[0] / levels[1] if levels[0] and levels[1] else 0
+        most, plain = perf.get(cpu), nominal.get(cpu)
+        by_table = clock * most / plain if most and plain else 0
         if cpu in tops or by_table:
             gains.append(max(tops.get(cpu, 0), by_table) / clock - 1)
     return round(max(gains), 4) if gains else None
 
 
 def _policy(cpus: _Cpus) -> dict[str, object]:
-    governors = set(cpus.each("cpufreq/scaling_governor", "cpu.governors").values())
-    preferences = set(cpus.each("cpufreq/energy_performance_preference", "cpu.epp").values())
-    biases = cpus.numbers_of("power/energy_perf_bias", "cpu.epb")
     return {
+        "governors": cpus.words_of("cpufreq/scaling_governor", "cpu.governors"),
+        "epp": cpus.words_of("cpufreq/energy_performance_preference", "cpu.epp"),
+        "epb": tuple(sorted(set(cpus.figures("power/energy_perf_bias", "cpu.epb").values()))) or None,
         "driver": cpus.first("cpufreq/scaling_driver", "cpu.driver"),
         "pstate": cpus.reader.first((f"{_CPU}/intel_pstate/status", f"{_CPU}/amd_pstate/status"), "cpu.pstate"),
-        "governors": tuple(sorted(governors)) or None,
-        "epp": tuple(sorted(preferences)) or None,
-        "epb": tuple(sorted(biases)) or None,
         "boost": _boost(cpus),
-        "cppc_highest": max(cpus.numbers_of("acpi_cppc/highest_perf", None), default=None),
-        "cppc_nominal": max(cpus.numbers_of("acpi_cppc/nominal_perf", None), default=None),
+        "cppc_highest": max(cpus.figures("acpi_cppc/highest_perf").values(), default=None),
+        "cppc_nominal": max(cpus.figures("acpi_cppc/nominal_perf").values(), default=None),
     }
 
 
@@ -453,8 +408,8 @@ def _boost(cpus: _Cpus) -> bool | None:
         if value in (0, 1):
             reader.found("cpu.boost", path)
             return value == on
-    switches = cpus.numbers_of("cpufreq/boost", "cpu.boost")
-    return all(switches) if switches else None
+    switches = cpus.figures("cpufreq/boost", "cpu.boost")
+    return all(switches.values()) if switches else None
 
 
 def _idle(cpus: _Cpus) -> dict[str, object]:
@@ -526,12 +481,10 @@ _NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 def collect_tuned(host: Host) -> Machine:
     """Return the latency that the active profile asks for."""
     reader = Reader(host)
-    if host.read(_ACTIVE).why is Why.ABSENT and host.list("/etc"):
-        reader.found("kernel.tuned_latency", f"{_ACTIVE}: not there")
-        return Machine(kernel=Kernel(tuned_latency="none"), sources=reader.sources)
-    if host.read(_PID).why is Why.ABSENT and host.kind in ("live", "capture"):
-        reader.found("kernel.tuned_latency", f"{_PID}: not there")
-        return Machine(kernel=Kernel(tuned_latency="none"), sources=reader.sources)
+    for path, kept in ((_ACTIVE, host.list("/etc")), (_PID, host.kind in ("live", "capture"))):
+        if kept and host.read(path).why is Why.ABSENT:
+            reader.found("kernel.tuned_latency", f"{path}: not there")
+            return Machine(kernel=Kernel(tuned_latency="none"), sources=reader.sources)
     names = (reader.text(_ACTIVE) or "").split()
     told = [_latency(reader, name, _DEPTH) for name in names]
     if not told or None in told:
@@ -578,28 +531,23 @@ def option(text: str, section: str, name: str) -> str | None:
 SOURCES = (
     FactSource(
         "cpu",
-        20,
         "Who the processors are: /proc/cpuinfo in the forms of x86, Arm, POWER, RISC-V, LoongArch and s390.",
-        CPU_PATHS,
-        (),
         collect_cpu,
+        CPU_PATHS,
     ),
     FactSource(
         "core_kinds",
-        5,
         "Machines whose cores are not all alike: Intel's performance and efficient cores, Arm's of several parts.",
-        CORE_KINDS_PATHS,
-        (),
         collect_core_kinds,
+        CORE_KINDS_PATHS,
+        rank=5,
     ),
     FactSource(
         "powercap",
-        20,
         "What holds a package's power back: the limits of RAPL as Linux shows them.",
-        POWERCAP_PATHS,
-        (),
         collect_powercap,
-        (
+        POWERCAP_PATHS,
+        public=(
             (f"{_ROOT}/*/name", r"(?:package|die)-\d+|dram|core|psys"),
             (f"{_ROOT}/*/constraint_*_name", "long_term|short_term"),
             (f"{_ROOT}/*/constraint_*_uw", NUMBERS),
@@ -607,21 +555,15 @@ SOURCES = (
     ),
     FactSource(
         "power",
-        20,
         "Clocks, power management and mitigations: cpufreq, cpuidle, SMT, boost, vulnerabilities.",
-        POWER_PATHS,
-        (),
         collect_power,
+        POWER_PATHS,
     ),
     FactSource(
         "tuned",
-        20,
-        (
-            "How long waking may take by the active tuned profile: it holds "
-            "/dev/cpu_dma_latency open, which nobody else can read back."
-        ),
-        TUNED_PATHS,
-        (),
+        "How long waking may take by the active tuned profile: it holds "
+        "/dev/cpu_dma_latency open, which nobody else can read back.",
         collect_tuned,
+        TUNED_PATHS,
     ),
 )

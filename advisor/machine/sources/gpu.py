@@ -359,14 +359,14 @@ def gpu_watches(host: Host) -> tuple[GpuWatch, ...]:
 
 
 SOURCES = (
-    FactSource("gpu", 20, "GPUs: found on the PCI bus, named by their vendors' tools.", PATHS, COMMANDS, collect),
+    FactSource("gpu", "GPUs: found on the PCI bus, named by their vendors' tools.", collect, PATHS, COMMANDS),
     FactSource(
         "gpu_state",
-        21,
         "How GPUs are set: persistence, ECC, power limit, NVLinks, rows that wait for a reset; partitions of AMD's.",
+        collect_state,
         STATE_PATHS,
         STATE_COMMANDS,
-        collect_state,
-        tuple((f"{DEVICES}/*/{name}", r"[A-Z]{3}\d?") for name in (_COMPUTE, _MEMORY)),
+        public=tuple((f"{DEVICES}/*/{name}", r"[A-Z]{3}\d?") for name in (_COMPUTE, _MEMORY)),
+        rank=21,
     ),
 )

@@ -713,10 +713,9 @@ def _firmware(infos: Infos) -> Firmware | None:
 SOURCES = (
     FactSource(
         "hwloc",
-        10,
         "The machine as hwloc sees it: `lstopo --of xml`, live or in a file (2.x and 3.x formats).",
-        (),
-        (LSTOPO, LSTOPO_PLAIN),
         collect,
+        commands=(LSTOPO, LSTOPO_PLAIN),
+        rank=10,
     ),
 )

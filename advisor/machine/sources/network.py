@@ -470,29 +470,26 @@ def _layer(hca: Hca, port: Port, card: PciDevice | None) -> str | None:
 
 
 SOURCES = (
-    FactSource("network", 20, "Network interfaces with hardware behind them.", NETWORK_PATHS, (), collect_network),
+    FactSource("network", "Network interfaces with hardware behind them.", collect_network, NETWORK_PATHS),
     FactSource(
         "infiniband",
-        20,
         "InfiniBand, Omni-Path and RoCE adapters as the RDMA drivers show them. Of GUIDs only which are equal is kept.",
-        INFINIBAND_PATHS,
-        (),
         collect_infiniband,
+        INFINIBAND_PATHS,
     ),
     FactSource(
         "slingshot",
-        25,
         "Slingshot adapters as their driver shows them: cxi0, the name that libfabric and Cray MPICH know them by.",
-        SLINGSHOT_PATHS,
-        (),
         collect_slingshot,
+        SLINGSHOT_PATHS,
+        rank=25,
     ),
     FactSource(
         "mlxconfig",
-        21,
         "Options in the firmware of NVIDIA's adapters, as mlxconfig or mstconfig print them for root.",
+        collect_mlxconfig,
         MLXCONFIG_PATHS,
         MLXCONFIG_COMMANDS,
-        collect_mlxconfig,
+        rank=21,
     ),
 )

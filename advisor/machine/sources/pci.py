@@ -661,19 +661,12 @@ def _redirecting(reader: Reader) -> tuple[str, ...] | None:
 
 SOURCES = (
     FactSource(
-        "pci",
-        20,
-        "PCI devices worth a sysadmin's look: network cards, GPUs, NVMe disks, accelerators.",
-        PCI_PATHS,
-        (),
-        collect_pci,
+        "pci", "PCI devices worth a sysadmin's look: network cards, GPUs, NVMe disks, accelerators.", collect_pci, PCI_PATHS
     ),
     FactSource(
         "iommu",
-        20,
         "Whether the IOMMU translates, and whether PCIe switches let devices talk to each other, as it is now.",
-        IOMMU_PATHS,
-        (),
         collect_iommu,
+        IOMMU_PATHS,
     ),
 )

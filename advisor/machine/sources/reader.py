@@ -38,13 +38,13 @@ class FactSource(NamedTuple):
     """A source of facts: a module of this room lists its own as ``SOURCES``, and is then asked."""
 
     name: str
-    rank: int
     about: str
-    paths: tuple[str, ...]
-    commands: tuple[tuple[str, ...], ...]
     collect: Callable[[Host], Machine]
+    paths: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
     public: tuple[PublicText, ...] = ()
     """What an anonymised capture keeps: lines of a file (by its pattern) or of a command that match an expression whole."""
+    rank: int = 20
 
 
 def files(folder: str, names: str) -> tuple[str, ...]:

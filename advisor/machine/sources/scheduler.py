@@ -1,16 +1,16 @@
 """MPI, schedulers and fabrics on PATH, the job this process runs in, how Slurm is set up and what it believes this node is."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from advisor.errors import BadInput
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.operating_system import Allocation, Limits, Slurm, SlurmNode, Tool
-from advisor.machine.sources.reader import CAPTURE_HELP, FULL_HELP, NOT_IN_INPUT, FactSource, Reader, unknown
+from advisor.machine.sources.reader import FULL_HELP, FactSource, Reader, set_in, unknown
 from advisor.machine.sources.system import UNLIMITED
 from advisor.machine.value import MIB, number
 
@@ -58,8 +58,6 @@ def key_query(file: str) -> tuple[str, ...]:
 
 
 SLURM, CGROUP, GRES = (key_query(file) for file in _KEYS)
-SLURM_PATHS: tuple[str, ...] = ()
-SLURM_COMMANDS = (SLURM, CGROUP, GRES)
 
 _FILES_PATIENCE = 3.0
 """Seconds: the files may lie on a shared file system."""
@@ -69,19 +67,23 @@ class _File:
     """What was printed of a file: its keys, whether it is there, whether it includes others."""
 
     def __init__(self, ran: Ran) -> None:
-        said, missed = printed(ran) or "", ran.err.decode("utf-8", "replace")
-        self.keys: dict[str, list[str]] = {}
-        for line in said.splitlines():
-            key, sign, value = line.partition("=")
+        lines = (line.partition("=") for line in (printed(ran) or "").splitlines())
+        self.keys: dict[str, list[str]] = defaultdict(list)
+        for key, sign, value in lines:
             if sign:
-                self.keys.setdefault(key.lower(), []).append(value.strip()[:200].lower())
-        self.closed = "ermission" in missed
-        self.there = bool(said)
+                self.keys[key.lower()].append(value.strip()[:200].lower())
+        self.closed = b"ermission" in ran.err
+        self.there = bool(self.keys)
         self.whole = self.there and not self.closed and "include" not in self.keys
 
     def value(self, key: str) -> str | None:
         """Return a key's first value in small letters: of several files slurmd takes the first."""
         return next(iter(self.keys.get(key.lower(), ())), None)
+
+    def words(self, key: str) -> list[str] | None:
+        """Return the words of a key; none where the whole file is without it."""
+        value = self.value(key)
+        return value.split(",") if value else [] if self.whole else None
 
     def switch(self, key: str) -> bool | None:
         """Return a key of yes and no; no where the whole file is without it."""
@@ -117,46 +119,20 @@ def collect_slurm(host: Host) -> Machine:
 def _slurm(main: _File, cgroup: _File, gres: _File) -> Slurm:
     # A cgroup.conf that is not there means its defaults; one that is closed means nothing.
     absent = not cgroup.there and not cgroup.closed
-    constrain = {
-        fact: False if absent else cgroup.switch(key)
-        for fact, key in (
-            ("constrain_cores", "ConstrainCores"),
-            ("constrain_memory", "ConstrainRAMSpace"),
-            ("constrain_devices", "ConstrainDevices"),
-        )
-    }
+    constrain = {"constrain_cores": "Cores", "constrain_memory": "RAMSpace", "constrain_devices": "Devices"}
+    plugins, parameters = main.words("TaskPlugin"), main.words("TaskPluginParam")
+    # What finds the GPUs; off only where every line says so, for lines may be of other nodes.
+    ways = gres.keys.get("autodetect", [])
     return Slurm(
-        task_plugins=_plugins(main),
+        # slurm.conf(5) of Slurm 22.05: the default value is task/none.
+        task_plugins=None if plugins is None else tuple(n for word in plugins if (n := _bare(word)) and n != "none"),
         proctrack=_bare(main.value("ProctrackType")),
         select=_bare(main.value("SelectType")),
-        off_spec=None if _param(main) is None else "slurmdoffspec" in (_param(main) or ()),
-        autodetect=_autodetect(gres),
+        off_spec=None if parameters is None else "slurmdoffspec" in parameters,
+        autodetect=next((way for way in ways if way != "off"), "off" if ways or gres.whole else None),
         gres_cores=True if {"cores", "cpus"} & set(gres.keys) else (False if gres.whole else None),
-        **constrain,
+        **{fact: False if absent else cgroup.switch(f"Constrain{key}") for fact, key in constrain.items()},
     )
-
-
-def _autodetect(gres: _File) -> str | None:
-    """Return what finds the GPUs; off only where every line says so, for lines may be of other nodes."""
-    values = gres.keys.get("autodetect", [])
-    return next((value for value in values if value != "off"), "off" if values or gres.whole else None)
-
-
-def _plugins(main: _File) -> tuple[str, ...] | None:
-    """Return the task plugins without their prefix; () for none, which is what a whole file without the key means.
-
-    slurm.conf(5) of Slurm 22.05: the default value is task/none.
-    """
-    value = main.value("TaskPlugin")
-    if value is None:
-        return () if main.whole else None
-    names = tuple(name for word in value.split(",") if (name := _bare(word)))
-    return tuple(name for name in names if name != "none")
-
-
-def _param(main: _File) -> tuple[str, ...] | None:
-    value = main.value("TaskPluginParam")
-    return tuple(value.split(",")) if value else (() if main.whole else None)
 
 
 def _bare(word: str | None) -> str | None:
@@ -171,8 +147,6 @@ _SHOW = (
     "slurmd.service",
     "--property=LoadState,MainPID,LimitMEMLOCK,LimitSTACK,LimitNOFILE",
 )
-SLURMD_PATHS: tuple[str, ...] = ()
-SLURMD_COMMANDS = (_SHOW, SLURM)
 
 _KINDS = {
     "memlock": ("slurmd_memlock", "Max locked memory", "LimitMEMLOCK"),
@@ -185,37 +159,25 @@ _KINDS = {
 def collect_slurmd(host: Host) -> Machine:
     """Return the limits of slurmd, from its process where it can be read, else from its unit."""
     reader = Reader(host)
-    shown = host.run(_SHOW)
-    told = dict(line.partition("=")[::2] for line in (shown.text or "").splitlines())
-    values: dict[str, object] = {}
-    if told.get("LoadState") == "loaded":
-        values = _of_process(reader, told.get("MainPID", "")) or _of_unit(reader, told)
+    unit = dict(line.partition("=")[::2] for line in (host.run(_SHOW).text or "").splitlines())
+    values: dict[str, Any] = {}
+    pid = unit.get("MainPID", "")
+    if unit.get("LoadState") == "loaded" and re.fullmatch(r"[1-9][0-9]{0,9}", pid):
+        text = reader.text(f"/proc/{pid}/limits")
+        values = {fact: limit for fact, line, _ in _KINDS.values() if (limit := hard_limit(text, line)) is not None}
+    for fact in values:
+        reader.found(f"limits.{fact}", "/proc/PID/limits of slurmd")
+    wanted = () if values or unit.get("LoadState") != "loaded" else tuple(_KINDS.values())
+    for fact, _, key in wanted:
+        limit = UNLIMITED if unit.get(key) == "infinity" else number(unit.get(key))
+        if limit is not None:
+            reader.found(f"limits.{fact}", f"systemctl show slurmd.service, {key}")
+            values[fact] = limit
     carried = carries(printed(host.run(SLURM)))
     if carried is not None:
         reader.found("limits.slurm_carries", "slurm.conf")
         values["slurm_carries"] = carried
     return reader.machine(limits=Limits(**values) if values else None)
-
-
-def _of_process(reader: Reader, pid: str) -> dict[str, object]:
-    if not re.fullmatch(r"[1-9][0-9]{0,9}", pid):
-        return {}
-    path = f"/proc/{pid}/limits"
-    text = reader.text(path)
-    found = {fact: limit for fact, line, _ in _KINDS.values() if (limit := hard_limit(text, line)) is not None}
-    for fact in found:
-        reader.found(f"limits.{fact}", "/proc/PID/limits of slurmd")
-    return dict(found)
-
-
-def _of_unit(reader: Reader, told: dict[str, str]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for fact, _, key in _KINDS.values():
-        limit = UNLIMITED if told.get(key) == "infinity" else number(told.get(key))
-        if limit is not None:
-            reader.found(f"limits.{fact}", f"systemctl show slurmd.service, {key}")
-            found[fact] = limit
-    return found
 
 
 def hard_limit(text: str | None, name: str) -> int | None:
@@ -246,9 +208,6 @@ def carries(conf: str | None) -> tuple[str, ...] | None:
         kept = set(_KINDS) if every else set() if none else named
         return tuple(kind for kind in _KINDS if (kind in kept) != bool(excluded))
     return tuple(_KINDS)
-
-
-SOFTWARE_PATHS: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -331,12 +290,15 @@ def collect_software(host: Host) -> Machine:
         tool = classify((ran.out + b"\n" + ran.err).decode("utf-8", "replace")) if ran.why is None else None
         if tool:
             reader.found(f"tools.{tool.name}", " ".join(argv))
-            tools[tool.name] = _same(tools.get(tool.name), tool.model_copy(update={"path": ran.path}))
+            first = tools.get(tool.name, tool.model_copy(update={"path": ran.path}))
+            tools[tool.name] = first.model_copy(update={"version": first.version or tool.version})
     if reasons == {Why.NOT_KEPT}:
         return unknown("tools")
     if Why.FULL in reasons:  # a program that could not be asked is not one that is not there
         return Machine(gaps=(Gap(fact="tools", why=str(Why.FULL), help=FULL_HELP),))
-    return reader.machine(tools=_honest(tools))
+    # Those are left out that are only parts of another in the same folder: MVAPICH's launcher is MPICH's Hydra.
+    parts = {(part, _folder(tools[query.tool])) for query in VERSIONS if query.tool in tools for part in query.parts}
+    return reader.machine(tools=tuple(tool for tool in tools.values() if (tool.name, _folder(tool)) not in parts))
 
 
 def classify(output: str) -> Tool | None:
@@ -351,16 +313,6 @@ def classify(output: str) -> Tool | None:
         if match:
             return Tool(name=name, version=match[1] if pattern.groups else None)
     return None
-
-
-def _same(first: Tool | None, again: Tool) -> Tool:
-    return again if first is None else first.model_copy(update={"version": first.version or again.version})
-
-
-def _honest(tools: dict[str, Tool]) -> tuple[Tool, ...]:
-    """Return the tools without those that are only parts of another in the same folder: MVAPICH's launcher is MPICH's Hydra."""
-    parts = {(part, _folder(tools[query.tool])) for query in VERSIONS if query.tool in tools for part in query.parts}
-    return tuple(tool for tool in tools.values() if (tool.name, _folder(tool)) not in parts)
 
 
 def _folder(tool: Tool) -> str | None:
@@ -404,7 +356,7 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
                 job=variables[job],
                 hosts=_first(variables, hosts),
                 tasks=number(_first(variables, tasks)),
-                cpus=_cpus(variables.get("LSB_BIND_CPU_LIST")) if scheduler == "lsf" else None,
+                cpus=set_in(variables.get("LSB_BIND_CPU_LIST") or None) if scheduler == "lsf" else None,
             )
     return None
 
@@ -425,7 +377,7 @@ def parse_node(line: str, source: str) -> SlurmNode | None:
         threads_per_core=number(words.get("ThreadsPerCore")),
         memory=None if memory is None else memory * MIB,
         core_spec=number(words.get("CoreSpecCount", "0" if control else None)),
-        cpu_spec=_cpus(words["CPUSpecList"]) if words.get("CPUSpecList") else CpuSet() if control else None,
+        cpu_spec=set_in(words["CPUSpecList"]) if words.get("CPUSpecList") else CpuSet() if control else None,
         gres=_gres(words.get("Gres")),
     )
 
@@ -447,30 +399,22 @@ def own_line(text: str, host: str) -> str | None:
 def _slurm_nodes(reader: Reader) -> tuple[SlurmNode, ...] | None:
     daemon = reader.host.run(_SLURMD, _PATIENCE)
     control = reader.host.run(_SCONTROL, _PATIENCE)
-    name = reader.text(_HOSTNAME) or ""
-    lines = ((_SLURMD, (daemon.text or "").partition("\n")[0]), (_SCONTROL, own_line(control.text or "", name) or ""))
-    nodes = tuple(node for argv, line in lines if (node := parse_node(line, _source(argv))))
+    line = own_line(control.text or "", reader.text(_HOSTNAME) or "") or ""
+    lines = (("slurmd -C", (daemon.text or "").partition("\n")[0]), ("scontrol show node", line))
+    nodes = tuple(node for source, line in lines if (node := parse_node(line, source)))
+    whys = {daemon.why, control.why}
     if nodes:
         reader.found("slurm_nodes", ", ".join(node.source for node in nodes))
         return nodes
-    if daemon.why is Why.ABSENT and control.why is Why.ABSENT:
+    if whys == {Why.ABSENT}:
         return ()
-    _explain(reader, daemon, control)
+    if whys == {Why.NOT_KEPT}:
+        reader.missed("slurm_nodes", "", Why.NOT_KEPT)
+        return None
+    complaint = (control.err.decode("utf-8", "replace").strip().splitlines() or ["this node is not in its list"])[0]
+    why = f"scontrol: {control.why or complaint.removeprefix('scontrol: ')}; slurmd -C: {daemon.why or f'status {daemon.status}'}"
+    reader.lacks("slurm_nodes", why, "run it on a compute node, or where slurmctld answers")
     return None
-
-
-def _source(argv: tuple[str, ...]) -> str:
-    return "slurmd -C" if argv == _SLURMD else "scontrol show node"
-
-
-def _explain(reader: Reader, daemon: Ran, control: Ran) -> None:
-    if daemon.why is Why.NOT_KEPT and control.why is Why.NOT_KEPT:
-        gap = Gap(fact="slurm_nodes", why=NOT_IN_INPUT, help=CAPTURE_HELP)
-    else:
-        said = (control.err.decode("utf-8", "replace").strip().splitlines() or ["this node is not in its list"])[0]
-        why = f"scontrol: {control.why or said.removeprefix('scontrol: ')}; slurmd -C: {daemon.why or f'status {daemon.status}'}"
-        gap = Gap(fact="slurm_nodes", why=why, help="run it on a compute node, or where slurmctld answers")
-    reader.lacks(gap.fact, gap.why, gap.help)
 
 
 def _words(line: str) -> dict[str, str]:
@@ -489,44 +433,30 @@ def _gres(text: str | None) -> str | None:
     return ",".join(sorted(name for name in names if re.fullmatch(r"[a-z0-9_]{1,20}", name, re.ASCII) and name != "null"))
 
 
-def _cpus(text: str | None) -> CpuSet | None:
-    try:
-        return CpuSet.parse(text) if text else None
-    except BadInput:
-        return None
-
-
 SOURCES = (
     FactSource(
         "slurm",
-        20,
         "How Slurm cuts a node and binds what it starts: a few keys of slurm.conf, cgroup.conf and gres.conf.",
-        SLURM_PATHS,
-        SLURM_COMMANDS,
         collect_slurm,
+        commands=(SLURM, CGROUP, GRES),
     ),
     FactSource(
         "slurmd",
-        20,
-        ("What slurmd may lock, stack and open. Its jobs get no more, whatever limits.d says: PAM is not asked for them."),
-        SLURMD_PATHS,
-        SLURMD_COMMANDS,
+        "What slurmd may lock, stack and open. Its jobs get no more, whatever limits.d says: PAM is not asked for them.",
         collect_slurmd,
+        commands=(_SHOW, SLURM),
     ),
     FactSource(
         "software",
-        20,
         "MPI, schedulers and fabrics on PATH, recognised by what they print: every MPI calls its launcher mpirun.",
-        SOFTWARE_PATHS,
-        SOFTWARE_COMMANDS,
         collect_software,
+        commands=SOFTWARE_COMMANDS,
     ),
     FactSource(
         "scheduler",
-        20,
         "The job this process runs in, and what Slurm believes this node is.",
+        collect_scheduler,
         SCHEDULER_PATHS,
         SCHEDULER_COMMANDS,
-        collect_scheduler,
     ),
 )

@@ -685,10 +685,9 @@ def _edac(reader: Reader, why: str, cure: str) -> Memory | None:
 SOURCES = (
     FactSource(
         "dmi",
-        30,
         "Who made the machine, and what processors and memory modules are in it: SMBIOS, or what of it needs no root.",
-        PATHS,
-        (),
         collect,
+        PATHS,
+        rank=30,
     ),
 )

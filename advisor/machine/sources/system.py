@@ -501,27 +501,23 @@ def _of_first_process(reader: Reader) -> str | None:
 SOURCES = (
     FactSource(
         "kernel",
-        20,
         "The kernel, its boot options, and what was asked of it at run time.",
+        collect_kernel,
         KERNEL_PATHS,
         KERNEL_COMMANDS,
-        collect_kernel,
     ),
     FactSource(
         "modules",
-        20,
         "Kernel modules that MPI and GPUs copy with, and switches of the kernel that stand in their way or take time.",
-        MODULES_PATHS,
-        (),
         collect_modules,
+        MODULES_PATHS,
     ),
-    FactSource("process", 20, "What this process may use: limits, affinity, cgroup.", PROCESS_PATHS, (), collect_process),
+    FactSource("process", "What this process may use: limits, affinity, cgroup.", collect_process, PROCESS_PATHS),
     FactSource(
         "environment",
-        20,
         "Whether this is real hardware, a virtual machine, or a container.",
+        collect_environment,
         ENVIRONMENT_PATHS,
         ENVIRONMENT_COMMANDS,
-        collect_environment,
     ),
 )
