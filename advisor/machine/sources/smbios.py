@@ -47,30 +47,12 @@ _KINDS: Final = {
 # 7.18.6: these keep their content without power and run at another speed than the DRAM beside them.
 _PERSISTENT: Final = {5: "NVDIMM-F", 6: "NVDIMM-P", 7: "Optane"}
 
-_PLACEHOLDERS: Final = frozenset(
-    (
-        "",
-        "0",
-        "default string",
-        "empty",
-        "n/a",
-        "no dimm",
-        "none",
-        "not applicable",
-        "not available",
-        "not provided",
-        "not specified",
-        "oem",
-        "super server",
-        "system manufacturer",
-        "system product name",
-        "system version",
-        "to be filled by o.e.m",
-        "to be filled by oem",
-        "undefined",
-        "unknown",
-    )
+_SAID_OF_NOTHING = (
+    "|0|default string|empty|n/a|no dimm|none|not applicable|not available|not provided|not specified|oem|"
+    "super server|system manufacturer|system product name|system version|to be filled by o.e.m|to be filled by oem|"
+    "undefined|unknown"
 )
+_PLACEHOLDERS: Final = frozenset(_SAID_OF_NOTHING.split("|"))
 """What boards say when their vendor said nothing."""
 
 
@@ -106,7 +88,14 @@ def structures(data: bytes) -> tuple[Structure, ...]:
     found: list[Structure] = []
     at = 0
     while at < len(data) and any(data[at : at + 4]):  # four zeros are what fills the room behind some tables
-        kind, length, handle = _head(data, at)
+        left = len(data) - at
+        if left < 4:
+            raise BadTable(f"structure at byte {at}: only {left} bytes are left")
+        kind, length, handle = unpack_from("<BBH", data, at)
+        if length < 4:
+            raise BadTable(f"structure at byte {at} is {length} bytes long")
+        if length > left:
+            raise BadTable(f"structure at byte {at} is {length} bytes long, {left} are left")
         if kind == _END_OF_TABLE:
             break
         end = data.find(b"\0\0", at + length)
@@ -119,17 +108,6 @@ def structures(data: bytes) -> tuple[Structure, ...]:
     if not found:
         raise BadTable("holds no structure")
     return tuple(found)
-
-
-def _head(data: bytes, at: int) -> tuple[int, int, int]:
-    if len(data) - at < 4:
-        raise BadTable(f"structure at byte {at}: only {len(data) - at} bytes are left")
-    kind, length, handle = unpack_from("<BBH", data, at)
-    if length < 4:
-        raise BadTable(f"structure at byte {at} is {length} bytes long")
-    if length > len(data) - at:
-        raise BadTable(f"structure at byte {at} is {length} bytes long, {len(data) - at} are left")
-    return kind, length, handle
 
 
 def version(entry_point: bytes) -> str | None:
@@ -152,15 +130,13 @@ def sockets(found: tuple[Structure, ...]) -> tuple[Structure, ...]:
 
 def models(found: tuple[Structure, ...]) -> frozenset[tuple[int, int]]:
     """Return family and model of the populated x86 sockets, from CPUID's leaf 1 EAX (7.5.3.2)."""
-    numbers = (s.number(8, 4) for s in sockets(found) if _populated(s))
-    return frozenset(_model(number) for number in numbers if number)
-
-
-def _model(signature: int) -> tuple[int, int]:
-    family, model = signature >> 8 & 0xF, signature >> 4 & 0xF
-    if family in (6, 15):
-        model |= signature >> 12 & 0xF0
-    return family + (signature >> 20 & 0xFF if family == 15 else 0), model
+    models = set()
+    for signature in (s.number(8, 4) for s in sockets(found) if _populated(s)):
+        if signature:
+            family, model = signature >> 8 & 0xF, signature >> 4 & 0xF
+            model |= signature >> 12 & 0xF0 if family in (6, 15) else 0
+            models.add((family + (signature >> 20 & 0xFF if family == 15 else 0), model))
+    return frozenset(models)
 
 
 def _processor(s: Structure) -> Processor:
@@ -198,7 +174,7 @@ def dimms(found: tuple[Structure, ...]) -> tuple[Dimm, ...]:
 
 
 def _dimm(s: Structure) -> Dimm:
-    size = _size(s)
+    size, width = _size(s), s.number(0x0A, 2)
     slot = Dimm(locator=s.text(0x10) or f"handle 0x{s.handle:04X}", bank=s.text(0x11), size=size)
     if size == 0:
         return slot
@@ -207,7 +183,8 @@ def _dimm(s: Structure) -> Dimm:
             "kind": _PERSISTENT.get(s.number(0x28, 1) or 0) or _KINDS.get(s.number(0x12, 1) or 0),
             "rated": _speed(s, 0x15, 0x54),
             "configured": _speed(s, 0x20, 0x58),
-            "width": _width(s),
+            # Some boards count ECC among the data bits, but no DRAM module has 72, 80 or 40.
+            "width": {0: None, 0xFFFF: None, 72: 64, 80: 64, 40: 32}.get(width or 0, width),
             "ranks": (s.number(0x1B, 1) or 0) & 0x0F or None,
             "maker": s.text(0x17),
             "part": s.text(0x1A),
@@ -232,14 +209,6 @@ def _speed(s: Structure, narrow: int, wide: int) -> int | None:
     if speed == 0xFFFF:
         speed = (s.number(wide, 4) or 0) & 0x7FFFFFFF
     return speed * 10**6 if speed else None
-
-
-def _width(s: Structure) -> int | None:
-    """Return data bits. Some boards count ECC among them, but no DRAM module has 72, 80 or 40."""
-    width = s.number(0x0A, 2)
-    if not width or width == 0xFFFF:
-        return None
-    return {72: 64, 80: 64, 40: 32}.get(width, width)
 
 
 _HOST_INTERFACE, _NETWORK, _REDFISH_OVER_IP = 42, 0x40, 4
@@ -369,24 +338,20 @@ def places(names: Sequence[Name], board: Board) -> tuple[Place, ...]:
 
 def _read(name: Name, board: Board, slots: int) -> _Found:
     text = f"{name.locator}\n{name.bank or ''}"
-    for way, pattern in enumerate((*_own_ways(board), *_WAYS)):
+    maker = (board.maker or "").lower()
+    own = (way for word, way in (("dell", _DELL), ("lenovo", _LENOVO)) if word in maker)
+    for way, pattern in enumerate((*own, *_WAYS)):
         if match := pattern.fullmatch(text):
-            part = {key: _digit(value) for key, value in match.groupdict().items() if value is not None}
+            part = {
+                key: int(value) if value.isdigit() else ord(value.upper()) - ord("A")
+                for key, value in match.groupdict().items()
+                if value is not None
+            }
             if "through" in part:
                 return _numbered_through(way, part["through"], slots, board)
             channel = (part.get("node", 0), part["channel"]) if "channel" in part else None
-            socket = part.get("letter", part.get("socket"))
-            return _Found(way, socket, channel, part.get("row"), part.get("pair"))
+            return _Found(way, part.get("letter", part.get("socket")), channel, part.get("row"), part.get("pair"))
     return _Found()
-
-
-def _own_ways(board: Board) -> tuple[re.Pattern[str], ...]:
-    maker = (board.maker or "").lower()
-    return tuple(way for word, way in (("dell", _DELL), ("lenovo", _LENOVO)) if word in maker)
-
-
-def _digit(text: str) -> int:
-    return int(text) if text.isdigit() else ord(text.upper()) - ord("A")
 
 
 def _numbered_through(way: int, number: int, slots: int, board: Board) -> _Found:
@@ -400,16 +365,12 @@ def _sockets(found: Sequence[_Found], board: Board) -> list[int | None]:
     """Return each slot's processor from 0; all None if the names tell of more processors than there are."""
     if board.sockets == 1:
         return [0] * len(found)
-    first = {way: _first(f.socket for f in found if f.way == way) for way in {f.way for f in found}}
-    numbers = [None if f.socket is None else f.socket - first[f.way] for f in found]
+    known = {way: {f.socket for f in found if f.way == way} for way in {f.way for f in found}}
+    # The number of the first processor is 0, or 1 where none has 0.
+    numbers = [None if f.socket is None else f.socket - (0 not in known[f.way]) for f in found]
     if board.sockets and any(number is not None and number >= board.sockets for number in numbers):
         return [None] * len(found)
     return numbers
-
-
-def _first(numbers: Iterable[int | None]) -> int:
-    """Return the number of the first processor: 0, or 1 where none has 0."""
-    return 0 if 0 in numbers else 1
 
 
 def _key(found: _Found, slots: int, board: Board) -> _Key | None:
@@ -452,12 +413,11 @@ _CHANNELS: Final = (
 
 def channels_of(models: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """Return the channel counts that processors of these families and models may have; () where that is not known."""
-    known = {_channels(family, model) for family, model in models}
+    known = {
+        next((counts for f, first, last, counts in _CHANNELS if f == family and first <= model <= last), ())
+        for family, model in models
+    }
     return known.pop() if len(known) == 1 else ()
-
-
-def _channels(family: int, model: int) -> tuple[int, ...]:
-    return next((counts for f, first, last, counts in _CHANNELS if f == family and first <= model <= last), ())
 
 
 NAMES_HELP = "report it with the output of advisor capture: slot names of one more vendor can then be read"
@@ -481,21 +441,26 @@ def summed(dimms: Sequence[Dimm], processors: Sequence[Processor]) -> tuple[Sock
     numbers = {dimm.socket for dimm in dimms}
     if not dimms or None in numbers:
         return None
-    sums = (_sum(n, [d for d in dimms if d.socket == n]) for n in sorted(n for n in numbers if n is not None))
+    sums = [_sum(n, [dimm for dimm in dimms if dimm.socket == n]) for n in sorted(n for n in numbers if n is not None)]
     return tuple(s for s in sums if s.dimms or s.socket >= len(processors) or processors[s.socket].populated)
 
 
 def _sum(socket: int, slots: Sequence[Dimm]) -> SocketMemory:
     modules = [slot for slot in slots if slot.size != 0 and is_dram(slot)]
-    channels = _channels_used(modules)
-    configured = _slowest(modules)
-    width = _data_width(modules)
+    used, sizes = {module.channel for module in modules}, [module.size for module in modules]
+    channels = None if None in used else len(used)
+    speeds = [module.configured for module in modules if module.configured]
+    configured = min(speeds) if speeds and len(speeds) == len(modules) else None
+    widths = {module.width for module in modules}
+    width = widths.pop() if len(widths) == 1 else None
+    if width != 64 and any((module.kind or "").startswith("DDR") for module in modules):
+        width = None  # a DDR module has the 64 data bits of JEDEC's
     return SocketMemory(
         socket=socket,
         dimms=len(modules),
         slots=len(slots),
         channels=channels,
-        size=_total(module.size for module in modules),
+        size=None if None in sizes else sum(size for size in sizes if size),
         configured=configured,
         bandwidth=channels * width // 8 * configured if channels and width and configured else None,
     )
@@ -505,28 +470,6 @@ def is_dram(dimm: Dimm) -> bool:
     """Return whether a module is DRAM on a channel: not persistent memory, nor HBM inside the processor's package."""
     kind = dimm.kind or ""
     return not kind.startswith(("HBM", "Logical", "Optane", "NVDIMM"))
-
-
-def _channels_used(modules: Sequence[Dimm]) -> int | None:
-    channels = {module.channel for module in modules}
-    return None if None in channels else len(channels)
-
-
-def _slowest(modules: Sequence[Dimm]) -> int | None:
-    speeds = [module.configured for module in modules if module.configured]
-    return min(speeds) if speeds and len(speeds) == len(modules) else None
-
-
-def _data_width(modules: Sequence[Dimm]) -> int | None:
-    """Return the data bits that all modules have; None where they differ, or a DDR module has not the 64 of JEDEC's."""
-    widths = {module.width for module in modules}
-    width = widths.pop() if len(widths) == 1 else None
-    return None if width != 64 and any((m.kind or "").startswith("DDR") for m in modules) else width
-
-
-def _total(sizes: Iterable[int | None]) -> int | None:
-    known = list(sizes)
-    return None if None in known else sum(size for size in known if size)
 
 
 def missing_sums(dimms: Sequence[Dimm], sockets: Sequence[SocketMemory] | None) -> Iterator[Gap]:
@@ -565,20 +508,16 @@ def edac_dimms(host: Host) -> tuple[Dimm, ...] | None:
 
     The drivers that count chip-select rows (``csrow 0 channel 1``: amd64_edac) list each rank of a module by itself.
     """
-    folders = [dirname(path) for path in expand(host, LABELS)]
-    found = [_edac_dimm(host, folder) for folder in folders]
-    modules = tuple(dimm for dimm in found if dimm)
-    return modules if modules and len(modules) == len(found) else None
-
-
-def _edac_dimm(host: Host, folder: str) -> Dimm | None:
-    label, location, kind, size = ((host.read(f"{folder}/{field}").text or "").strip() for field in FIELDS)
-    megabytes = number(size)
-    if "csrow" in location or megabytes is None or not 0 < megabytes < 1 << 30:
-        return None
-    match = _KIND.search(kind)
-    word = f"{'LP' if match[1] else ''}{match[2]}" if match else None
-    return Dimm(locator=clean(label) or folder.rpartition("/")[2], size=megabytes * MIB, kind=word)
+    found = []
+    for folder in (dirname(path) for path in expand(host, LABELS)):
+        label, location, kind, size = ((host.read(f"{folder}/{field}").text or "").strip() for field in FIELDS)
+        megabytes = number(size)
+        if "csrow" in location or megabytes is None or not 0 < megabytes < 1 << 30:
+            return None
+        match = _KIND.search(kind)
+        word = f"{'LP' if match[1] else ''}{match[2]}" if match else None
+        found.append(Dimm(locator=clean(label) or folder.rpartition("/")[2], size=megabytes * MIB, kind=word))
+    return tuple(found) or None
 
 
 TABLE = "/sys/firmware/dmi/tables/DMI"

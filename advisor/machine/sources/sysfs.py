@@ -2,23 +2,39 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.errors import BadCapture, BadInput
-from advisor.machine.cpuset import LIMIT, CpuSet
+from advisor.machine.cpuset import LIMIT, CpuSet, union
 from advisor.machine.firmware import Firmware
 from advisor.machine.hosts.base import Host
 from advisor.machine.machine import Gap, Machine, Source
 from advisor.machine.memory import DaxDevice, MemoryTier
-from advisor.machine.sources.reader import NUMBERS, FactSource, Reader, memory_total, of_family_15h, of_knights_landing, part
+from advisor.machine.sources.reader import (
+    NUMBERS,
+    REPORT_HELP,
+    FactSource,
+    Reader,
+    files,
+    memory_total,
+    of_family_15h,
+    of_knights_landing,
+    part,
+)
 from advisor.machine.sources.system import CPUSET_PATHS, cpuset_allowed
 from advisor.machine.topology import L3, Core, Die, Distances, NumaNode, Package, SharedL2, Topology
 from advisor.machine.value import number, size
 
 NODES = "/sys/devices/system/node"
 GPUS = "/proc/driver/nvidia/gpus"
-MOST_NODES = 1024
-"""As in Linux, where CONFIG_NODES_SHIFT is 10 at most."""
+MOSTNODES = 1024
+"""As in Linux, where CONFIGNODES_SHIFT is 10 at most."""
+
+
+def _numbered(reader: Reader, folder: str, word: str = "node") -> list[int]:
+    """Return the numbers of the names in a folder that are a word and a number."""
+    names = (re.fullmatch(rf"{word}(\d{{1,6}})", name, re.ASCII) for name in reader.host.list(folder))
+    return sorted({int(match[1]) for match in names if match})
 
 
 def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
@@ -31,7 +47,7 @@ def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
             reader.lacks("topology.nodes", why, "see it with: numactl -H")
             continue
         cpus = _cpus(reader, index) & online
-        memory = _memory(reader, index)
+        memory = reader.view(f"{NODES}/node{index}/meminfo", memory_total)
         if cpus or memory:
             found.append(NumaNode(os_index=index, cpuset=cpus, near=cpus, memory=memory, kind=None))
     kinds = {**_kinds_by_speed(reader, found), **_dax_kinds(reader)}
@@ -45,23 +61,23 @@ def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
 def distances(reader: Reader, nodes: tuple[NumaNode, ...]) -> Distances | None:
     """Return the kernel's distance table over the nodes, or None where rows are missing or of the wrong length."""
     numbers = tuple(node.os_index for node in nodes)
+    rows = [_row(reader, index) for index in numbers]
+    if len(rows) < 2 or any(not row or None in row.values() for row in rows):
+        return None
+    return Distances(nodes=numbers, rows=tuple(tuple(row[other] or 0 for other in numbers) for row in rows))
+
+
+def _row(reader: Reader, index: int) -> dict[int, int | None]:
+    """Return how far a node is from each; {} where the row is missing or of the wrong length."""
+    words = (reader.text(f"{NODES}/node{index}/distance") or "").split()
     listed = _numbers(reader)
-    columns = {number: column for column, number in enumerate(listed)}
-    rows = []
-    for index in numbers:
-        words = (reader.text(f"{NODES}/node{index}/distance") or "").split()
-        row = tuple(value for word in words if (value := number(word)) is not None)
-        if len(row) != len(listed):
-            return None
-        rows.append(tuple(row[columns[other]] for other in numbers))
-    return Distances(nodes=numbers, rows=tuple(rows)) if len(rows) > 1 else None
+    return dict(zip(listed, map(number, words), strict=True)) if len(words) == len(listed) else {}
 
 
-def _numbers(reader: Reader) -> tuple[int, ...]:
-    names = (re.fullmatch(r"node(\d{1,5})", name, re.ASCII) for name in reader.host.list(NODES))
-    found = tuple(sorted({int(match[1]) for match in names if match}))
-    if len(found) > MOST_NODES:
-        raise BadCapture(f"{len(found)} NUMA nodes, more than the {MOST_NODES} that Linux knows", place=NODES)
+def _numbers(reader: Reader) -> list[int]:
+    found = _numbered(reader, NODES)
+    if len(found) > MOSTNODES:
+        raise BadCapture(f"{len(found)} NUMA nodes, more than the {MOSTNODES} that Linux knows", place=NODES)
     return found
 
 
@@ -73,43 +89,27 @@ def _gpu_nodes(reader: Reader) -> frozenset[int]:
 
 
 def _cpus(reader: Reader, index: int) -> CpuSet:
-    mask = reader.text(f"{NODES}/node{index}/cpumap")
+    path = f"{NODES}/node{index}/cpumap"
+    mask = reader.text(path)
     if mask is None:
         return reader.cpus(f"{NODES}/node{index}/cpulist") or CpuSet()
     try:
         return CpuSet.from_mask(mask)
     except BadInput as error:
-        reader.lacks(
-            "topology.nodes", f"{NODES}/node{index}/cpumap: {error.problem}", "report it with the output of advisor capture"
-        )
+        reader.lacks("topology.nodes", f"{path}: {error.problem}", REPORT_HELP)
         return CpuSet()
-
-
-def _memory(reader: Reader, index: int) -> int | None:
-    return reader.view(f"{NODES}/node{index}/meminfo", memory_total)
 
 
 def _near(reader: Reader, node: NumaNode, cpus_of: dict[int, CpuSet]) -> CpuSet:
     """Return the CPUs closest to a node of memory alone: its HMAT initiators, else the nodes at the least distance."""
     for access in ("access0", "access1"):
-        names = reader.host.list(f"{NODES}/node{node.os_index}/{access}/initiators")
-        near = CpuSet()
-        for match in (re.fullmatch(r"node(\d{1,5})", name, re.ASCII) for name in names):
-            near = near | (cpus_of.get(int(match[1]), CpuSet()) if match else CpuSet())
-        if near:
+        initiators = _numbered(reader, f"{NODES}/node{node.os_index}/{access}/initiators")
+        if near := union(cpus_of.get(index, CpuSet()) for index in initiators):
             return near
-    return _nearest(reader, node, cpus_of)
-
-
-def _nearest(reader: Reader, node: NumaNode, cpus_of: dict[int, CpuSet]) -> CpuSet:
-    row = [number(word) for word in (reader.text(f"{NODES}/node{node.os_index}/distance") or "").split()]
-    listed = _numbers(reader)
-    far = {index: row[listed.index(index)] for index, cpus in cpus_of.items() if cpus and len(row) == len(listed)}
-    least = min((value for value in far.values() if value is not None), default=None)
-    near = CpuSet()
-    for index, value in far.items():
-        near = near | (cpus_of[index] if least is not None and value == least else CpuSet())
-    return near
+    row = _row(reader, node.os_index)
+    far = {index: value for index, cpus in cpus_of.items() if cpus and (value := row.get(index)) is not None}
+    least = min(far.values(), default=None)
+    return union(cpus_of[index] for index, value in far.items() if value == least)
 
 
 _FASTER = 1.5
@@ -121,12 +121,9 @@ def _kinds_by_speed(reader: Reader, nodes: list[NumaNode]) -> dict[int, str]:
     speed = {node.os_index: _bandwidth(reader, node.os_index) for node in nodes}
     plain = min((value for node in nodes if node.cpuset and (value := speed[node.os_index])), default=None)
     kinds = {}
-    for node in nodes:
-        value = speed[node.os_index]
-        if not node.cpuset and plain and value and value >= _FASTER * plain:
-            kinds[node.os_index] = "hbm"
-        elif not node.cpuset and plain and value and plain >= _FASTER * value:
-            kinds[node.os_index] = "cxl"
+    for index, value in ((node.os_index, speed[node.os_index]) for node in nodes if not node.cpuset):
+        if plain and value and max(plain, value) >= _FASTER * min(plain, value):
+            kinds[index] = "hbm" if value > plain else "cxl"
     return kinds
 
 
@@ -138,16 +135,13 @@ def _bandwidth(reader: Reader, index: int) -> int | None:
 def _dax_kinds(reader: Reader) -> dict[int, str]:
     """Return what each node's memory is where the kernel made it from a DAX device (Documentation/ABI/testing/sysfs-bus-dax)."""
     kinds = {}
-    for name in reader.host.list("/sys/bus/dax/devices"):
-        target = reader.number(f"/sys/bus/dax/devices/{name}/target_node")
-        path = reader.host.real(f"/sys/bus/dax/devices/{name}") or ""
-        kind = next((kind for word, kind in (("/ndbus", "nvdimm"), ("/cxl", "cxl")) if word in path), None)
-        if target is not None and kind:
+    for name in reader.host.list(_ROOT):
+        target, kind = reader.number(f"{_ROOT}/{name}/target_node"), _dax_kind(reader, name)
+        if target is not None and kind in ("nvdimm", "cxl"):
             kinds[target] = kind
     return kinds
 
 
-_NODES = "/sys/devices/system/node"
 TIERS = "/sys/devices/virtual/memory_tiering"
 MCDRAM = 16 << 30
 """As much as any Knights Landing has."""
@@ -155,9 +149,9 @@ KNIGHTS = ("/run/hwloc/knl_memoryside_cache", "/var/run/hwloc/knl_memoryside_cac
 """What hwloc-dump-hwdata wrote for everybody of what root alone may read: Knights Landing's MCDRAM."""
 TIERS_PATHS = (
     *KNIGHTS,
-    *(f"{_NODES}/node*/access*/initiators/{way}_{what}" for way in ("read", "write") for what in ("bandwidth", "latency")),
-    f"{_NODES}/node*/access*/initiators/node*@",
-    f"{_NODES}/node*/memory_side_cache/index*/size",
+    *(f"{NODES}/node*/access*/initiators/{way}_{what}" for way in ("read", "write") for what in ("bandwidth", "latency")),
+    f"{NODES}/node*/access*/initiators/node*@",
+    f"{NODES}/node*/memory_side_cache/index*/size",
     f"{TIERS}/memory_tier*/nodelist",
 )
 
@@ -166,12 +160,12 @@ def collect_tiers(host: Host) -> Machine:
     """Return the tiers of the nodes that the kernel describes; None where it describes none."""
     reader = Reader(host)
     listed = _tiers(reader)
-    numbers = sorted(int(match[1]) for name in host.list(_NODES) if (match := re.fullmatch(r"node(\d{1,5})", name, re.ASCII)))
+    numbers = _numbered(reader, NODES)
     found = tuple(tier for node in numbers if (tier := _tier(reader, node, listed.get(node))))
     firmware, side = _knights(reader)
     if side:
         known = {tier.node: tier for tier in found}
-        beside = [node for node in numbers if reader.cpus(f"{_NODES}/node{node}/cpulist")]
+        beside = [node for node in numbers if reader.cpus(f"{NODES}/node{node}/cpulist")]
         own = {node: known.get(node, MemoryTier(node=node)) for node in beside}
         own = {node: tier if tier.cache else tier.model_copy(update={"cache": side}) for node, tier in own.items()}
         found = tuple(tier for _, tier in sorted({**known, **own}.items()))
@@ -180,44 +174,26 @@ def collect_tiers(host: Host) -> Machine:
             "tiers", "the firmware gives no HMAT, or the kernel does not show it", "read the raw table as root, or measure"
         )
         return reader.machine(firmware=firmware)
-    reader.found("tiers", f"{_NODES}/node*/access*/initiators")
+    reader.found("tiers", f"{NODES}/node*/access*/initiators")
     return reader.machine(tiers=found, firmware=firmware)
 
 
 def _tier(reader: Reader, node: int, tier: int | None) -> MemoryTier | None:
-    access = next((a for a in ("access0", "access1") if reader.host.list(f"{_NODES}/node{node}/{a}/initiators")), None)
+    folders = (f"{NODES}/node{node}/{access}/initiators" for access in ("access0", "access1"))
+    base = next((folder for folder in folders if reader.host.list(folder)), None)
     cache = _cache(reader, node)
-    if access is None and tier is None and cache is None:
-        return None
-    if access is None:
-        return MemoryTier(node=node, tier=tier, cache=cache)
-    base = f"{_NODES}/node{node}/{access}/initiators"
-    names = (re.fullmatch(r"node(\d{1,5})", name, re.ASCII) for name in reader.host.list(base))
-    # Documentation/admin-guide/mm/numaperf.rst: bandwidth in MB/s, latency in nanoseconds; 0 where the HMAT has no entry.
-    return MemoryTier(
-        node=node,
-        initiators=tuple(sorted(int(match[1]) for match in names if match)) or None,
-        read_bandwidth=_scaled(reader, f"{base}/read_bandwidth", 10**6),
-        write_bandwidth=_scaled(reader, f"{base}/write_bandwidth", 10**6),
-        read_latency=_nanoseconds(reader, f"{base}/read_latency"),
-        write_latency=_nanoseconds(reader, f"{base}/write_latency"),
-        tier=tier,
-        cache=cache,
-    )
-
-
-def _scaled(reader: Reader, path: str, unit: int) -> int | None:
-    value = reader.number(path)
-    return value * unit if value and value > 0 else None
-
-
-def _nanoseconds(reader: Reader, path: str) -> float | None:
-    value = reader.number(path)
-    return value / 1e9 if value and value > 0 else None
+    facts: dict[str, Any] = {"node": node, "tier": tier, "cache": cache}
+    if base is not None:
+        # Documentation/admin-guide/mm/numaperf.rst: bandwidth in MB/s, latency in nanoseconds; 0 where the HMAT has no entry.
+        names = ("read_bandwidth", "write_bandwidth", "read_latency", "write_latency")
+        read = {name: reader.number(f"{base}/{name}") or 0 for name in names}
+        facts |= {name: value * 10**6 if "bandwidth" in name else value / 1e9 for name, value in read.items() if value > 0}
+        facts["initiators"] = tuple(_numbered(reader, base)) or None
+    return None if base is None and tier is None and cache is None else MemoryTier(**facts)
 
 
 def _cache(reader: Reader, node: int) -> int | None:
-    folder = f"{_NODES}/node{node}/memory_side_cache"
+    folder = f"{NODES}/node{node}/memory_side_cache"
     sizes = [size(reader.text(f"{folder}/{name}/size") or "") for name in reader.host.list(folder) if name.startswith("index")]
     return max((value for value in sizes if value), default=None)
 
@@ -240,11 +216,10 @@ def _knights(reader: Reader) -> tuple[Firmware | None, int | None]:
 
 def _tiers(reader: Reader) -> dict[int, int]:
     """Return the kernel's tier number of each node: 0 would be the fastest, plain DRAM is usually 4."""
-    found = {}
+    found: dict[int, int] = {}
     for name in reader.host.list(TIERS):
-        match = re.fullmatch(r"memory_tier(\d{1,4})", name, re.ASCII)
-        for node in (reader.cpus(f"{TIERS}/{name}/nodelist") or CpuSet()) if match else ():
-            found[node] = int(match[1]) if match else 0
+        if match := re.fullmatch(r"memory_tier(\d{1,4})", name, re.ASCII):
+            found |= dict.fromkeys(reader.cpus(f"{TIERS}/{name}/nodelist") or (), int(match[1]))
     return found
 
 
@@ -254,7 +229,7 @@ DAX_PATHS = (f"{_ROOT}/*@", f"{_ROOT}/*/size", f"{_ROOT}/*/target_node", f"{_ROO
 _NAME = re.compile(r"dax\d{1,4}\.\d{1,4}", re.ASCII)
 # drivers/dax: kmem gives the memory to the system, device_dax leaves it to who opens /dev/daxN.M.
 _USES = {"kmem": "system", "device_dax": "device"}
-_KINDS = (("/ndbus", "nvdimm"), ("/cxl", "cxl"), ("/hmem", "reserved"))
+_KINDS = {"/ndbus": "nvdimm", "/cxl": "cxl", "/hmem": "reserved"}
 
 
 def collect_dax(host: Host) -> Machine:
@@ -263,19 +238,22 @@ def collect_dax(host: Host) -> Machine:
     names = reader.matching("dax", _ROOT, _NAME, "dax0.0/size")
     if names is None:
         return Machine(gaps=reader.gaps)
-    return Machine(dax=tuple(_device(reader, name) for name in names), sources=reader.sources)
+    found = [
+        DaxDevice(
+            name=name,
+            kind=_dax_kind(reader, name),
+            size=reader.number(f"{_ROOT}/{name}/size"),
+            node=reader.number(f"{_ROOT}/{name}/target_node"),
+            use=_USES.get((host.real(f"{_ROOT}/{name}/driver") or "").rpartition("/")[2]),
+        )
+        for name in names
+    ]
+    return Machine(dax=tuple(found), sources=reader.sources)
 
 
-def _device(reader: Reader, name: str) -> DaxDevice:
-    at = f"{_ROOT}/{name}"
-    place, driver = reader.host.real(at) or "", reader.host.real(f"{at}/driver") or ""
-    return DaxDevice(
-        name=name,
-        kind=next((kind for word, kind in _KINDS if word in place), None),
-        size=reader.number(f"{at}/size"),
-        node=reader.number(f"{at}/target_node"),
-        use=_USES.get(driver.rpartition("/")[2]),
-    )
+def _dax_kind(reader: Reader, name: str) -> str | None:
+    place = reader.host.real(f"{_ROOT}/{name}") or ""
+    return next((kind for word, kind in _KINDS.items() if word in place), None)
 
 
 CPU = "/sys/devices/system/cpu"
@@ -303,7 +281,8 @@ class CpuTree:
         self._online = online
         self._shown = online & _named(reader)  # a list may name a million CPUs; only those with a folder say anything
         self._compute_units = _has_compute_units(reader)
-        self._no_l3 = _is_knights_landing(reader)
+        # An L3 of size 0 is none at all: Knights Landing and Mill list one for want of a name for MCDRAM.
+        self._no_l3 = reader.view("/proc/cpuinfo", of_knights_landing)
 
     def packages(self) -> tuple[Package, ...]:
         """Return the packages in the order of their first CPU; () where the kernel names none."""
@@ -324,31 +303,30 @@ class CpuTree:
 
     def l3(self) -> tuple[L3, ...]:
         """Return the groups of CPUs that share a level 3 cache."""
-        groups = self._groups("l3", self._l3_of)
-        return tuple(L3(cpuset=group, size=self._l3_size(cpu)) for cpu, group in groups)
+        groups = ((group, self._l3_index(cpu)) for cpu, group in self._groups("l3", self._l3_of))
+        return tuple(L3(cpuset=group, size=self._size(index) if index else None) for group, index in groups)
 
     def shared_l2(self, cores: tuple[Core, ...]) -> tuple[SharedL2, ...]:
         """Return the groups of CPUs that share a level 2 cache and are not just one core's."""
         found: dict[CpuSet, None] = {}
         for core in cores:
-            asked = core.cpuset if len(core.cpuset) > 2 else (core.cpuset.first,)  # a pair shares nothing with half of itself
-            for cpu in asked:
-                index = self._index(cpu, 2) if cpu is not None else None
-                mask = self._mask(f"{index}/shared_cpu_map") if index else None
-                group = mask & self._online if mask else CpuSet()
+            # A pair shares nothing with half of itself.
+            for cpu in core.cpuset if len(core.cpuset) > 2 else tuple(core.cpuset)[:1]:
+                group = self._sharing(cpu, 2) or CpuSet()
                 if len(group) > 1 and group != core.cpuset:
                     found[group] = None
         return tuple(SharedL2(cpuset=group) for group in found)
 
     def own_caches(self, cores: tuple[Core, ...]) -> tuple[int, ...]:
         """Return the levels of cache, 1 and 2, of which each core has one of its own."""
-        return tuple(level for level in (1, 2) if cores and all(self._own_cache(core, level) for core in cores))
+        levels = (1, 2) if cores else ()
+        return tuple(level for level in levels if all(self._sharing(core.cpuset.first, level) == core.cpuset for core in cores))
 
-    def _own_cache(self, core: Core, level: int) -> bool:
-        first = core.cpuset.first
-        index = self._index(first, level) if first is not None else None
+    def _sharing(self, cpu: int | None, level: int) -> CpuSet | None:
+        """Return the CPUs online that share a cache of a CPU, None where there is none."""
+        index = self._index(cpu, level) if cpu is not None else None
         mask = self._mask(f"{index}/shared_cpu_map") if index else None
-        return mask is not None and mask & self._online == core.cpuset
+        return None if mask is None else mask & self._online
 
     def _groups(self, what: str, of: Callable[[int], CpuSet | None]) -> Iterator[tuple[int, CpuSet]]:
         """Yield each group once, at its first CPU; a CPU whose group begins elsewhere is left out, as in hwloc."""
@@ -379,12 +357,7 @@ class CpuTree:
         return next((found for found in sets if found is not None), None)
 
     def _mask(self, path: str) -> CpuSet | None:
-        text = self._reader.text(path)
-        try:
-            return CpuSet.from_mask(text) if text else None
-        except BadInput as error:
-            self._reader.lacks(path, f"{path}: {error.problem}", "report it with the output of advisor capture")
-            return None
+        return self._reader.value(path, None, lambda text: CpuSet.from_mask(text) if text else None)
 
     def _id(self, cpu: int, name: str) -> int | None:
         value = self._reader.number(f"{CPU}/cpu{cpu}/topology/{name}")
@@ -392,7 +365,7 @@ class CpuTree:
 
     def _l3_index(self, cpu: int) -> str | None:
         index = self._index(cpu, 3)
-        return None if index is None or (self._no_l3 and self._is_empty(index)) else index
+        return None if index is None or (self._no_l3 and not self._size(index)) else index
 
     def _index(self, cpu: int, level: int) -> str | None:
         """Return the folder of a CPU's cache of a level; None where there is none, or one of instructions."""
@@ -403,8 +376,8 @@ class CpuTree:
                 return index if self._reader.text(f"{index}/type") != "Instruction" else None
         return None
 
-    def _is_empty(self, index: str) -> bool:
-        return not size(self._reader.text(f"{index}/size") or "")
+    def _size(self, index: str) -> int | None:
+        return size(self._reader.text(f"{index}/size") or "")
 
     def _l3_of(self, cpu: int) -> CpuSet | None:
         index = self._l3_index(cpu)
@@ -414,10 +387,6 @@ class CpuTree:
         # Itaniums leave the mask empty: the cache is the core's own.
         return shared or self._set(cpu, "core_cpus", "thread_siblings") or CpuSet([cpu])
 
-    def _l3_size(self, cpu: int) -> int | None:
-        index = self._l3_index(cpu)
-        return size(self._reader.text(f"{index}/size") or "") if index else None
-
 
 def possible_cpus(reader: Reader) -> CpuSet:
     """Return the CPUs that are plugged in, online or not."""
@@ -426,16 +395,10 @@ def possible_cpus(reader: Reader) -> CpuSet:
 
 
 def _named(reader: Reader) -> CpuSet:
-    names = (re.fullmatch(r"cpu(\d{1,6})", name, re.ASCII) for name in reader.host.list(CPU))
-    named = CpuSet(int(match[1]) for match in names if match and int(match[1]) < LIMIT)
+    named = CpuSet(cpu for cpu in _numbered(reader, CPU, "cpu") if cpu < LIMIT)
     if len(named) > MOST_CPUS:
         raise BadCapture(f"{len(named)} CPUs, more than the {MOST_CPUS} of the largest machines", place=CPU)
     return named
-
-
-def _is_knights_landing(reader: Reader) -> bool:
-    """Return whether an L3 of size 0 is none at all: Knights Landing and Mill list one for want of a name for MCDRAM."""
-    return reader.view("/proc/cpuinfo", of_knights_landing)
 
 
 def _has_compute_units(reader: Reader) -> bool:
@@ -448,30 +411,12 @@ def _has_compute_units(reader: Reader) -> bool:
 
 
 PATHS = (
-    f"{CPU}/online",
-    f"{CPU}/present",
-    f"{CPU}/cpu*/online",
-    *(
-        f"{CPU}/cpu*/topology/{name}"
-        for name in (
-            "physical_package_id",
-            "die_id",
-            "core_id",
-            "package_cpus",
-            "core_siblings",
-            "die_cpus",
-            "core_cpus",
-            "thread_siblings",
-        )
-    ),
-    *(f"{CPU}/cpu*/cache/index*/{name}" for name in ("level", "type", "size", "shared_cpu_map")),
-    f"{NODES}/online",
-    f"{NODES}/node*/cpumap",
-    f"{NODES}/node*/cpulist",
-    f"{NODES}/node*/distance",
-    f"{NODES}/node*/meminfo",
-    f"{NODES}/node*/access*/initiators/node*@",
-    f"{NODES}/node*/access*/initiators/read_bandwidth",
+    *files(CPU, "online present cpu*/online"),
+    *files(f"{CPU}/cpu*/topology", "physical_package_id die_id core_id"),
+    *files(f"{CPU}/cpu*/topology", "package_cpus core_siblings die_cpus core_cpus thread_siblings"),
+    *files(f"{CPU}/cpu*/cache/index*", "level type size shared_cpu_map"),
+    *files(NODES, "online node*/access*/initiators/node*@ node*/access*/initiators/read_bandwidth"),
+    *files(f"{NODES}/node*", "cpumap cpulist distance meminfo"),
     f"{GPUS}/*/numa_status",
     "/sys/bus/dax/devices/*@",
     "/sys/bus/dax/devices/*/target_node",
@@ -521,7 +466,8 @@ def collect(host: Host) -> Machine:
     if not online:
         return Machine(gaps=reader.gaps)
     nodes = numa_nodes(reader, online)
-    known = nodes or (_whole_machine(reader, online),)
+    whole = () if nodes else (reader.view("/proc/meminfo", memory_total),)
+    known = nodes or tuple(NumaNode(os_index=0, cpuset=online, near=online, memory=memory) for memory in whole)
     numbers = CpuSet(node.os_index for node in known)
     allowed, allowed_nodes = cpuset_allowed(reader)
     topology = Topology(
@@ -541,11 +487,6 @@ def collect(host: Host) -> Machine:
     )
     reader.found("topology", "/sys/devices/system")
     return reader.machine(topology=topology)
-
-
-def _whole_machine(reader: Reader, online: CpuSet) -> NumaNode:
-    """Return the one node that stands for a machine without NUMA information."""
-    return NumaNode(os_index=0, cpuset=online, near=online, memory=reader.view("/proc/meminfo", memory_total))
 
 
 SOURCES = (
