@@ -66,74 +66,59 @@ def madt(whole: bytes) -> tuple[MadtEntry, ...]:
 
 
 def _processor(entry: Entry) -> MadtEntry | None:
+    capable = _ONLINE_CAPABLE
     if entry.kind == 0:
         uid, apic_id, flags = unpack_from("<BBI", entry.need(8), 2)
     elif entry.kind == 9:
         apic_id, flags, uid = unpack_from("<III", entry.need(16), 4)
     elif entry.kind == 11:
-        return _gicc(entry)
+        uid, flags = unpack_from("<II", entry.need(76), 8)
+        (apic_id,), capable = unpack_from("<Q", entry.data, 68), _GICC_ONLINE_CAPABLE  # the MPIDR
     else:
         return None
-    return MadtEntry(
-        apic_id=apic_id,
-        uid=uid,
-        enabled=bool(flags & _ENABLED),
-        online_capable=bool(flags & _ONLINE_CAPABLE),
-        x2apic=entry.kind == 9,
-    )
-
-
-def _gicc(entry: Entry) -> MadtEntry:
-    data = entry.need(76)
-    uid, flags = unpack_from("<II", data, 8)
-    (mpidr,) = unpack_from("<Q", data, 68)
-    return MadtEntry(apic_id=mpidr, uid=uid, enabled=bool(flags & _ENABLED), online_capable=bool(flags & _GICC_ONLINE_CAPABLE))
+    enabled, later = bool(flags & _ENABLED), bool(flags & capable)
+    return MadtEntry(apic_id=apic_id, uid=uid, enabled=enabled, online_capable=later, x2apic=entry.kind == 9)
 
 
 def srat(whole: bytes) -> tuple[tuple[SratCpu, ...], tuple[SratMemory, ...]]:
     """Return which proximity domain each processor and each range of memory is in (5.2.16)."""
-    revision = whole[8]
+    # The bits of a domain above its lowest byte that count: none before revision 2 (Linux: acpi_srat_revision).
+    high = 0xFFFFFF00 if whole[8] >= 2 else 0
     cpus: list[SratCpu] = []
     memory: list[SratMemory] = []
     for entry in _entries(whole, 48):
         if entry.kind == 1:
-            memory.append(_range(entry, revision))
+            data = entry.need(40)
+            (domain,), (base, size), (flags,) = (
+                unpack_from("<I", data, 2),
+                unpack_from("<QQ", data, 8),
+                unpack_from("<I", data, 28),
+            )
+            memory.append(
+                SratMemory(
+                    domain=domain & (0xFF | high),
+                    base=base,
+                    size=size,
+                    enabled=bool(flags & _ENABLED),
+                    hotplug=bool(flags & _HOTPLUG),
+                    non_volatile=bool(flags & _NON_VOLATILE),
+                )
+            )
         elif entry.kind in (0, 2, 3):
-            cpus.append(_affinity(entry, revision))
+            cpus.append(_affinity(entry, high))
     return tuple(cpus), tuple(memory)
 
 
-def _affinity(entry: Entry, revision: int) -> SratCpu:
-    apic_id: int | None = None
-    uid: int | None = None
+def _affinity(entry: Entry, high: int) -> SratCpu:
+    apic_id = uid = None
     if entry.kind == 0:
         low, apic_id, flags = unpack_from("<BBI", entry.need(16), 2)
-        domain = low | _high(revision) & int.from_bytes(entry.data[9:12], "little") << 8
+        domain = low | high & int.from_bytes(entry.data[9:12], "little") << 8
     elif entry.kind == 2:
         domain, apic_id, flags = unpack_from("<III", entry.need(24), 4)
     else:
         domain, uid, flags = unpack_from("<III", entry.need(18), 2)
     return SratCpu(apic_id=apic_id, uid=uid, domain=domain, enabled=bool(flags & _ENABLED))
-
-
-def _high(revision: int) -> int:
-    """Return the bits of a domain above its lowest byte that count: none before revision 2 (Linux: acpi_srat_revision)."""
-    return 0xFFFFFF00 if revision >= 2 else 0
-
-
-def _range(entry: Entry, revision: int) -> SratMemory:
-    data = entry.need(40)
-    (domain,) = unpack_from("<I", data, 2)
-    base, size = unpack_from("<QQ", data, 8)
-    (flags,) = unpack_from("<I", data, 28)
-    return SratMemory(
-        domain=domain & (0xFF | _high(revision)),
-        base=base,
-        size=size,
-        enabled=bool(flags & _ENABLED),
-        hotplug=bool(flags & _HOTPLUG),
-        non_volatile=bool(flags & _NON_VOLATILE),
-    )
 
 
 def slit(whole: bytes) -> tuple[tuple[int, ...], ...]:
@@ -222,21 +207,16 @@ def collect(host: Host) -> Machine:
     """Return the tables that could be read."""
     reader = Reader(host)
     readings = {path: host.read(path) for path in PATHS}
-    if all(reading.why for reading in readings.values()):
-        _none_readable(reader, readings)
+    reasons = [(reading.why, path) for path, reading in readings.items() if reading.why]
+    if len(reasons) == len(readings):
+        # One gap for all tables; a refusal says more than the absence of another table.
+        why, path = next((reason for reason in reasons if reason[0] is not Why.ABSENT), reasons[0])
+        reader.missed("acpi", path, why)
         return reader.machine()
     facts: dict[str, Any] = {}
     for path, reading in readings.items():
         facts |= _facts(reader, path, reading)
-    acpi = Acpi(**facts) if facts else None
-    return reader.machine(acpi=acpi)
-
-
-def _none_readable(reader: Reader, readings: dict[str, Reading]) -> None:
-    """Note one gap for all tables; a refusal says more than the absence of another table."""
-    reasons = [(reading.why, path) for path, reading in readings.items() if reading.why]
-    why, path = next((reason for reason in reasons if reason[0] is not Why.ABSENT), reasons[0])
-    reader.missed("acpi", path, why)
+    return reader.machine(acpi=Acpi(**facts) if facts else None)
 
 
 def _facts(reader: Reader, path: str, reading: Reading) -> dict[str, Any]:
@@ -249,25 +229,21 @@ def _facts(reader: Reader, path: str, reading: Reading) -> dict[str, Any]:
             reader.missed(f"acpi.{name}", path, reading.why)
         return {}
     else:
+        signature = path.rpartition("/")[2]
         try:
-            values = _read(reader, path, reading.data, parse)
+            whole = table(reading.data, signature)
+            values = parse(whole)
         except BadTable as error:
             for name in names:
                 reader.lacks(f"acpi.{name}", str(error.within(path)), UPDATE_HELP)
             return {}
+        if not checksum_holds(whole):
+            # Worth telling, not worth refusing: Linux warns and uses the table, so what it says is what the kernel believes.
+            why = f"{path}: the checksum is wrong; used as the kernel does"
+            reader.lacks(f"acpi.{signature.lower()}.checksum", why, UPDATE_HELP)
     for name in names:
         reader.found(f"acpi.{name}", path)
     return dict(zip(names, values, strict=True))
-
-
-def _read(reader: Reader, path: str, data: bytes, parse: Callable[[bytes], tuple[Any, ...]]) -> tuple[Any, ...]:
-    signature = path.rpartition("/")[2]
-    whole = table(data, signature)
-    values = parse(whole)
-    if not checksum_holds(whole):
-        # Worth telling, not worth refusing: Linux warns and uses the table, so what it says is what the kernel believes.
-        reader.lacks(f"acpi.{signature.lower()}.checksum", f"{path}: the checksum is wrong; used as the kernel does", UPDATE_HELP)
-    return values
 
 
 _TABLES: dict[str, tuple[tuple[str, ...], Callable[[bytes], tuple[Any, ...]]]] = {

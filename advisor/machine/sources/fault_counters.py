@@ -4,7 +4,7 @@ No source of the Machine: what stands in these files is another a moment later. 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from posixpath import dirname
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from advisor.machine.fault_counters import ONE_LOOK, Count, DeviceWatch, MemoryW
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Gap, Source
 from advisor.machine.sources.gpu import THROTTLE_QUERY, gpu_watches
-from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, part
+from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, files, part
 from advisor.machine.value import number
 
 _PORTS = "/sys/class/infiniband/*/ports/*"
@@ -59,13 +59,8 @@ TWICE = (
 PATHS = (
     *TWICE,
     f"{_PORTS}/link_layer",
-    f"{_EDAC}/mc*/mc_name",
-    f"{_EDAC}/mc*/dimm*/dimm_ce_count",
-    f"{_EDAC}/mc*/dimm*/dimm_label",
-    f"{_EDAC}/mc*/rank*/dimm_ce_count",
-    f"{_EDAC}/mc*/rank*/dimm_label",
-    f"{_CPUS}/cpu*/topology/physical_package_id",
-    f"{_CPUS}/cpu*/topology/thread_siblings_list",
+    *files(f"{_EDAC}/mc*", "mc_name dimm*/dimm_ce_count dimm*/dimm_label rank*/dimm_ce_count rank*/dimm_label"),
+    *files(f"{_CPUS}/cpu*/topology", "physical_package_id thread_siblings_list"),
 )
 COMMANDS = (THROTTLE_QUERY,)
 PUBLIC = tuple((pattern, r"[A-Za-z][A-Za-z_ -]{0,40} \d{1,20}" if "aer_dev_" in pattern else NUMBERS) for pattern in TWICE)
@@ -81,15 +76,23 @@ class Looks(NamedTuple):
     last: Counters
     seconds: float | None
 
+    def counter(self, path: str, end: int | None = None, read: Callable[[str], int | None] = number) -> Count | None:
+        """Return a counter's rise; none where it fell (somebody reset it) or stands where it ends."""
+        total = read(self.last[path]) if path in self.last else None
+        if total is None or total < 0:
+            return None
+        before = read(self.first[path]) if path in self.first and self.seconds is not None else None
+        return Count(total=total, rose=None if before is None or total < before or total == end else total - before)
+
+    def grouped(self, pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
+        """Return the different groups that a pattern finds in the paths, in the order of their numbers."""
+        found = {match.groups() for path in self.last if (match := pattern.match(path))}
+        return sorted(found, key=lambda words: [(len(word), word) for word in words])
+
 
 def look(host: Host) -> Counters:
     """Return what the counters say now."""
-    found = {}
-    for path in part(host, _counted):
-        text = host.read(path).text
-        if text is not None:
-            found[path] = text.strip()
-    return found
+    return {path: text.strip() for path in part(host, _counted) if (text := host.read(path).text) is not None}
 
 
 def _counted(host: Host) -> tuple[str, ...]:
@@ -124,6 +127,7 @@ class _Kind(NamedTuple):
     """None where nothing that counts means that there is nothing to count."""
 
 
+_TOOL = "install the driver with its tool (nvidia-smi) and audit again"
 _LOADS = (
     "load the processor's memory controller driver (amd64_edac, skx_edac, i10nm_edac); some firmware keeps the errors to itself"
 )
@@ -134,7 +138,14 @@ _KINDS = {
         f"{_DEVICES}/0000:00:00.0/aer_dev_correctable",
         ("no PCIe device shows error counters (AER)", "a kernel since 4.19 shows them where the firmware hands AER over to it"),
     ),
-    "memory": _Kind(f"{_EDAC}/mc*", f"{_EDAC}/mc0/ce_count", (f"{_EDAC}: no memory controller counts", _LOADS)),
+    "memory": _Kind(
+        f"{_EDAC}/mc*",
+        f"{_EDAC}/mc0/ce_count",
+        (
+            f"{_EDAC}: no memory controller counts",
+            _LOADS,
+        ),
+    ),
     "packages": _Kind(_THROTTLE, f"{_CPUS}/cpu0/thermal_throttle/core_throttle_count"),
     "gpus": _Kind(" ".join(THROTTLE_QUERY), "/sys/module/nvidia/version"),
 }
@@ -152,66 +163,38 @@ def _gap(host: Host, name: str) -> Gap | None:
     return Gap(fact=f"watch.{name}", why=kind.lack[0], help=kind.lack[1]) if kind.lack else None
 
 
-_TOOL = "install the driver with its tool (nvidia-smi) and audit again"
-
-
-def _count(looks: Looks, path: str, end: int | None = None, read: Callable[[str], int | None] = number) -> Count | None:
-    """Return a counter's rise; none where it fell (somebody reset it) or stands where it ends."""
-    if path not in looks.last:
-        return None
-    total = read(looks.last[path])
-    if total is None or total < 0:
-        return None
-    before = read(looks.first[path]) if path in looks.first and looks.seconds is not None else None
-    ended = end is not None and total == end
-    return Count(total=total, rose=total - before if before is not None and total >= before and not ended else None)
-
-
-def _sum(counts: Iterable[Count | None]) -> Count | None:
-    told = [count for count in counts if count is not None]
-    rises = [count.rose for count in told if count.rose is not None]
-    return Count(total=sum(c.total for c in told), rose=sum(rises) if len(rises) == len(told) else None) if told else None
-
-
-def _grouped(paths: Iterable[str], pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
-    """Return the different groups that a pattern finds in the paths, in the order of their numbers."""
-    found = {match.groups() for path in paths if (match := pattern.match(path))}
-    return sorted(found, key=lambda words: [(len(word), word) for word in words])
-
-
 _PORT = re.compile(r"/sys/class/infiniband/([\w.-]{1,64})/ports/(\d{1,4})/", re.ASCII)
 
 
 def _ports(host: Host, looks: Looks) -> tuple[PortWatch, ...]:
-    return tuple(_port(host, looks, adapter, port) for adapter, port in _grouped(looks.last, _PORT))
-
-
-def _port(host: Host, looks: Looks, adapter: str, port: str) -> PortWatch:
-    at = f"/sys/class/infiniband/{adapter}/ports/{port}"
-    layer = (host.read(f"{at}/link_layer").text or "").strip().lower()
-    counts = {fact: _count(looks, f"{at}/counters/{file}", end) for fact, (file, end) in _PORT_FILES.items()}
-    more = {fact: _count(looks, f"{at}/hw_counters/{file}") for fact, file in _HARDWARE_FILES.items()}
-    return PortWatch(name=f"{adapter} port {port}", adapter=adapter, port=int(port), layer=layer or None, **counts, **more)
+    found = []
+    for adapter, port in looks.grouped(_PORT):
+        at = f"/sys/class/infiniband/{adapter}/ports/{port}"
+        layer = (host.read(f"{at}/link_layer").text or "").strip().lower()
+        counts = {fact: looks.counter(f"{at}/counters/{file}", end) for fact, (file, end) in _PORT_FILES.items()}
+        counts |= {fact: looks.counter(f"{at}/hw_counters/{file}") for fact, file in _HARDWARE_FILES.items()}
+        found.append(PortWatch(name=f"{adapter} port {port}", adapter=adapter, port=int(port), layer=layer or None, **counts))
+    return tuple(found)
 
 
 _DEVICE = re.compile(rf"{_DEVICES}/([0-9a-fA-F:.]{{5,32}})/aer_", re.ASCII)
 
 
 def _devices(looks: Looks) -> tuple[DeviceWatch, ...]:
-    addresses = [address for (address,) in _grouped(looks.last, _DEVICE)]
-    return tuple(_device(looks, address) for address in sorted(addresses))
-
-
-def _device(looks: Looks, address: str) -> DeviceWatch:
-    correctable, nonfatal, fatal = (f"{_DEVICES}/{address}/{name}" for name in _AER_FILES)
-    return DeviceWatch(
-        name=address,
-        corrected=_count(looks, correctable, read=lambda text: _aer(text, ("TOTAL_ERR_COR",))),
-        link=_count(looks, correctable, read=lambda text: _aer(text, _WIRE)),
-        replays=_count(looks, correctable, read=lambda text: _aer(text, _REPLAYS)),
-        nonfatal=_count(looks, nonfatal, read=lambda text: _lost(text, "TOTAL_ERR_NONFATAL")),
-        fatal=_count(looks, fatal, read=lambda text: _lost(text, "TOTAL_ERR_FATAL")),
-    )
+    found = []
+    for (address,) in sorted(looks.grouped(_DEVICE)):
+        correctable, nonfatal, fatal = (f"{_DEVICES}/{address}/{name}" for name in _AER_FILES)
+        found.append(
+            DeviceWatch(
+                name=address,
+                corrected=looks.counter(correctable, read=lambda text: _aer(text, ("TOTAL_ERR_COR",))),
+                link=looks.counter(correctable, read=lambda text: _aer(text, _WIRE)),
+                replays=looks.counter(correctable, read=lambda text: _aer(text, _REPLAYS)),
+                nonfatal=looks.counter(nonfatal, read=lambda text: _lost(text, "TOTAL_ERR_NONFATAL")),
+                fatal=looks.counter(fatal, read=lambda text: _lost(text, "TOTAL_ERR_FATAL")),
+            )
+        )
+    return tuple(found)
 
 
 def _lost(text: str, total: str) -> int | None:
@@ -231,14 +214,12 @@ _CONTROLLER = re.compile(rf"{_EDAC}/(mc\d{{1,4}})/", re.ASCII)
 
 
 def _memory(host: Host, looks: Looks) -> tuple[MemoryWatch, ...]:
-    return tuple(_controller(host, looks, name) for (name,) in _grouped(looks.last, _CONTROLLER))
-
-
-def _controller(host: Host, looks: Looks, name: str) -> MemoryWatch:
-    at = f"{_EDAC}/{name}"
-    called = (host.read(f"{at}/mc_name").text or "").strip()
-    counts = {fact: _count(looks, f"{at}/{file}") for fact, file in _EDAC_FILES.items()}
-    return MemoryWatch(name=name, controller=called or None, worst=_worst(host, at), **counts)
+    found = []
+    for (name,) in looks.grouped(_CONTROLLER):
+        called = (host.read(f"{_EDAC}/{name}/mc_name").text or "").strip()
+        counts = {fact: looks.counter(f"{_EDAC}/{name}/{file}") for fact, file in _EDAC_FILES.items()}
+        found.append(MemoryWatch(name=name, controller=called or None, worst=_worst(host, f"{_EDAC}/{name}"), **counts))
+    return tuple(found)
 
 
 def _worst(host: Host, at: str) -> str | None:
@@ -261,21 +242,25 @@ _CPU = re.compile(rf"{_CPUS}/cpu(\d{{1,6}})/thermal_throttle/", re.ASCII)
 def _packages(host: Host, looks: Looks) -> tuple[PackageWatch, ...]:
     """Return the packages: each of its CPUs repeats the package's count, both threads of a core the core's."""
     cores: dict[int, dict[str, str]] = {}
-    for (cpu,) in _grouped(looks.last, _CPU):
+    for (cpu,) in looks.grouped(_CPU):
         topology = f"{_CPUS}/cpu{cpu}/topology"
         package = number(host.read(f"{topology}/physical_package_id").text)
         siblings = (host.read(f"{topology}/thread_siblings_list").text or cpu).strip()
         if package is not None:
             cores.setdefault(package, {}).setdefault(siblings, cpu)
-    return tuple(_package(looks, package, tuple(own.values())) for package, own in sorted(cores.items()))
-
-
-def _package(looks: Looks, package: int, cpus: tuple[str, ...]) -> PackageWatch:
-    folders = [f"{_CPUS}/cpu{cpu}/thermal_throttle" for cpu in cpus]
-    whole = [count for folder in folders if (count := _count(looks, f"{folder}/package_throttle_count"))]
-    return PackageWatch(
-        name=f"package {package}",
-        package=package,
-        packages=max(whole, key=lambda count: (count.rose or 0, count.total), default=None),
-        cores=_sum(_count(looks, f"{folder}/core_throttle_count") for folder in folders),
-    )
+    found = []
+    for package, own in sorted(cores.items()):
+        folders = [f"{_CPUS}/cpu{cpu}/thermal_throttle" for cpu in own.values()]
+        whole = [count for folder in folders if (count := looks.counter(f"{folder}/package_throttle_count"))]
+        hot = [count for folder in folders if (count := looks.counter(f"{folder}/core_throttle_count"))]
+        rises = [count.rose for count in hot if count.rose is not None]
+        rose = sum(rises) if len(rises) == len(hot) else None
+        found.append(
+            PackageWatch(
+                name=f"package {package}",
+                package=package,
+                packages=max(whole, key=lambda count: (count.rose or 0, count.total), default=None),
+                cores=Count(total=sum(count.total for count in hot), rose=rose) if hot else None,
+            )
+        )
+    return tuple(found)

@@ -43,13 +43,24 @@ def collect_registers(host: Host) -> Machine:
     offered = tuple(registers_of(processor)) if processor else ()
     if not offered:
         return Machine(gaps=reader.gaps)
-    told = _told(host, {f"{each.msr:#x}" for each in offered})
-    if not told:
+    names = {f"{each.msr:#x}" for each in offered}
+    answers: dict[str, dict[int, int]] = defaultdict(dict)
+    for cpu in _numbers(host, _CPUS, 6):
+        for name in names.intersection(host.list(f"{_CPUS}/{cpu}/msr")):
+            value = _word(host.read(f"{_CPUS}/{cpu}/msr/{name}").text, 16)
+            if value is not None:
+                answers[name][cpu] = value
+    if not answers:
         _explain(reader, "registers", f"{_CPUS}/0/msr/{offered[0].msr:#x}", LOAD_MSR)
         return Machine(gaps=reader.gaps)
-    facts, differing = _facts(offered, told)
+    facts, differing = _facts(offered, answers)
     reader.found("registers", f"{_CPUS}/*/msr")
     return reader.machine(registers=Registers(**facts, differing=differing))
+
+
+def _numbers(host: Host, folder: str, digits: int) -> list[int]:
+    """Return the numbers that a folder's names are."""
+    return sorted(int(name) for name in host.list(folder) if name.isdecimal() and name.isascii() and len(name) <= digits)
 
 
 def _processor(reader: Reader, fact: str) -> Processor | None:
@@ -73,17 +84,6 @@ def _explain(reader: Reader, fact: str, example: str, load: str) -> None:
         reader.missed(fact, place, why)
 
 
-def _told(host: Host, names: set[str]) -> dict[str, dict[int, int]]:
-    """Return what each register says on each CPU that was asked."""
-    told: dict[str, dict[int, int]] = defaultdict(dict)
-    for cpu in (int(name) for name in host.list(_CPUS) if name.isdecimal() and name.isascii() and len(name) < 7):
-        for name in names.intersection(host.list(f"{_CPUS}/{cpu}/msr")):
-            value = _word(host.read(f"{_CPUS}/{cpu}/msr/{name}").text, 16)
-            if value is not None:
-                told[name][cpu] = value
-    return told
-
-
 def _word(text: str | None, digits: int) -> int | None:
     """Return a word of so many hexadecimal digits."""
     found = (text or "").strip()
@@ -91,28 +91,23 @@ def _word(text: str | None, digits: int) -> int | None:
 
 
 def _facts(
-    offered: tuple[Msr, ...], told: Mapping[str, Mapping[int, int]]
+    offered: tuple[Msr, ...], answers: Mapping[str, Mapping[int, int]]
 ) -> tuple[dict[str, Any], tuple[RegisterDifference, ...]]:
     """Return the facts on which all CPUs agree, and what differs."""
     facts: dict[str, Any] = {}
     differing = []
     for register in offered:
-        answers = told.get(f"{register.msr:#x}", {})
+        at = f"{register.msr:#x}"
         for name, field in register.fields.items():
-            values = {cpu: field.value(answer) for cpu, answer in answers.items()}
-            if len(set(values.values())) == 1:
-                facts[name] = next(iter(values.values()))
+            values = {cpu: field.value(answer) for cpu, answer in answers.get(at, {}).items()}
+            (most, _), *others = Counter(values.values()).most_common() or [(None, 0)]
+            if values and not others:
+                facts[name] = most
             elif values:
-                differing.append(_difference(name, register, values))
+                odd = CpuSet(cpu for cpu, value in values.items() if value != most)
+                shown, other = _written(most), _written(others[0][0])
+                differing.append(RegisterDifference(field=name, msr=f"{at} {register.title}", most=shown, other=other, cpus=odd))
     return facts, tuple(differing)
-
-
-def _difference(name: str, register: Msr, values: Mapping[int, Any]) -> RegisterDifference:
-    (most, _), (other, _), *_ = Counter(values.values()).most_common()
-    odd = CpuSet(cpu for cpu, value in values.items() if value != most)
-    return RegisterDifference(
-        field=name, msr=f"{register.msr:#x} {register.title}", most=_written(most), other=_written(other), cpus=odd
-    )
 
 
 def _written(value: Any) -> str:
@@ -126,13 +121,12 @@ def collect_hsmp(host: Host) -> Machine:
     offered = tuple(each for each in messages() if each.serves(processor)) if processor else ()
     if not offered:
         return Machine()
-    sockets = sorted(int(name) for name in host.list(_HSMP) if name.isdecimal() and name.isascii() and len(name) < 4)
-    told = tuple(found for socket in sockets if (found := _socket(host, socket, offered)) is not None)
-    if not told:
+    found = tuple(one for socket in _numbers(host, _HSMP, 3) if (one := _socket(host, socket, offered)) is not None)
+    if not found:
         _explain(reader, "socket_firmware", f"{_HSMP}/0/{offered[0].names[0]}", LOAD_HSMP)
         return Machine(gaps=reader.gaps)
     reader.found("socket_firmware", _HSMP)
-    return reader.machine(socket_firmware=told)
+    return reader.machine(socket_firmware=found)
 
 
 def _socket(host: Host, socket: int, offered: tuple[Message, ...]) -> SocketFirmware | None:
@@ -166,22 +160,21 @@ def _answers(host: Host, path: str, message: Message) -> Iterator[tuple[int, ...
 def collect_uncore(host: Host) -> Machine:
     """Return the limits of the uncore's clock: those the driver found, and those that hold."""
     reader = Reader(host)
-    domains = host.list(_UNCORE)
-    clocks = (_uncore(reader, name) for name in domains if name.isascii() and name.replace("_", "").isalnum())
-    found = tuple(clock for clock in clocks if clock.model_fields_set > {"name"})
+    names = [name for name in host.list(_UNCORE) if name.isascii() and name.replace("_", "").isalnum()]
+    facts = ("began_min", "began_max", "min", "max")
+    read = {
+        name: {
+            fact: value * 1000
+            for file, fact in zip(_UNCORE_FILES, facts, strict=True)
+            if (value := reader.number(f"{_UNCORE}/{name}/{file}"))
+        }
+        for name in names
+    }
+    found = tuple(UncoreClock(name=name[:40], **clocks) for name, clocks in read.items() if clocks)
     if not found:
         return Machine()
     reader.found("cpu.uncore", _UNCORE)
     return Machine(cpu=Cpu(uncore=found), sources=reader.sources)
-
-
-def _uncore(reader: Reader, name: str) -> UncoreClock:
-    told = {
-        fact: value * 1000
-        for file, fact in zip(_UNCORE_FILES, ("began_min", "began_max", "min", "max"), strict=True)
-        if (value := reader.number(f"{_UNCORE}/{name}/{file}"))
-    }
-    return UncoreClock(name=name[:40], **told)
 
 
 _TSME = "/sys/bus/pci/devices/*/tsme_status"
