@@ -87,12 +87,8 @@ def scheme_without_sheet(cpu: Cpu | None) -> Scheme:
         return _INTEL_WITHOUT_SHEET.get(cpu.model, Scheme.UNKNOWN) if cpu.family == 6 else Scheme.UNKNOWN
     if cpu.vendor == "HygonGenuine":
         return Scheme.DIES
-    return _amd(cpu.family, cpu.model) if cpu.vendor == "AuthenticAMD" else Scheme.UNKNOWN
-
-
-def _amd(family: int, model: int) -> Scheme:
-    fits = (kind for families, models, kind in _AMD_WITHOUT_SHEET if family in families and model in models)
-    return next(fits, Scheme.UNKNOWN)
+    table = _AMD_WITHOUT_SHEET if cpu.vendor == "AuthenticAMD" else ()
+    return next((kind for families, models, kind in table if cpu.family in families and cpu.model in models), Scheme.UNKNOWN)
 
 
 def _by_name(name: str | None) -> Scheme:
@@ -112,7 +108,7 @@ def known_by_name_only(cpu: Cpu | None) -> bool:
 def two_l3_a_die(cpu: Cpu | None) -> bool:
     """Return whether each die of the processor has two L3 groups."""
     sheet = sheet_of(cpu)
-    return sheet is not None and sheet.l3_per_die == _TWO
+    return sheet is not None and sheet.l3_per_die == 2
 
 
 def has_smt(cpu: Cpu | None) -> bool:
@@ -122,9 +118,6 @@ def has_smt(cpu: Cpu | None) -> bool:
     sheet = sheet_of(cpu)
     one = sheet.core_type == "efficient" if sheet else cpu.vendor == "GenuineIntel" and cpu.model in _E_CORES_WITHOUT_SHEET
     return not one and scheme(cpu) is not Scheme.KNL
-
-
-_TWO: Final = 2
 
 
 @dataclass(frozen=True)
@@ -165,8 +158,9 @@ def _cut(name: str, nodes: int, confidence: Confidence, *why: str) -> Cut:
     return Cut(name=name, nodes_per_socket=nodes, confidence=confidence, why=why)
 
 
-def _per_socket(nodes: int) -> str:
-    return f"{nodes} NUMA node{'s' if nodes > 1 else ''} with CPUs in each socket"
+def _counted(name: str, nodes: int, confidence: Confidence, *why: str) -> Cut:
+    """Return a partitioning whose first reason is the count of nodes."""
+    return _cut(name, nodes, confidence, f"{nodes} NUMA node{'s' if nodes > 1 else ''} with CPUs in each socket", *why)
 
 
 def _dies(view: View, nodes: int) -> Cut:
@@ -175,18 +169,16 @@ def _dies(view: View, nodes: int) -> Cut:
     dies = groups // 2 if groups and groups % 2 == 0 else None
     if nodes in (2, 4) and all(socket.nodes_are_l3 for socket in view.sockets):
         reason = "each is one L3 group: the other of its die is switched off"
-        return _cut("channel-interleaving", nodes, "medium", _per_socket(nodes), reason)
+        return _counted("channel-interleaving", nodes, "medium", reason)
     if dies == 1 and nodes == 1:
         return _cut("none", nodes, "high", "one die a socket, nothing to interleave")
     if nodes == dies or (dies is None and nodes == 4):
         reason = "one node for each die, so memory is interleaved over the channels of a die"
-        return _cut("channel-interleaving", nodes, "high" if dies else "medium", _per_socket(nodes), reason)
+        return _counted("channel-interleaving", nodes, "high" if dies else "medium", reason)
     if nodes == 1:
         sure: Confidence = "high" if dies else "medium"
-        return _cut("die-interleaving", nodes, sure, _per_socket(nodes), "the memory of all its dies is interleaved")
-    return _cut(
-        "unknown", nodes, "low", _per_socket(nodes), f"{dies or 'an unknown number of'} dies a socket: no BIOS setting gives that"
-    )
+        return _counted("die-interleaving", nodes, sure, "the memory of all its dies is interleaved")
+    return _counted("unknown", nodes, "low", f"{dies or 'an unknown number of'} dies a socket: no BIOS setting gives that")
 
 
 def _nps(view: View, nodes: int) -> Cut:
@@ -199,17 +191,15 @@ def _nps(view: View, nodes: int) -> Cut:
         cut = _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *told)
         return cut.model_copy(update={"beneath": beneath})
     if nodes not in (1, 2, 4):
-        return _cut("unknown", nodes, "low", _per_socket(nodes), "neither an NPS setting nor the number of L3 groups")
+        return _counted("unknown", nodes, "low", "neither an NPS setting nor the number of L3 groups")
     if alike:
         reason = "each is also one L3 group, so L3-as-NUMA would look the same"
-        return _cut(f"NPS{nodes}", nodes, "medium", _per_socket(nodes), reason)
+        return _counted(f"NPS{nodes}", nodes, "medium", reason)
     groups = sorted({len(socket.l3) for socket in view.sockets})
     if groups == [0]:
-        return _cut(
-            f"NPS{nodes}", nodes, "medium", _per_socket(nodes), "the L3 groups are not shown, so L3-as-NUMA is not ruled out"
-        )
+        return _counted(f"NPS{nodes}", nodes, "medium", "the L3 groups are not shown, so L3-as-NUMA is not ruled out")
     shown = " or ".join(map(str, groups))
-    return _cut(f"NPS{nodes}", nodes, "high", _per_socket(nodes), f"L3 groups in each: {shown}, so L3-as-NUMA is off")
+    return _counted(f"NPS{nodes}", nodes, "high", f"L3 groups in each: {shown}, so L3-as-NUMA is off")
 
 
 def _halves_of_dies(view: View) -> bool:
@@ -242,37 +232,35 @@ def _nps_below(view: View) -> tuple[int | None, tuple[str, ...]]:
 
 def _cod(view: View, nodes: int) -> Cut:
     if nodes == 1:
-        return _cut("none", nodes, "high", _per_socket(nodes), "cluster on die is off")
+        return _counted("none", nodes, "high", "cluster on die is off")
     if nodes == 2:
         split = view.l3_per_socket == 2
-        return _cut(
+        return _counted(
             "COD",
             nodes,
             "high" if split else "medium",
-            _per_socket(nodes),
             "and two L3 groups" if split else "the L3 groups are not shown split",
         )
-    return _cut("unknown", nodes, "low", _per_socket(nodes), "cluster on die gives two")
+    return _counted("unknown", nodes, "low", "cluster on die gives two")
 
 
 def _snc(view: View, nodes: int) -> Cut:
     if nodes == 1:
-        return _cut("none", nodes, "high", _per_socket(nodes), "sub-NUMA clustering is off")
+        return _counted("none", nodes, "high", "sub-NUMA clustering is off")
     dies = _dies_of_advanced(view)
     if nodes == dies:
-        return _cut("none", nodes, "high", _per_socket(nodes), "the dies of a Xeon Platinum 9200, each with an L3")
+        return _counted("none", nodes, "high", "the dies of a Xeon Platinum 9200, each with an L3")
     if dies and nodes == 2 * dies:
-        return _cut("SNC2", nodes, "high", _per_socket(nodes), "two on each die of a Xeon Platinum 9200")
+        return _counted("SNC2", nodes, "high", "two on each die of a Xeon Platinum 9200")
     if nodes in (2, 3, 4, 6):
         spans = all(socket.l3_spans_nodes for socket in view.sockets)
-        return _cut(
+        return _counted(
             f"SNC{nodes}",
             nodes,
             "high" if spans else "medium",
-            _per_socket(nodes),
             *(("one L3 over all of them",) if spans else ()),
         )
-    return _cut("unknown", nodes, "low", _per_socket(nodes), "sub-NUMA clustering gives 2, 3, 4 or 6")
+    return _counted("unknown", nodes, "low", "sub-NUMA clustering gives 2, 3, 4 or 6")
 
 
 def _dies_of_advanced(view: View) -> int | None:
@@ -296,23 +284,19 @@ def _knl(view: View, nodes: int) -> Cut:
     )
     reason = "MCDRAM is a node of its own" if fast else "MCDRAM shows no node, so it is the cache of the DRAM"
     if all(told):
-        return _cut(name, nodes, "high", _per_socket(nodes), "the firmware's own tables tell the modes")
+        return _counted(name, nodes, "high", "the firmware's own tables tell the modes")
     more = () if cluster else ("quadrant, hemisphere and all-to-all look alike to the operating system",)
-    return _cut(name, nodes, "high" if cluster else "medium", _per_socket(nodes), reason, *more)
+    return _counted(name, nodes, "high" if cluster else "medium", reason, *more)
 
 
-def _fixed(view: View, nodes: int) -> Cut:
-    del view
+def _fixed(_view: View, nodes: int) -> Cut:
+    return _counted("none", nodes, "high", *(["the dies of the package, which the BIOS does not cut"] if nodes > 1 else []))
+
+
+def _whole(_view: View, nodes: int) -> Cut:
     if nodes == 1:
-        return _cut("none", nodes, "high", _per_socket(nodes))
-    return _cut("none", nodes, "high", _per_socket(nodes), "the dies of the package, which the BIOS does not cut")
-
-
-def _whole(view: View, nodes: int) -> Cut:
-    del view
-    if nodes == 1:
-        return _cut("none", nodes, "high", _per_socket(nodes), "this processor has no NUMA partitioning")
-    return _cut("unknown", nodes, "low", _per_socket(nodes), "this processor is not known to be cut")
+        return _counted("none", nodes, "high", "this processor has no NUMA partitioning")
+    return _counted("unknown", nodes, "low", "this processor is not known to be cut")
 
 
 def _by_shape(view: View, nodes: int) -> Cut:
@@ -321,12 +305,10 @@ def _by_shape(view: View, nodes: int) -> Cut:
         view.machine.cpu is None or view.machine.cpu.vendor in (None, "GenuineIntel")
     )
     if nodes == 1:
-        return _cut("none", nodes, "medium", _per_socket(nodes))
+        return _counted("none", nodes, "medium")
     if x86 and nodes in (2, 3, 4) and all(socket.l3_spans_nodes for socket in view.sockets):
-        return _cut(
-            f"SNC{nodes}", nodes, "medium", _per_socket(nodes), "one L3 over all of them, as only Intel's clusters have it"
-        )
-    return _cut("unknown", nodes, "low", _per_socket(nodes), "advisor does not know the NUMA partitioning of this processor")
+        return _counted(f"SNC{nodes}", nodes, "medium", "one L3 over all of them, as only Intel's clusters have it")
+    return _counted("unknown", nodes, "low", "advisor does not know the NUMA partitioning of this processor")
 
 
 NAMERS: dict[Scheme, Callable[[View, int], Cut]] = {
@@ -402,10 +384,8 @@ def infer_cut(machine: Machine) -> Cut:
     topology = machine.topology
     if topology is None or not topology.pus:
         return _unknown("no topology in this input")
-    for test in _OBSTACLES:
-        reason = test(machine, topology)
-        if reason:
-            return _unknown(reason)
+    if reason := _obstacle(machine, topology):
+        return _unknown(reason)
     sockets, notes = find_sockets(machine, topology)
     spanning = [node for node in topology.cpu_nodes if not any(node.cpuset <= socket for socket in sockets)]
     if spanning:
@@ -466,45 +446,25 @@ def _socket(topology: Topology, cpus: CpuSet) -> Socket:
     return Socket(cpus, nodes, tuple(l3 for l3 in topology.l3 if l3.cpuset & cpus))
 
 
-def _no_numa_information(machine: Machine, topology: Topology) -> str | None:
-    del machine
-    return None if topology.numa_known else "this input has no NUMA information; one node stands for the whole machine"
-
-
-def _numa_option(machine: Machine, topology: Topology) -> str | None:
-    del topology
+def _obstacle(machine: Machine, topology: Topology) -> str | None:
+    """Return what else than the BIOS made or hides nodes, or None."""
+    if not topology.numa_known:
+        return "this input has no NUMA information; one node stands for the whole machine"
     for value in (machine.kernel.option("numa") if machine.kernel else None) or ():
         if value == "off" or value.startswith(("fake", "noacpi")):
             return f"the kernel was started with numa={value}, so its NUMA nodes are not the firmware's"
-    return None
-
-
-def _fake_distances(machine: Machine, topology: Topology) -> str | None:
-    del machine
-    table = topology.distances
-    for a, b in combinations((node.os_index for node in topology.cpu_nodes), 2):
-        if table and table.between(a, b) == table.between(a, a) == 10:
-            return f"nodes {a} and {b} are at distance 10, as only numa=fake makes them"
-    return None
-
-
-def _no_packages(machine: Machine, topology: Topology) -> str | None:
-    del machine
-    return None if topology.packages else "this input names no packages"
-
-
-def _hidden_part(machine: Machine, topology: Topology) -> str | None:
-    del machine
+    if not topology.packages:
+        return "this input names no packages"
     homeless = topology.pus - covered(topology)
     if homeless:
         return f"CPUs {homeless} belong to no NUMA node shown: their nodes have no memory or are hidden"
     if topology.missing_nodes and topology.missing:
         return f"CPUs {topology.missing} and NUMA nodes {topology.missing_nodes} are hidden from this input"
+    table = topology.distances
+    for a, b in combinations((node.os_index for node in topology.cpu_nodes), 2):
+        if table and table.between(a, b) == table.between(a, a) == 10:
+            return f"nodes {a} and {b} are at distance 10, as only numa=fake makes them"
     return None
-
-
-_Test = Callable[[Machine, Topology], str | None]
-_OBSTACLES: tuple[_Test, ...] = (_no_numa_information, _numa_option, _no_packages, _hidden_part, _fake_distances)
 
 
 def _interleaved(machine: Machine, topology: Topology, sockets: int) -> Cut:

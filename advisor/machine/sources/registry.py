@@ -2,10 +2,10 @@
 
 import pkgutil
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Final, TypeVar
+from typing import Final
 
 import advisor.machine.sources
 from advisor.errors import AdvisorError, CannotWork
@@ -19,7 +19,7 @@ from advisor.machine.sources.cpu import with_processor_name
 from advisor.machine.sources.network import with_link_layers
 from advisor.machine.sources.pci import AMD, COHERENT, NVIDIA, partition
 from advisor.machine.sources.reader import FactSource
-from advisor.machine.topology import Counts, NumaNode, Topology, counts
+from advisor.machine.topology import NumaNode, Topology, counts
 
 _GIB: Final = 1 << 30
 
@@ -50,8 +50,6 @@ _MCDRAM: Final = 16 * _GIB
 """Models of Knights Landing and Knights Mill; of MCDRAM they have so much."""
 _GPU_NODES: Final = 240
 """POWER numbers the memories of its GPUs downwards from 255 (arch/powerpc/platforms/powernv)."""
-
-_Part = TypeVar("_Part", PciDevice, Hca, Gpu, Nic)
 
 
 def with_cards(machine: Machine) -> Machine:
@@ -139,34 +137,28 @@ def _placed(machine: Machine) -> Machine:
     if topology is None or not _is_ex235a(machine) or len(topology.cpu_nodes) != 4:
         return machine
 
-    lists = lists_with(Facts, "locality")
-    return machine.model_copy(update={name: _moved(topology, getattr(machine, name)) for name in lists})
+    def home(part: PciDevice | Hca | Gpu | Nic) -> Locality | None:
+        known = part.locality
+        if known and 0 < len(known.numa_nodes) < len(topology.cpu_nodes):
+            return known
+        return _beside(topology, bus_of(part.address)) or known
 
-
-def _moved(topology: Topology, things: tuple[_Part, ...] | None) -> tuple[_Part, ...] | None:
-    return things and tuple(thing.model_copy(update={"locality": _home(topology, thing)}) for thing in things)
-
-
-def _home(topology: Topology, part: PciDevice | Hca | Gpu | Nic) -> Locality | None:
-    known = part.locality
-    if known and 0 < len(known.numa_nodes) < len(topology.cpu_nodes):
-        return known
-    return _beside(topology, bus_of(part.address)) or known
+    lists = {name: getattr(machine, name) for name in lists_with(Facts, "locality")}
+    moved = {
+        name: parts and tuple(part.model_copy(update={"locality": home(part)}) for part in parts) for name, parts in lists.items()
+    }
+    return machine.model_copy(update=moved)
 
 
 def _beside(topology: Topology, bus: int | None) -> Locality | None:
-    first = _first(_BARD_PEAK, bus)
-    core = first if first is not None else _first(_BARD_PEAK_NICS, bus)
+    first = _BARD_PEAK.get(bus) if bus is not None else None
+    core = _BARD_PEAK_NICS.get(bus) if bus is not None and first is None else first
     node = next((n for n in topology.cpu_nodes if core is not None and core in n.cpuset), None)
-    group = next((each.cpuset for each in topology.l3 if first is not None and first in each.cpuset), None)
+    group = next((l3.cpuset for l3 in topology.l3 if first is not None and first in l3.cpuset), None)
     if node is None:
         return None
     cpus = group if group and group < node.cpuset else None
     return Locality(numa_nodes=(node.os_index,), cpus=cpus, inferred="the firmware says nothing; by its bus, as on every EX235a")
-
-
-def _first(table: Mapping[int, int], bus: int | None) -> int | None:
-    return table.get(bus) if bus is not None else None
 
 
 @cache
@@ -232,27 +224,26 @@ def collect_machine(
     return machine
 
 
-def _with_exact_links(parts: Sequence[Machine]) -> tuple[Machine, ...]:
-    """Return the parts without a link's rate where another part has its speed and lanes: lstopo rounds what it prints."""
+def _with_exact_links(parts: Sequence[Machine]) -> Iterator[Machine]:
+    """Yield the parts without a link's rate where another part has its speed and lanes: lstopo rounds what it prints."""
     exact = {device.address for part in parts for device in part.pci or () if device.link and device.link.speed}
-    return tuple(
-        part.model_copy(update={"pci": part.pci and tuple(_without_rate(device, exact) for device in part.pci)}) for part in parts
-    )
-
-
-def _without_rate(device: PciDevice, exact: Collection[str]) -> PciDevice:
-    rounded = device.link is not None and device.link.speed is None and device.address in exact
-    return device.model_copy(update={"link": None}) if rounded else device
+    for part in parts:
+        pci = part.pci and tuple(
+            device.model_copy(update={"link": None})
+            if device.link and device.link.speed is None and device.address in exact
+            else device
+            for device in part.pci
+        )
+        yield part.model_copy(update={"pci": pci})
 
 
 def _disagreement(parts: list[Machine]) -> tuple[Gap, ...]:
     """Return a gap where two sources count the machine differently: the first one's word is used, and the user knows."""
-    told = [counts(part.topology.inside) for part in parts if part.topology]
-    if len({*told}) < 2:
+    found = [counts(part.topology.inside) for part in parts if part.topology]
+    if len({*found}) < 2:
         return ()
-    words = "; ".join(f"{name} {_few(count)}" for name, count in zip(("lstopo", "/sys"), told, strict=False))
+    words = "; ".join(
+        f"{name} {n.packages} packages, {n.numa_nodes} nodes, {n.l3} L3, {n.cores} cores, {n.pus} PUs"
+        for name, n in zip(("lstopo", "/sys"), found, strict=False)
+    )
     return (Gap(fact="agreement", why=f"two sources count differently: {words}", help="lstopo's word is used; compare by hand"),)
-
-
-def _few(count: Counts) -> str:
-    return f"{count.packages} packages, {count.numa_nodes} nodes, {count.l3} L3, {count.cores} cores, {count.pus} PUs"
