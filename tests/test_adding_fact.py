@@ -174,7 +174,7 @@ def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
     ("file", "written", "instead", "said"),
     [
         (FIELDS, "critical: Celsius", "critical: float", "sensors[].critical: a number without a unit"),
-        (FIELDS, 'description="as it was read"', "", "sensors[].now: no description"),
+        (FIELDS, '"as it was read"', '""', "sensors[].now: no description"),
         (FACTS, "Annotated[tuple[Sensor, ...] | None, Section.MACHINE]", "tuple[Sensor, ...] | None", "sensors: no section"),
         (FACTS, "Section.MACHINE]", "Section.MACHINES]", "cannot be loaded: AttributeError: MACHINES; did you mean MACHINE?"),
         (FIELDS, "critical: Celsius", "critical: Celcius", "cannot be loaded: NameError: name 'Celcius' is not defined"),

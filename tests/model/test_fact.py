@@ -221,7 +221,10 @@ def test_every_fact_has_a_source() -> None:
     modules = [(path, ast.parse(path.read_text())) for path in sorted((ROOT / "advisor" / "machine" / "sources").rglob("*.py"))]
     asked = [tree for path, tree in modules if re.search(r"^SOURCES = ", path.read_text(), re.MULTILINE)]
     calls = [
-        node for tree in asked for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Machine"
+        node
+        for tree in asked
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Machine", "reader.machine")
     ]
     told = {word.arg for call in calls for word in call.keywords}
     cure = "write it there, and list the module's FactSource in its SOURCES"
