@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import log
 from typing import Final, NamedTuple
 
-from advisor.advice.judge.devices import is_fabric
 from advisor.advice.model.case import Case
 from advisor.machine.cpu import is_model
 from advisor.machine.units import duration, flop_rate, memory_clock, plain, throughput
@@ -246,7 +245,37 @@ def _fits(one: Reference, kind: _Kind, adapter: MeasuredAdapter, case: Case) -> 
         and (sleeps or _CSTATES not in words)  # idle cores are known to sleep in a state that is more than a halt
         and (open_mpi or not any(word in words for word in _OPEN_MPI))
         and meets(one, case, (*kind.words, *_ANYWHERE))
-        and is_fabric(one.fabric, adapter.name, case)
+        and _is_fabric(one.fabric, adapter.name, case)
+    )
+
+
+_CARDS: Final = {
+    4099: "ConnectX-3", 4103: "ConnectX-3", 4115: "ConnectX-4", 4119: "ConnectX-5", 4121: "ConnectX-5", 4123: "ConnectX-6",
+    4129: "ConnectX-7",
+}  # fmt: skip
+"""What the vendors' drivers call MT4119 and its like by (mlx4 and mlx5 of Linux): publications name cards by these words."""
+
+_LINE_RATES: Final = {"FDR": 56e9, "EDR": 100e9, "HDR100": 100e9, "HDR": 200e9, "NDR200": 200e9, "NDR": 400e9}
+_RATE_SLACK: Final = 0.05
+"""FDR is 56 Gbit/s in sysfs, and 54.5 of data."""
+
+
+def _is_fabric(fabric: str | None, name: str, case: Case) -> bool:
+    """Return whether an adapter and its port are known to be what a publication names: ``ConnectX-5 EDR``."""
+    adapter = next((each for each in case.adapters or () if each.name == name), None)
+    if adapter is None or fabric is None:
+        return False
+    words = fabric.partition(",")[0].split()
+    card = next((word for word in words if word.startswith("ConnectX")), None)
+    number = re.fullmatch(r"MT(\d{4,5})", adapter.kind or "")
+    ports = [port for port in adapter.ports or () if port.state == "active"]
+    rate = next((_LINE_RATES[word] for word in words if word in _LINE_RATES), 100e9 if words[-2:] == ["100", "Gb/s"] else None)
+    return (
+        card in (None, _CARDS.get(int(number[1])) if number else None)
+        and len(ports) == 1
+        and None not in (rate, ports[0].rate)
+        and ports[0].link_layer == "infiniband"
+        and abs((ports[0].rate or 0) - (rate or 0)) <= _RATE_SLACK * (rate or 0)
     )
 
 
@@ -384,7 +413,7 @@ def _hpl_fits(one: Reference, run: Linpack, case: Case) -> bool:
         (_TURBO not in words or (case.cpu is not None and case.cpu.boost is True))
         and one.sockets in (None, case.shape.sockets if case.shape else None)
         and one.cores in (None, run.cores)
-        and (one.fabric is None or any(is_fabric(one.fabric, each.name, case) for each in case.adapters or ()))
+        and (one.fabric is None or any(_is_fabric(one.fabric, each.name, case) for each in case.adapters or ()))
         and (hosts == 1 if one.of == "node" else one.of == "cluster" and 1 < hosts <= most)
     )
 
