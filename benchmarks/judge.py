@@ -15,8 +15,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from advisor.advice.judge.case import case_of, with_standings
-from advisor.advice.judge.engine import judge
-from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.engine import Origins, judge
 from advisor.advice.judge.rulebook import Rulebook, load_rules, rule_files
 from advisor.advice.judge.settings import setting_readers, settings_in_effect
 from advisor.advice.know.settings import settings

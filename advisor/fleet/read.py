@@ -18,8 +18,7 @@ from typing import Any, Final
 
 import advisor
 from advisor.advice.bios_files import bios_for
-from advisor.advice.judge.engine import judge
-from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.engine import Origins, judge
 from advisor.advice.judge.rule import Rule
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.know.settings import settings

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from advisor.advice.judge.engine import ask, finding
-from advisor.advice.judge.evidence import Origins
+from advisor.advice.judge.engine import Origins, ask, finding
 from advisor.advice.judge.rule import Rule, Stand, Words, check_rule
 from advisor.advice.judge.scope import example_facts, scope_with
 from advisor.advice.model.case import Case

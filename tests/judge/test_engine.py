@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.judge.engine import judge
-from advisor.advice.judge.evidence import ASK_BIOS
+from advisor.advice.judge.engine import ASK_BIOS, judge
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Cost
 from advisor.machine.operating_system import Kernel

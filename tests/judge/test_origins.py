@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.advice.judge.evidence import origin
+from advisor.advice.judge.engine import origin
 from advisor.advice.model.case import Case, Standing
 from advisor.measure.measured_facts import MeasuredFacts
 from tests.judge.made import origins

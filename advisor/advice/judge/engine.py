@@ -1,22 +1,28 @@
-"""Asks every rule of a Case, and lays a site's waivers over the findings. Pure: nothing read, no clock."""
+"""Asks every rule of a Case, lays a site's waivers over the findings, and says what each verdict rests on and lacks.
+
+Pure: nothing read, no clock.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel
 
-from advisor.advice.judge.evidence import Origins, evidence
 from advisor.advice.judge.rule import SITE, Rule, disputed
-from advisor.advice.judge.scope import env_of
+from advisor.advice.judge.scope import SETTING, env_of
 from advisor.advice.judge.settings import wanted_values
 from advisor.advice.language.kinds import Trouble, Unknown
 from advisor.advice.language.sentences import Sentence, written_value
-from advisor.advice.language.tree import STEPS, Env, Node, facts_of
+from advisor.advice.language.tree import STEPS, Env, Fact, Loop, Node, facts_of
 from advisor.advice.model.case import Case
-from advisor.advice.model.findings import Cost, Finding, Lack
+from advisor.advice.model.findings import Cost, Evidence, Finding, Lack
 from advisor.advice.model.rule import BOUNDS, SEVERITIES, Basis, RuleText, Severity, Verdict, Waiver
 from advisor.advice.model.setting import Setting
+from advisor.machine.machine import NOT_OFFERED, Gap, Source
+from advisor.machine.registers import Processor, messages, registers
+from advisor.measure.measured_facts import MEASURE, MEASURED, UNMEASURED
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class Asked:
     missing: frozenset[str] = frozenset()
 
 
-def judge(case: Case, rules: Iterable[Rule], settings: Mapping[str, Setting], origins: Origins) -> tuple[Finding, ...]:
+def judge(case: Case, rules: Iterable[Rule], settings: Mapping[str, Setting], origins: "Origins") -> tuple[Finding, ...]:
     """Return the verdict of every rule on every subject."""
     env = env_of(case, settings)
     return tuple(finding(asked, origins) for rule in rules for asked in ask(rule, case, env))
@@ -39,13 +45,10 @@ def judge(case: Case, rules: Iterable[Rule], settings: Mapping[str, Setting], or
 
 def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
     """Yield the verdicts of one rule, one for each item it runs over."""
-    if case.scope not in rule.text.scope:
-        yield _of_other_work(rule, case, env)
+    if case.scope not in rule.text.scope or rule.each is None:
+        yield ask_of_any(rule, case, env)
         return
     env = {**env, "_steps": [STEPS]}
-    if rule.each is None:
-        yield _one(rule, env, None)
-        return
     try:
         items = rule.each.over.value(env)
     except Trouble as trouble:
@@ -59,36 +62,31 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
         for item in items:
             if isinstance(item, Unknown):  # perhaps it is not there at all
                 yield Asked(rule, env, "unknown", rule.each.name, None, item.facts)
-                continue
-            inner = {**env, rule.each.name: item, "_steps": [STEPS]}
-            yield _one(rule, inner, _name(rule.each.name, item))
+            else:
+                inner = {**env, rule.each.name: item, "_steps": [STEPS]}
+                yield _one(rule, inner, name_of_item(item, rule.each.name) or rule.each.name)
 
 
 def ask_of_any(rule: Rule, case: Case, env: Env) -> Asked:
     """Return the verdict of a rule; one that runs over a list is asked once, of an item of which nothing is known."""
     if case.scope not in rule.text.scope:
-        return _of_other_work(rule, case, env)
+        return Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}, not for {case.scope}")
     env = {**env, "_steps": [STEPS]}
     if rule.each:
         env[rule.each.name] = Unknown(frozenset({rule.each.fact}))
     return _one(rule, env, None)
 
 
-def _of_other_work(rule: Rule, case: Case, env: Env) -> Asked:
-    return Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}, not for {case.scope}")
-
-
-def _name(variable: str, item: Any) -> str:
-    """Return what an item is called: its name, or the variable and its number."""
-    if not isinstance(item, (Mapping, BaseModel)):
-        return written_value(item) if isinstance(item, str) else f"{variable} {written_value(item)}"
-    for key in ("name", "locator", "address", "index", "socket", "number"):
-        value = item.get(key) if isinstance(item, Mapping) else getattr(item, key, None)
-        if isinstance(value, str):
-            return written_value(value)
-        if value is not None:
-            return f"{variable} {written_value(value)}"
-    return variable
+def name_of_item(item: Any, variable: str, *, always: bool = False) -> str | None:
+    """Return what an item is called: its name, or the variable, which ``always`` stands first, and its number; None without."""
+    value = item
+    if isinstance(item, (Mapping, BaseModel)):
+        keys = ("name", "locator", "address", "index", "socket", "number")
+        own = (item.get(key) if isinstance(item, Mapping) else getattr(item, key, None) for key in keys)
+        value = next((each for each in own if each is not None), None)
+        if value is None:
+            return None
+    return written_value(value) if isinstance(value, str) and not always else f"{variable} {written_value(value)}"
 
 
 def _one(rule: Rule, env: Env, subject: str | None) -> Asked:
@@ -110,37 +108,33 @@ def _one(rule: Rule, env: Env, subject: str | None) -> Asked:
         return Asked(rule, env, "error", subject, str(trouble))
 
 
-def finding(asked: Asked, origins: Origins) -> Finding:
+_COPIED: Final = ("id", "title", "scope", "why", "want", "spare", "guides", "refs")
+
+
+def finding(asked: Asked, origins: "Origins") -> Finding:
     """Return the whole record of a verdict."""
     rule, text, env = asked.rule, asked.rule.text, {**asked.env, "_steps": [STEPS]}
-    told = asked.verdict == "finding"
+    fires = asked.verdict == "finding"
     applies = asked.verdict in ("finding", "pass", "unknown")
-    cost = _cost(rule, env) if told else None
-    basis = _basis(rule, cost, env) if told else "disputed" if disputed(text) else text.basis
+    cost = _cost(rule, env) if fires else None
+    basis = _basis(rule, cost, env) if fires else "disputed" if disputed(text) else text.basis
     return Finding.model_construct(
-        id=text.id,
-        title=text.title,
+        **{name: getattr(text, name) for name in _COPIED},
         topic=rule.topic,
         verdict=asked.verdict,
-        severity=weighed(text, cost, basis) if told else text.severity,
+        severity=weighed(text, cost, basis) if fires else text.severity,
         basis=basis,
-        scope=text.scope,
         where=rule.where,
         subject=asked.subject,
         claim=asked.said,
-        why=text.why,
-        evidence=evidence(_grounds(rule), env, origins) if told else (),
+        evidence=evidence(_grounds(rule), env, origins) if fires else (),
         lacks=lacks(asked, origins),
         cost=cost,
         wants=wanted_values(rule.wants, env) if applies else (),
-        want=text.want,
         advice=_filled(rule.fix, env) if applies else None,
         fix=(),
         check=_filled(rule.check, env) if applies else None,
         undo=_filled(rule.undo, env) if applies else None,
-        spare=text.spare,
-        guides=text.guides,
-        refs=text.refs,
         waived=None,
     )
 
@@ -148,18 +142,19 @@ def finding(asked: Asked, origins: Origins) -> Finding:
 def _grounds(rule: Rule) -> list[Node]:
     """Return the expressions that a verdict rests on, those of named values where they are used."""
     nodes = [node for node in (rule.only, rule.when) if node]
-    used = {name.partition(".")[0] for name in _facts(rule, (fact for node in nodes for fact in facts_of(node)), keep=True)}
+    used = {name.partition(".")[0] for name in _facts(rule, facts_of(*nodes), keep=True)}
     return [*nodes, *(node for name, node in rule.let if name in used)]
 
 
-def lacks(asked: Asked, origins: Origins) -> tuple[Lack, ...]:
+def lacks(asked: Asked, origins: "Origins") -> tuple[Lack, ...]:
     """Return why facts that a verdict misses are not known; all that the rule looks at shows which measurement it is about."""
-    return origins.lacks(_facts(asked.rule, asked.missing), _looked(asked.rule)) if asked.missing else ()
+    rule = asked.rule
 
+    def looked() -> Iterator[str]:
+        """Yield what the rule may look at; its expressions are read only if somebody asks."""
+        yield from _facts(rule, facts_of(*_grounds(rule)))
 
-def _looked(rule: Rule) -> Iterator[str]:
-    """Yield what a rule may look at; its expressions are read only if somebody asks."""
-    yield from _facts(rule, (fact for node in _grounds(rule) for fact in facts_of(node)))
+    return origins.lacks(_facts(rule, asked.missing), looked()) if asked.missing else ()
 
 
 def _facts(rule: Rule, names: Iterable[str], *, keep: bool = False) -> set[str]:
@@ -233,13 +228,10 @@ def _number(node: Node | None, env: Env) -> float | None:
 def waive(findings: Iterable[Finding], waivers: tuple[Waiver, ...], host: str | None, today: str) -> tuple[Finding, ...]:
     """Return the findings, those that a waiver covers today marked so, with its reason."""
     holding = {w.id: w for w in reversed(waivers) if today <= w.until and any(_fits(pattern, host) for pattern in w.hosts)}
-    return tuple(_waived(finding, holding.get(finding.id)) for finding in findings)
-
-
-def _waived(finding: Finding, waiver: Waiver | None) -> Finding:
-    if waiver is None or finding.verdict != "finding":
-        return finding
-    return finding.model_copy(update={"verdict": "waived", "waived": f"{waiver.reason} (until {waiver.until})"})
+    waived = {name: {"verdict": "waived", "waived": f"{each.reason} (until {each.until})"} for name, each in holding.items()}
+    return tuple(
+        each.model_copy(update=waived[each.id]) if each.verdict == "finding" and each.id in waived else each for each in findings
+    )
 
 
 def _fits(pattern: str, host: str | None) -> bool:
@@ -260,3 +252,208 @@ def _fits(pattern: str, host: str | None) -> bool:
         else:
             return False
     return not pattern[at:].strip("*")
+
+
+ASK_BIOS: Final = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
+
+_HPL, _NETWORK = "advisor measure hpl", "advisor measure network --hosts A,B"
+_OTHERS: Final = {"hpl": _HPL, "published_hpl": _HPL, "adapter": _NETWORK, "published_network": _NETWORK}
+"""Commands that measure what the quick set does not, by how the names of its facts begin."""
+
+_COMPARED: Final = {"measured.clocks": "cpu.base_hz", "measured.flops": "platform.flops_per_cycle", ".ceiling": "memory.sockets"}
+"""What measured facts are compared with, and lack where they are known themselves."""
+
+
+class Origins:
+    """The sources and gaps of one machine."""
+
+    def __init__(self, sources: tuple[Source, ...], gaps: tuple[Gap, ...], case: Case, settings: Mapping[str, Setting]) -> None:
+        self._sources = {source.fact: source.where for source in sources}
+        self._gaps = {gap.fact: gap for gap in gaps}
+        self._case, self._settings = case, settings
+
+    def where(self, fact: str) -> str | None:
+        """Return the file or command that a fact was read from."""
+        if fact.startswith(f"{SETTING}."):
+            name = fact.removeprefix(f"{SETTING}.")
+            return next((s.how for s in self._case.standings or () if s.name == name), None)
+        name = origin(fact)
+        if name.partition(".")[0] == MEASURED:
+            return f"measured {self._case.measured.when} (advisor measure)" if self._case.measured else None
+        if name.partition(".")[0] == "platform":
+            return f"rules/platforms/{self._case.platform.id}.yaml" if self._case.platform else None
+        return next((self._sources[outer] for outer in _outwards(name) if outer in self._sources), None)
+
+    def lacks(self, facts: Iterable[str], looked: Iterable[str] = ()) -> tuple[Lack, ...]:
+        """Return why facts are not known; what holds for any measurement comes with the one that the question looks at."""
+        names, own = sorted(facts), f"{MEASURED}."
+        if self._case.measured is not None or not any(name.startswith(own) for name in names):
+            return tuple(dict.fromkeys(map(self.lack, names)))
+        begin = next((word for name in [*names, *sorted(looked)] if name.startswith(own) and (word := _begins(name))), "")
+        return tuple(dict.fromkeys(_unmeasured(begin) if name.startswith(own) else self.lack(name) for name in names))
+
+    def lack(self, fact: str) -> Lack:
+        """Return why a fact is not known and what would make it known."""
+        name = origin(fact)
+        first = name.partition(".")[0]
+        if fact.startswith(f"{SETTING}."):
+            why, cure = self._of_setting(fact.removeprefix(f"{SETTING}."))
+        elif first == MEASURED:
+            return self._measured(fact, name)
+        elif first == "platform" and self._case.platform is None:
+            why, cure = "this processor is in no platform sheet", "add it to rules/platforms"
+        elif first == "platform" and self._case.platform is not None:
+            why, cure = f"the sheet of {self._case.platform.name} does not tell", "nothing here shows it"
+        elif name.startswith("allocation"):
+            why, cure = "it ran in no job", "run advisor in a job of the scheduler: srun advisor audit"
+        elif gap := self._gap(name) or (self._gap("slurm_conf") if name.startswith("limits.slurm") else None):
+            why, cure = gap.why, gap.help
+        else:
+            why, cure = "not in this input", "run advisor on the machine itself, as root: sudo advisor audit"
+        return Lack(fact=fact, why=why, help=cure)
+
+    def _of_setting(self, name: str) -> tuple[str, str]:
+        setting = self._settings.get(name)
+        if setting is not None and setting.where != "bios":
+            return "not in this input", f"run advisor on the machine itself{f': {setting.show}' if setting.show else ''}"
+        unread = self._unread(name) if setting else None
+        return (unread.why, unread.help) if unread else ("the operating system does not show it", ASK_BIOS)
+
+    def _unread(self, setting: str) -> Gap | None:
+        """Return what stood in the way of a register or message that shows a setting here, where it can be removed."""
+        cpu = self._case.cpu
+        if cpu is None or not cpu.vendor or cpu.family is None or cpu.model is None:
+            return None
+        here = Processor(cpu.vendor, cpu.family, cpu.model)
+        for fact, table in (("registers", registers), ("socket_firmware", messages)):
+            gap = self._gaps.get(fact)
+            if gap and gap.help != NOT_OFFERED and any(each.serves(here) and each.shows(setting) for each in table()):
+                return gap
+        return None
+
+    def _measured(self, fact: str, name: str) -> Lack:
+        """Return why a measured fact does not tell: nothing was measured, others worked, repeats disagree, this was left out."""
+        run, begin = self._case.measured, _begins(fact)
+        if run is None:
+            return _unmeasured(begin)
+        again = begin  # of what holds for all of a run the one that the run was
+        if not begin and run.nodes is None and run.machine is None:
+            again = "hpl" if run.hpl else "adapter" if run.adapters else ""
+        cure = f"measure again on an idle machine: {_OTHERS.get(again, 'advisor measure --quick')}"
+        if name == f"{MEASURED}.idle" and run.idle is None:
+            return Lack(fact=fact, why="whether the hosts were idle was not checked: it ran on other hosts", help=cure)
+        if name == f"{MEASURED}.idle":
+            busy = "; ".join(run.busy) or "the machine was busy"
+            return Lack(fact=fact, why=f"other work ran at the same time: {busy}", help=cure)
+        if name.endswith("spread"):
+            return Lack(fact=fact, why="its repeats differ too much, or are too few, to judge", help=cure)
+        part = ".".join(name.split(".")[:2]) if not name.endswith(".ceiling") else ".ceiling"
+        if part in _COMPARED and not name.endswith((".clocks", ".flops")):
+            return self.lack(_COMPARED[part])
+        return Lack(fact=fact, why="not among what was measured", help=_OTHERS.get(begin, "advisor measure --full"))
+
+    def _gap(self, name: str) -> Gap | None:
+        """Return the gap of the fact, of what holds it, or of a part of it."""
+        parts = (gap for fact, gap in self._gaps.items() if fact.startswith(f"{name}."))
+        return next((self._gaps[outer] for outer in _outwards(name) if outer in self._gaps), None) or next(parts, None)
+
+
+def _outwards(name: str) -> Iterator[str]:
+    """Yield a dotted name, then what holds it."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _unmeasured(begin: str) -> Lack:
+    """Return what lacks where nothing was measured: the quick set, or the experiment that facts of such a beginning need."""
+    of = {_HPL: f"{MEASURED}.hpl", _NETWORK: f"{MEASURED}.adapters"}
+    cure = _OTHERS.get(begin, MEASURE)
+    return Lack(fact=of.get(cure, MEASURED), why=UNMEASURED, help=cure)
+
+
+def _begins(fact: str) -> str:
+    """Return what the name of a measured fact begins with: hpl of measured.hpl.rate, adapter of measured.adapter_ways."""
+    return next((word for word in _OTHERS if fact.removeprefix(f"{MEASURED}.").startswith(word)), "")
+
+
+@cache
+def origin(fact: str) -> str:
+    """Return the fact of the Machine that a fact of the Case is made from: topology of sockets.nodes."""
+    model: type[BaseModel] | None = Case
+    name: list[str] = []
+    for part in fact.split("."):
+        field = model.model_fields.get(part) if model else None
+        extra = field.json_schema_extra if field else None
+        name = [str(extra["of"])] if isinstance(extra, dict) and "of" in extra else [*name, part]
+        model = _inner(field.annotation) if field else None
+    return ".".join(name)
+
+
+def _inner(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _inner(part))), None)
+
+
+_FEW: Final = 6
+_MOST: Final = 5000
+"""Values that are looked at for one verdict: enough for every CPU of a machine."""
+
+
+def evidence(nodes: Iterable[Node], env: Env, origins: Origins) -> tuple[Evidence, ...]:
+    """Return every known fact that the expressions looked at, each once."""
+    found: dict[str, tuple[str, dict[str, None]]] = {}
+    budget = iter(range(_MOST))
+    for node in nodes:
+        for text, fact, value in looked_at(node, env):
+            found.setdefault(text, (fact, {}))[1][value] = None
+            if next(budget, None) is None:
+                break
+    return tuple(
+        Evidence(
+            fact=text,
+            value=", ".join([*values][:_FEW]) + (f", ... ({len(values)} different)" if len(values) > _FEW else ""),
+            where=origins.where(fact),
+        )
+        for text, (fact, values) in found.items()
+    )
+
+
+def looked_at(node: Node, env: Env) -> Iterator[tuple[str, str, str]]:
+    """Yield the text, the name and the written value of each known fact in an expression, inside loops for each item.
+
+    What cannot be written itself, such as a list of sockets or the boot options, is shown by what was made of it.
+    """
+    if isinstance(node, Fact):
+        value = node.value(env)
+        if not isinstance(value, Unknown) and not _hidden(value):
+            yield node.text, node.fact, written_value(value)
+        return
+    for part in node.operands:
+        if isinstance(part, Fact) and _hidden(part.value(env)):
+            value = evaluated(node, env)
+            if not isinstance(node, Loop) and not isinstance(value, Unknown) and not _hidden(value):
+                yield node.text, part.fact, written_value(value)
+        yield from looked_at(part, env)
+    if isinstance(node, Loop):
+        things = evaluated(node.operands[0], env)
+        for thing in () if isinstance(things, Unknown) else things:
+            inner = {**env, node.name: thing}
+            for each in (node.condition, node.element):
+                if each is not None:
+                    yield from looked_at(each, inner)
+
+
+def evaluated(node: Node, env: Env) -> Any:
+    """Return what an expression yields, Unknown where it cannot be evaluated; it has the whole budget of work."""
+    try:
+        return node.value({**env, "_steps": [STEPS]})
+    except Trouble:
+        return Unknown()
+
+
+def _hidden(value: object) -> bool:
+    """Return whether a value is too large to be written as evidence: a thing with facts of its own, or a list of such."""
+    inner = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(each, (BaseModel, dict, tuple)) for each in inner)

@@ -1,12 +1,11 @@
 """Fills every value into a rule's expressions, says where each was read, and which parts decided. Pure."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
-from advisor.advice.judge.engine import Asked, lacks
-from advisor.advice.judge.evidence import Origins, evaluated
+from advisor.advice.judge.engine import Asked, Origins, evaluated, lacks, name_of_item
 from advisor.advice.judge.rule import Rule
 from advisor.advice.language.kinds import Trouble, Unknown
 from advisor.advice.language.sentences import written_value
@@ -14,24 +13,19 @@ from advisor.advice.language.tree import STEPS, Choose, Constant, Env, Fact, Gat
 from advisor.advice.model.findings import Answer, Explanation, Part, Step
 from advisor.measure.platform import Scope
 
-_KEPT = 80
+_KEPT: Final = 80
 """Letters that a node keeps of its text (advisor.advice.language.expression)."""
 
-ITEMS = 6
+ITEMS: Final = 6
 """So many items of one list are shown, those that decide first."""
 
 
 def explain(rule: Rule, asked: Iterable[Asked], origins: Origins, scope: Scope) -> Explanation:
     """Return the rule with every verdict and what each of its expressions came to."""
     return Explanation(
-        id=rule.id,
-        title=rule.text.title,
-        topic=rule.topic,
-        severity=rule.text.severity,
-        scope=rule.text.scope,
+        **{name: getattr(rule.text, name) for name in ("id", "title", "severity", "scope")},
+        **{name: getattr(rule, name) for name in ("topic", "file", "line")},
         asked=scope,
-        file=rule.file,
-        line=rule.line,
         answers=tuple(answer(each, origins) for each in asked),
     )
 
@@ -44,40 +38,39 @@ def answer(asked: Asked, origins: Origins) -> Answer:
 
 
 def _parts(rule: Rule, env: Env, origins: Origins) -> Iterator[Part]:
+    """Yield the rule's expressions, each with its parts; the whole as the rule has it, unless a site overrides it."""
+    text = rule.text
     if rule.each and rule.each.name not in env:  # there was no item to ask of
-        yield Part(key="each", name=rule.each.name, steps=_steps(rule.each.over, env, origins))
-        return
-    for name, node in rule.let:
-        yield Part(key="let", name=name, steps=_steps(node, env, origins, rule.text.let[name]))
-    if rule.only:
-        yield Part(key="only", steps=_steps(rule.only, env, origins, rule.text.only))
-    yield Part(key="when", steps=_steps(rule.when, env, origins, rule.text.when))
-    yield from (Part(key="set", name=name, steps=_steps(node, env, origins)) for name, node in rule.wants)
-    if rule.gain:
-        yield Part(key="gain", steps=_steps(rule.gain, env, origins))
-    if rule.measured:
-        yield Part(key="gain", name="measured", steps=_steps(rule.measured, env, origins))
-
-
-def _steps(node: Node, env: Env, origins: Origins, written_as: str | None = None) -> tuple[Step, ...]:
-    """Return an expression and its parts; the whole as the rule has it, unless a site overrides it."""
-    found: dict[tuple[int, str, str], Step] = {}
-    for step in _walk(node, env, origins, 0, decides=True):
-        whole = written_as if step.depth == 0 and (written_as or "").startswith(node.text) else None
-        shown = step.model_copy(update={"text": " ".join(whole.split())}) if whole else step
-        found.setdefault((shown.depth, shown.text, shown.value), shown)
-    return tuple(found.values())
+        rows: list[tuple[Any, str | None, Node | None, str | None]] = [("each", rule.each.name, rule.each.over, None)]
+    else:
+        rows = [
+            *(("let", name, node, text.let[name]) for name, node in rule.let),
+            ("only", None, rule.only, text.only),
+            ("when", None, rule.when, text.when),
+            *(("set", name, node, None) for name, node in rule.wants),
+            ("gain", None, rule.gain, None),
+            ("gain", "measured", rule.measured, None),
+        ]
+    for key, name, node, written in rows:
+        if node is not None:
+            steps: dict[tuple[int, str, str], Step] = {}
+            for step in _walk(node, env, origins, 0, decides=True):
+                whole = written if step.depth == 0 and (written or "").startswith(node.text) else None
+                shown = step.model_copy(update={"text": " ".join(whole.split())}) if whole else step
+                steps.setdefault((shown.depth, shown.text, shown.value), shown)
+            yield Part(key=key, name=name, steps=tuple(steps.values()))
 
 
 def _walk(node: Node, env: Env, origins: Origins, depth: int, *, decides: bool) -> Iterator[Step]:
     """Yield an expression and its parts; a literal adds nothing beside its own text."""
+    text = f"{node.text}…" if len(node.text) >= _KEPT else node.text  # the language kept only its beginning
     try:
         value = node.value({**env, "_steps": [STEPS]})
     except Trouble as trouble:
-        yield Step(depth=depth, text=_cut(node.text), value=f"error: {trouble}", decides=decides)
+        yield Step(depth=depth, text=text, value=f"error: {trouble}", decides=decides)
         return
     where = origins.where(node.fact) if isinstance(node, Fact) else None
-    yield Step(depth=depth, text=_cut(node.text), value=said(value), where=where, decides=decides)
+    yield Step(depth=depth, text=text, value=_in_words(value), where=where, decides=decides)
     if isinstance(node, Gather) and isinstance(node.operands[0], Loop):
         yield from _items(node.operands[0], value, env, origins, depth + 1, decides=decides)
     elif isinstance(node, Loop):
@@ -87,11 +80,6 @@ def _walk(node: Node, env: Env, origins: Origins, depth: int, *, decides: bool) 
         for part in node.operands:
             if not isinstance(part, Constant):
                 yield from _walk(part, env, origins, depth + 1, decides=decides and part in deciding)
-
-
-def _cut(text: str) -> str:
-    """Return the text of a part with a sign where the language kept only its beginning."""
-    return f"{text}…" if len(text) >= _KEPT else text
 
 
 def _deciding(node: Node, value: Any, env: Env) -> tuple[Node, ...]:
@@ -120,20 +108,24 @@ def _items(loop: Loop, value: Any, env: Env, origins: Origins, depth: int, *, de
     if isinstance(things, Unknown):
         yield from _walk(loop.operands[0], env, origins, depth, decides=decides)
         return
-    inners = [{**env, loop.name: thing} for thing in things]
-    named = [(_called(loop.name, at, inner[loop.name]), inner) for at, inner in enumerate(inners)]
-    ranked = sorted(named, key=lambda pair: not _tips(loop, value, pair[1]))
-    for name, inner in ranked[:ITEMS]:
-        tips = decides and _tips(loop, value, inner)
+    rows = []
+    for at, thing in enumerate(things):
+        inner = {**env, loop.name: thing}
+        known = thing is not None and not isinstance(thing, Unknown)
+        name = name_of_item(thing, loop.name, always=True) if known else None
+        rows.append((not _tips(loop, value, inner), name or f"{loop.name} {at}", inner))
+    rows.sort(key=lambda row: row[0])
+    for idle, name, inner in rows[:ITEMS]:
+        tips = decides and not idle
         kept = evaluated(loop.condition, inner) if loop.condition else True
-        said_of = "left out" if kept is False else said(kept if isinstance(kept, Unknown) else evaluated(loop.element, inner))
-        yield Step(depth=depth, text=name, value=said_of, decides=tips)
+        came_to = kept if isinstance(kept, Unknown) else evaluated(loop.element, inner)
+        yield Step(depth=depth, text=name, value="left out" if kept is False else _in_words(came_to), decides=tips)
         shown = (loop.condition,) if kept is not True and loop.condition else (loop.condition, loop.element)
         for each in shown:
             if each is not None and not isinstance(each, Constant):
                 yield from _walk(each, inner, origins, depth + 1, decides=tips)
-    if len(named) > ITEMS:
-        yield Step(depth=depth, text=f"and {len(named) - ITEMS} more", value="...", decides=False)
+    if len(rows) > ITEMS:
+        yield Step(depth=depth, text=f"and {len(rows) - ITEMS} more", value="...", decides=False)
 
 
 def _tips(loop: Loop, value: Any, inner: Env) -> bool:
@@ -148,20 +140,7 @@ def _tips(loop: Loop, value: Any, inner: Env) -> bool:
     return not isinstance(value, (bool, Unknown)) or _alike(item, value)
 
 
-def _called(variable: str, at: int, item: Any) -> str:
-    """Return what an item is called: its name, or the variable and its number."""
-    if isinstance(item, Unknown) or item is None:
-        return f"{variable} {at}"
-    if not isinstance(item, (BaseModel, dict)):
-        return f"{variable} {written_value(item)}"
-    for key in ("name", "locator", "address", "index", "socket", "number"):
-        value = item.get(key) if isinstance(item, dict) else getattr(item, key, None)
-        if value is not None:
-            return f"{variable} {written_value(value)}"
-    return f"{variable} {at}"
-
-
-def said(value: Any) -> str:
+def _in_words(value: Any) -> str:
     """Return a value in words; of records, how many there are."""
     if isinstance(value, Unknown):
         return "unknown"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from advisor.advice.judge.scope import BadExampleFact, example_facts
 from advisor.advice.judge.settings import wanted_node
@@ -61,10 +61,34 @@ class Stand:
     line: int
 
 
-_EACH = re.compile(r"([a-z][a-z0-9_]{0,30}) in (.+)", re.ASCII | re.DOTALL)
-
-
 T = TypeVar("T")
+
+
+def _expression(*place: str, kind: Kind = TRUTH) -> Any:
+    """Return the property of an expression, by its place in the rule; None where the rule has none."""
+
+    def read(rule: "Rule") -> Node | None:
+        text = _text_at(rule, place)
+        return rule.at(place, _typed, text, rule.scope, kind) if text else None
+
+    return cached_property(read)
+
+
+def _sentence(*place: str) -> Any:
+    """Return the property of a sentence, by its place in the rule; None where the rule has none."""
+
+    def read(rule: "Rule") -> Sentence | None:
+        text = _text_at(rule, place)
+        return rule.at(place, read_sentence, text, rule.scope) if text else None
+
+    return cached_property(read)
+
+
+def _text_at(rule: "Rule", place: tuple[str, ...]) -> str | None:
+    text: Any = rule.text
+    for name in place:
+        text = getattr(text, name, None)
+    return text or None
 
 
 class Rule:
@@ -73,11 +97,23 @@ class Rule:
     A part that does not fit the facts raises Misplaced; ``check_rule`` asks for every part.
     """
 
+    only: cached_property[Node | None] = _expression("only")
+    agree: cached_property[Node | None] = _expression("agree")
+    when: cached_property[Node] = _expression("when")
+    gain: cached_property[Node | None] = _expression("cost", "gain", kind=NUMBER)
+    """What is lost, as published."""
+    measured: cached_property[Node | None] = _expression("cost", "measured", kind=NUMBER)
+    say: cached_property[Sentence] = _sentence("say")
+    subject: cached_property[Sentence | None] = _sentence("subject")
+    fix: cached_property[Sentence | None] = _sentence("fix")
+    check: cached_property[Sentence] = _sentence("check")
+    undo: cached_property[Sentence | None] = _sentence("undo")
+
     def __init__(self, text: RuleText, words: Words, stand: Stand, let: Mapping[str, str] | None = None) -> None:
         self.text, self._words, self._changed = text, words, let or {}
         self.id, self.topic, self.file, self.line = text.id, stand.topic, stand.file, stand.line
 
-    def _at(self, place: Place, read: Callable[..., T], *arguments: object) -> T:
+    def at(self, place: Place, read: Callable[..., T], *arguments: object) -> T:
         """Return what a reader makes of a part of the rule; its mistake names that part, and where the rule stands."""
         try:
             return read(*arguments)
@@ -86,21 +122,15 @@ class Rule:
             mistake.file, mistake.place = self.file, f"line {self.line}: {self.id}: {'.'.join(map(str, mistake.inside))}"
             raise mistake from error
 
-    def _expression(self, place: Place, text: str, kind: Kind) -> Node:
-        return self._at(place, _typed, text, self._scope, kind)
-
-    def _sentence(self, name: str, text: str) -> Sentence:
-        return self._at((name,), read_sentence, text, self._scope)
-
     @cached_property
     def where(self) -> Where:
         """Where what it asks for is set."""
-        return self._at(("where",), _where, self.text, self._words.settings)
+        return self.at(("where",), _where, self.text, self._words.settings)
 
     @cached_property
     def each(self) -> Each | None:
         """The list that it runs over."""
-        return self._at(("each",), _each, self.text, self._words.scope)
+        return self.at(("each",), _each, self.text.each, self._words.scope) if self.text.each is not None else None
 
     @cached_property
     def _lets(self) -> tuple[tuple[tuple[str, Node], ...], Scope]:
@@ -108,7 +138,7 @@ class Rule:
         scope = dict(self._words.scope)
         if self.each:
             scope[self.each.name] = Name(items_of(self.each.over.kind) or NOTHING, self.each.fact)
-        return self._at(("let",), _lets, self.text, scope, self._changed), scope
+        return self.at(("let",), _lets, self.text, scope, self._changed), scope
 
     @property
     def let(self) -> tuple[tuple[str, Node], ...]:
@@ -116,68 +146,15 @@ class Rule:
         return self._lets[0]
 
     @property
-    def _scope(self) -> Scope:
+    def scope(self) -> Scope:
+        """Every name that its expressions may use."""
         return self._lets[1]
-
-    @cached_property
-    def only(self) -> Node | None:
-        """Whether it applies."""
-        return self._expression(("only",), self.text.only, TRUTH) if self.text.only else None
-
-    @cached_property
-    def agree(self) -> Node | None:
-        """Where guides agree."""
-        return self._expression(("agree",), self.text.agree, TRUTH) if self.text.agree else None
-
-    @cached_property
-    def when(self) -> Node:
-        """Whether it fires."""
-        return self._expression(("when",), self.text.when, TRUTH)
-
-    @cached_property
-    def say(self) -> Sentence:
-        """What it claims."""
-        return self._sentence("say", self.text.say)
-
-    @cached_property
-    def subject(self) -> Sentence | None:
-        """What it is about."""
-        return self._sentence("subject", self.text.subject) if self.text.subject else None
-
-    @cached_property
-    def gain(self) -> Node | None:
-        """What is lost, as published."""
-        cost = self.text.cost
-        return self._expression(("cost", "gain"), cost.gain, NUMBER) if cost and cost.gain else None
-
-    @cached_property
-    def measured(self) -> Node | None:
-        """What is lost, as measured here."""
-        cost = self.text.cost
-        return self._expression(("cost", "measured"), cost.measured, NUMBER) if cost and cost.measured else None
 
     @cached_property
     def wants(self) -> tuple[tuple[str, Node], ...]:
         """The settings that it asks for, each with its value."""
-        known = self._words.settings
-        return tuple(
-            (name, self._at(("set", name), wanted_node, name, value, self._scope, known)) for name, value in self.text.set.items()
-        )
-
-    @cached_property
-    def fix(self) -> Sentence | None:
-        """What to do."""
-        return self._sentence("fix", self.text.fix) if self.text.fix else None
-
-    @cached_property
-    def check(self) -> Sentence:
-        """How to see that it was done."""
-        return self._sentence("check", self.text.check)
-
-    @cached_property
-    def undo(self) -> Sentence | None:
-        """How to undo it."""
-        return self._sentence("undo", self.text.undo) if self.text.undo else None
+        known, rows = self._words.settings, self.text.set.items()
+        return tuple((name, self.at(("set", name), wanted_node, name, value, self.scope, known)) for name, value in rows)
 
 
 _PARTS = ("where", "only", "agree", "when", "say", "subject", "gain", "measured", "wants", "fix", "check", "undo")
@@ -193,8 +170,16 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
     for part in ("each", "let"):
         getattr(rule, part)
     _cite(text, words)
-    _weigh(text)
-    _try_given(text, words.scope)
+    if disputed(text) and text.severity != "info":
+        raise Misplaced(("severity",), BadValue("a guide wants it otherwise", cure="write info: it is to consider, not to fix"))
+    if text.severity == "high" and text.cost is None and text.basis != "fault" and SITE not in text.refs:
+        cure = "give the least that is lost in cost, or basis: fault where something is broken"
+        raise Misplaced(("severity",), BadValue("high needs a number", cure=cure))
+    for at, example in enumerate(text.tests):
+        try:
+            example_facts(example.given, words.scope)
+        except BadExampleFact as error:
+            raise Misplaced(("tests", at, "given", error.name), error) from error
     for part in _PARTS:
         getattr(rule, part)
     return rule
@@ -204,18 +189,14 @@ def _typed(text: str, scope: Scope, kind: Kind) -> Node:
     return require(parse(text, scope), kind, text[:60])
 
 
-def _each(text: RuleText, scope: Scope) -> Each | None:
-    if text.each is None:
-        return None
-    match = _EACH.fullmatch(text.each)
+def _each(text: str, scope: Scope) -> Each:
+    match = re.fullmatch(r"([a-z][a-z0-9_]{0,30}) in (.+)", text, re.ASCII | re.DOTALL)
     if not match:
-        raise BadValue(f"{text.each[:60]} is not NAME in LIST", cure="write it as: each: socket in sockets")
+        raise BadValue(f"{text[:60]} is not NAME in LIST", cure="write it as: each: socket in sockets")
     name, over = match[1], parse(match[2], scope)
-    item = items_of(over.kind)
-    if item is None:
+    if items_of(over.kind) is None:
         raise BadValue(f"{over.text} is a {over.kind}, no list to run over")
-    problem = unfit(name, scope)
-    if problem:
+    if problem := unfit(name, scope):
         raise BadValue(problem, cure="take another name")
     return Each(name, over, fact_of(over))
 
@@ -228,28 +209,21 @@ def _lets(text: RuleText, scope: dict[str, Name], changed: Mapping[str, str]) ->
             raise WrongOverride((name,), BadValue(f"{text.id} has no {name} to override", cure=cure))
     result = []
     for name, value in text.let.items():
-        problem = unfit(name, scope)
-        if problem:
+        if problem := unfit(name, scope):
             raise Misplaced(("let", name), BadValue(problem, cure="take another name"))
         try:
             node = parse(value, scope)
         except BadValue as error:
             raise Misplaced(("let", name), error) from error
-        if name in changed:
-            node = _changed(name, changed[name], scope, node.kind)
-        scope[name] = Name(
-            (TEXT if isinstance(node, Constant) and isinstance(node.kind, Text) else node.kind),
-            node.fact if isinstance(node, Fact) else name,
-        )
+        try:
+            node = _typed(changed[name], scope, node.kind) if name in changed else node
+        except BadValue as error:
+            raise WrongOverride((name,), error) from error
+        # The kind of a word is any text, for a site may put another there.
+        kind = TEXT if isinstance(node, Constant) and isinstance(node.kind, Text) else node.kind
+        scope[name] = Name(kind, node.fact if isinstance(node, Fact) else name)
         result.append((name, node))
     return tuple(result)
-
-
-def _changed(name: str, value: str, scope: Scope, kind: Kind) -> Node:
-    try:
-        return _typed(value, scope, kind)
-    except BadValue as error:
-        raise WrongOverride((name,), error) from error
 
 
 def _where(text: RuleText, settings: Mapping[str, Setting]) -> Where:
@@ -281,21 +255,3 @@ def _cite(text: RuleText, words: Words) -> None:
 def disputed(text: RuleText) -> bool:
     """Return whether a guide wants another state than the rule does."""
     return any(guide.otherwise for guide in text.guides)
-
-
-def _weigh(text: RuleText) -> None:
-    """Refuse a severity that nothing can carry."""
-    if disputed(text) and text.severity != "info":
-        raise Misplaced(("severity",), BadValue("a guide wants it otherwise", cure="write info: it is to consider, not to fix"))
-    if text.severity == "high" and text.cost is None and text.basis != "fault" and SITE not in text.refs:
-        cure = "give the least that is lost in cost, or basis: fault where something is broken"
-        raise Misplaced(("severity",), BadValue("high needs a number", cure=cure))
-
-
-def _try_given(text: RuleText, scope: Scope) -> None:
-    """Refuse an example that gives a fact there is not, or one that is never so."""
-    for at, example in enumerate(text.tests):
-        try:
-            example_facts(example.given, scope)
-        except BadExampleFact as error:
-            raise Misplaced(("tests", at, "given", error.name), error) from error
