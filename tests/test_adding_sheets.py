@@ -126,12 +126,12 @@ def venice(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 PLACES = """
 import json
 from advisor.advice.know.attributes import locate
-from advisor.advice.know.fixes import any_value
 from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import vendors
 def places(vendor, platform):
     asked = [setting for setting in settings().values() if setting.where == "bios"]
-    found = {setting.name: locate(vendor, platform, setting, any_value(setting)) for setting in asked}
+    values = {setting.name: setting.neutral(next(iter(setting.values), "0")) for setting in asked}
+    found = {setting.name: locate(vendor, platform, setting, values[setting.name]) for setting in asked}
     return {name: place and [place.menu, place.label, place.attribute] for name, place in found.items()}
 print(json.dumps({vendor.id: [places(vendor, name) for name in ("turin", "venice")] for vendor in vendors().values()}))
 """

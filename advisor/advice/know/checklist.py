@@ -10,6 +10,7 @@ from advisor.advice.know.attributes import entries_of, not_offered
 from advisor.advice.know.benchmarks import Known, bench_of, proofs, to_measure, unmeasured, unwatched
 from advisor.advice.know.fixes import (
     OPEN,
+    WEIGHT,
     AskedValue,
     Places,
     asked_by_setting,
@@ -48,13 +49,10 @@ def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
 
 
 _REBOOTS: Final = {"power-cycle": 0, "yes": 1, "no": 2}
-_WEIGHT: Final = ("finding", "waived", "unknown", "pass")
 _MOST_CLAIMS: Final = 3
 
 _RESTARTS: Final = {"hardware": "power-cycle", "bios": "yes", "boot": "yes"}
 """What a state that is no setting needs to take effect, by where it is fixed."""
-
-_NOT_TOLD = re.compile(r"(?<![\w?])\?(?![\w?])")
 
 
 @dataclass(frozen=True)
@@ -84,9 +82,7 @@ class Sheets:
 
 def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[WantedSetting, ...]]:
     """Return the checklist, and the wishes of its lines: what a plan is made from."""
-    asked = [
-        finding for finding in audit.findings if finding.verdict in _WEIGHT and not unmeasured(finding) and not unwatched(finding)
-    ]
+    asked = [each for each in audit.findings if each.verdict in WEIGHT and not unmeasured(each) and not unwatched(each)]
     wanted, absent = _offered(asked_by_setting(asked, sheets.decided), sheets, audit.platform_id)
     rows, places = {row.name: row for row in audit.settings}, sheets.places(audit.platform_id)
     lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, places) for name, pairs in wanted.items()]
@@ -107,7 +103,7 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
         absent=absent,
         left_out=len({f.id for f in audit.findings if f.verdict == "not-applicable"} - {f.id for f in asked}),
         proofs=benches,
-        sources=_sources(items, benches, sheets.publications),
+        sources=tuple(_sources(items, benches, sheets.publications)),
     )
     return checklist, tuple(wish for _, wish in lines)
 
@@ -123,7 +119,7 @@ def _groups(items: list[Item]) -> tuple[Group, ...]:
     needed = {words.partition(" = ")[0] for item in items for words in item.fix.before}
 
     def order(item: Item) -> tuple[bool, int, int, str]:
-        return (item.fix.attribute not in needed, *((_REBOOTS[item.fix.reboot], SEVERITIES.index(item.severity), item.id)))
+        return item.fix.attribute not in needed, _REBOOTS[item.fix.reboot], SEVERITIES.index(item.severity), item.id
 
     grouped = ((where, tuple(sorted((i for i in items if i.fix.where == where), key=order))) for where in HEADINGS)
     return tuple(Group(where=where, heading=HEADINGS[where], items=found) for where, found in grouped if found)
@@ -152,36 +148,37 @@ def _setting(
     setting: Setting, row: Row | None, pairs: list[AskedValue], sheets: Sheets, places: Places
 ) -> tuple[Item, WantedSetting]:
     """Return the line of one setting, whatever many rules ask for it, and the wish behind it."""
-    finding = pairs[0][0]
-    hint = sheets.hints.get(setting.name, "")
-    wish = wanted_setting(setting, row, pairs, places, text=hint)
-    want = Want(setting=setting.name, value=wish.value)
-    fix = fix_of(setting, want, wish.now, places)
+    findings = [found for found, _ in pairs]
+    first = findings[0]
+    wish = wanted_setting(setting, row, pairs, places, text=sheets.hints.get(setting.name, ""))
+    fix = fix_of(setting, Want(setting=setting.name, value=wish.value), wish.now, places)
     if fix.menu:
         fix = fix.model_copy(update={"menu": _inside(fix.menu, sheets.vendor)})
+    # The values that differ from the one chosen, each with the rule that wants it.
+    wishes = {want.value: each for each, want in reversed(pairs) if each.verdict != "pass" and want.value is not None}
     item = Item(
-        id=finding.id,
+        id=first.id,
         rules=wish.rules,
         title=setting.heading,
         setting=setting.name,
         term=setting.term,
-        fault=finding.title,
-        claim=finding.claim if finding.verdict in OPEN else None,
-        look=_look([found for found, _ in pairs]) if wish.done is None else None,
-        subjects=tuple(dict.fromkeys(f.subject for f, _ in pairs if f.subject and f.verdict in ("finding", "waived"))),
+        fault=first.title,
+        claim=first.claim if first.verdict in OPEN else None,
+        look=_look(findings) if wish.done is None else None,
+        subjects=_subjects(findings),
         done=wish.done,
-        verdict=finding.verdict,
+        verdict=first.verdict,
         severity=min((each.severity for each in wish.speak), key=SEVERITIES.index),
         now=value_with_unit(setting, wish.now),
         pending=row.pending if row else None,
         wanted=wish.text,
         meaning=setting.values.get(wish.value) if wish.value else None,
-        others=_others(pairs, want),
+        others=tuple(Other(id=each.id, wanted=value, refs=each.refs) for value, each in wishes.items() if value != wish.value),
         fix=fix,
-        check=setting.show or _blank(finding.check),
+        check=setting.show or _blank(first.check),
         undo=fix.undo or NOTE_FIRST,
         breaks=None if setting.breaks == "nothing known" else setting.breaks,
-        **_reasons([found for found, _ in pairs]),
+        **_reasons(findings),
     )
     return item, wish
 
@@ -194,61 +191,48 @@ def _inside(menu: str, vendor: Vendor) -> str:
     return menu
 
 
-def _others(pairs: list[AskedValue], chosen: Want) -> tuple[Other, ...]:
-    """Return the values that differ from the one chosen, each with the rule that wants it."""
-    found = {want.value: finding for finding, want in reversed(pairs) if finding.verdict != "pass" and want.value is not None}
-    return tuple(Other(id=each.id, wanted=value, refs=each.refs) for value, each in found.items() if value != chosen.value)
+def _subjects(findings: Iterable[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.subject for each in findings if each.subject and each.verdict in OPEN))
 
 
-def _states(asked: Iterable[Finding]) -> list[Item]:
-    """Return a line for each rule that is no setting and is not so, and one for each other state: no title has two answers."""
+def _states(asked: Iterable[Finding]) -> Iterator[Item]:
+    """Yield a line for each rule that is no setting and is not so, and one for each other state: no title has two answers."""
     by_state: dict[str, dict[str, list[Finding]]] = {}
-    for finding in sorted((f for f in asked if not f.wants and (f.want or f.advice)), key=_weightiest):
+    states = (each for each in asked if not each.wants and (each.want or each.advice))
+    for finding in sorted(states, key=lambda each: (WEIGHT.index(each.verdict), SEVERITIES.index(each.severity))):
         by_state.setdefault(finding.want or finding.title, {}).setdefault(finding.id, []).append(finding)
-    return [_state(findings) for rules in by_state.values() for findings in _lines_of(list(rules.values()))]
-
-
-def _weightiest(finding: Finding) -> tuple[int, int]:
-    return _WEIGHT.index(finding.verdict), SEVERITIES.index(finding.severity)
-
-
-def _lines_of(rules: list[list[Finding]]) -> Iterator[list[Finding]]:
-    """Yield the findings of each line: a rule that finds something has its own, all others stand with the first."""
-    first, *more = rules
-    apart = [found for found in more if found[0].verdict in OPEN]
-    yield [*first, *(each for found in more if found not in apart for each in found)]
-    yield from apart
+    for rules in by_state.values():
+        first, *more = rules.values()
+        apart = [found for found in more if found[0].verdict in OPEN]  # a rule that finds something has its own line
+        yield _state([*first, *(each for found in more if found not in apart for each in found)])
+        yield from map(_state, apart)
 
 
 def _state(findings: list[Finding]) -> Item:
-    open_ones = [f for f in findings if f.verdict in OPEN]
-    unknown = any(f.verdict == "unknown" for f in findings)
-    first = open_ones[0] if open_ones else findings[0]
-    claims = list(dict.fromkeys(f.claim for f in open_ones if f.claim))
-    more = len(claims) - _MOST_CLAIMS
-    subjects = tuple(dict.fromkeys(f.subject for f in open_ones if f.subject))
+    wrong = [each for each in findings if each.verdict in OPEN]
+    unknown = any(each.verdict == "unknown" for each in findings)
+    first = next(iter(wrong), findings[0])
+    claims = list(dict.fromkeys(each.claim for each in wrong if each.claim))
+    more, subjects = len(claims) - _MOST_CLAIMS, _subjects(findings)
+    state = first.want or first.title
     return Item(
         id=first.id,
-        rules=tuple(dict.fromkeys(f.id for f in findings)),
+        rules=tuple(dict.fromkeys(each.id for each in findings)),
         fault=first.title,
         claim=claims[0] if claims else None,
-        look=_look(findings) if unknown and not open_ones else None,
-        title=f"{first.want or first.title} ({', '.join(subjects)})" if 0 < len(subjects) <= NAMED else first.want or first.title,
+        look=_look(findings) if unknown and not wrong else None,
+        title=f"{state} ({', '.join(subjects)})" if 0 < len(subjects) <= NAMED else state,
         subjects=subjects,
-        done=False if open_ones else None if unknown else True,
+        done=False if wrong else None if unknown else True,
         verdict=first.verdict,
         severity=first.severity,
         now="; ".join([*claims[:_MOST_CLAIMS], *([f"and {more} more"] if more > 0 else [])]) or None,
-        wanted=first.want or first.title,
-        fix=Fix(text=_told(first), where=first.where, reboot=_RESTARTS.get(first.where, "no")),
+        wanted=state,
+        fix=Fix(text=_blank(first.advice) or state, where=first.where, reboot=_RESTARTS.get(first.where, "no")),
         check=_blank(first.check),
         undo=_blank(first.undo),
         **_reasons(findings),
     )
-
-
-def _told(finding: Finding) -> str:
-    return _blank(finding.advice) or finding.want or finding.title
 
 
 def _look(findings: Iterable[Finding]) -> str | None:
@@ -259,27 +243,23 @@ def _look(findings: Iterable[Finding]) -> str | None:
 
 def _blank(text: str | None) -> str | None:
     """Return a text with an X where a value is not known: in a command to copy it stands for what the reader has."""
-    return None if text is None else _NOT_TOLD.sub("X", text)
+    return None if text is None else re.sub(r"(?<![\w?])\?(?![\w?])", "X", text)
 
 
 def _reasons(findings: list[Finding]) -> dict[str, Any]:
     """Return why and what it is worth, as the weightiest rule says it, and the guides of all."""
-    first = findings[0]
     return {
-        "why": first.why,
-        "cost": next((gain_text(f) for f in findings if f.cost), None),
-        "spare": first.spare,
-        "guides": tuple({(guide.says, guide.ref): guide for f in findings for guide in f.guides}.values()),
-        "refs": tuple(dict.fromkeys(ref for f in findings for ref in f.refs)),
+        "why": findings[0].why,
+        "cost": next((gain_text(each) for each in findings if each.cost), None),
+        "spare": findings[0].spare,
+        "guides": tuple({(guide.says, guide.ref): guide for each in findings for guide in each.guides}.values()),
+        "refs": tuple(dict.fromkeys(ref for each in findings for ref in each.refs)),
     }
 
 
-def _sources(items: list[Item], benches: Iterable[Proof], known: Mapping[str, Publication]) -> tuple[Cited, ...]:
+def _sources(items: list[Item], benches: Iterable[Proof], known: Mapping[str, Publication]) -> Iterator[Cited]:
     refs = dict.fromkeys(ref for item in items for ref in (*item.refs, *(guide.ref for guide in item.guides)))
     refs |= dict.fromkeys(each.ref for bench in benches for each in bench.expected)
-    return tuple(Cited(id=ref, text=_citation(known[ref])) for ref in refs if ref in known)
-
-
-def _citation(publication: Publication) -> str:
-    year = f", {publication.year}" if publication.year else ""
-    return f"{publication.title}, {publication.by}{year}; {publication.where}"
+    for ref in refs:
+        if one := known.get(ref):
+            yield Cited(id=ref, text=f"{one.title}, {one.by}{f', {one.year}' if one.year else ''}; {one.where}")

@@ -35,54 +35,46 @@ def text_written(setting: Setting, value: Neutral) -> str:
     return means.writes.get(str(value), str(value))
 
 
-def _means(setting: Setting, value: Neutral) -> Means:
-    """Return how a value is written; nothing for one that is only ever found."""
-    return Means() if setting.set is None or value in setting.only_read else setting.set
+def _means(setting: Setting, value: Neutral) -> tuple[Means, str]:
+    """Return how a value is written, nothing for one that is only ever found, and what is written."""
+    return Means() if setting.set is None or value in setting.only_read else setting.set, text_written(setting, value)
 
 
 def lines_now(setting: Setting, value: Neutral) -> tuple[str, ...]:
     """Return the shell lines that set a value until the next restart; () where nothing but a restart does."""
-    means, text = _means(setting, value), text_written(setting, value)
+    means, text = _means(setting, value)
     if means.command:
         return (means.command.replace("{value}", text if text in means.writes.values() else shlex.quote(text)),)
     if means.sysctl:
         return (shlex.join(["sysctl", "-w", f"{means.sysctl}={text}"]),)
-    if means.sysfs and "*" in means.sysfs:
-        return (f"for f in {means.sysfs}; do echo {shlex.quote(text)} > $f; done",)
     if means.sysfs:
-        return (f"echo {shlex.quote(text)} > {means.sysfs}",)
-    if means.service:
-        return (f"systemctl {'stop' if value == 'off' else 'start'} {means.service}",)
-    return ()
+        many = "*" in means.sysfs
+        line = f"echo {shlex.quote(text)} > {'$f' if many else means.sysfs}"
+        return (f"for f in {means.sysfs}; do {line}; done" if many else line,)
+    return (f"systemctl {'stop' if value == 'off' else 'start'} {means.service}",) if means.service else ()
 
 
 def lines_kept(setting: Setting, value: Neutral) -> tuple[str, ...]:
     """Return the shell lines that set a value for every boot from the next on; () where no such line is known."""
-    means, text = _means(setting, value), text_written(setting, value)
+    means, text = _means(setting, value)
     if means.sysctl:
         return (f"echo {shlex.quote(f'{means.sysctl} = {text}')} > /etc/sysctl.d/90-{means.sysctl}.conf",)
     if means.limits:
         return (f"echo {shlex.quote(f'* - {means.limits} {text}')} > /etc/security/limits.d/90-{means.limits}.conf",)
     if means.service:
         return (f"systemctl {'disable' if value == 'off' else 'enable'} --now {means.service}",)
-    if means.cmdline:
-        return _boot(setting, means, text)
-    return ()
-
-
-def _boot(setting: Setting, means: Means, text: str) -> tuple[str, ...]:
-    """Return the line that puts an option on the command line, or takes those of its other values away."""
-    option = (means.cmdline or "").replace("{value}", text)
-    others = [(means.cmdline or "").replace("{value}", other) for other in means.writes.values()]
+    if not means.cmdline:
+        return ()
+    option = means.cmdline.replace("{value}", text)
+    others = [means.cmdline.replace("{value}", other) for other in means.writes.values()]
     gone = " ".join(word for word in others if word and word != option) if setting.type == "choice" else ""
-    arguments = [f"--remove-args={gone}"] if gone else []
-    arguments += [f"--args={option}"] if option else []
+    arguments = [*([f"--remove-args={gone}"] if gone else []), *([f"--args={option}"] if option else [])]
     return (shlex.join(["grubby", "--update-kernel=ALL", *arguments]),) if arguments else ()
 
 
 def tuned_lines(setting: Setting, value: Neutral) -> tuple[str, ...]:
     """Return section and option of a tuned profile that holds a value; () where tuned does not know it."""
-    means, text = _means(setting, value), text_written(setting, value)
+    means, text = _means(setting, value)
     if means.tuned:
         section, _, option = means.tuned.partition("] ")
         return (f"{section}]", option.replace("{value}", text))
@@ -99,12 +91,17 @@ def undo_of(setting: Setting, current: str | None, value: Neutral | None = None)
     """Return undo: the files that were written are removed, the value that was is written again."""
     if current is None:
         return None
-    former = setting.neutral(current)
     wrote = () if value is None else commands_of(setting, value)
     files = [line.rpartition(" > ")[2] for line in wrote if " > /etc/" in line]
-    known = setting.takes(former) and former not in setting.only_read
-    back = [] if not known else commands_of(setting, former) if not files else lines_now(setting, former)
+    former = _writable(setting, current)
+    back = () if former is None else lines_now(setting, former) if files else commands_of(setting, former)
     return "; ".join([*(f"rm {file}" for file in files), *back]) or f"set it back to {current}"
+
+
+def _writable(setting: Setting, current: str) -> Neutral | None:
+    """Return the present value if it could be written again; None for one that is only ever found."""
+    former = setting.neutral(current)
+    return former if setting.takes(former) and former not in setting.only_read else None
 
 
 _WAYS: tuple[Keeper, ...] = ("sysctl", "limits", "service", "sysfs", "cmdline", "command")
@@ -114,42 +111,25 @@ _WAYS: tuple[Keeper, ...] = ("sysctl", "limits", "service", "sysfs", "cmdline", 
 def keeper_of(setting: Setting, value: Neutral, current: str | None = None) -> Kept | None:
     """Return what keeps a value; None where nothing but a person can."""
     means = setting.set
-    if means is None or value in setting.only_read:
+    keeper, key = next(((keeper, key) for keeper in _WAYS if (key := getattr(means, keeper, None))), (None, None))
+    if means is None or value in setting.only_read or keeper is None or key is None:
         return None
     text = text_written(setting, value)
-    keeper, key = next(((keeper, key) for keeper in _WAYS if (key := getattr(means, keeper))), (None, None))
-    if keeper is None or key is None:
-        return None
     section, line = tuned_lines(setting, value) or (None, None)
+    cmdline = means.cmdline or ""
+    option = cmdline.replace("{value}", text).strip()
+    others = means.writes.values() if setting.type == "choice" else ()
+    words = (word for other in others for word in cmdline.replace("{value}", other).split())
+    former = None if current is None else _writable(setting, current)
+    back = () if former is None else lines_now(setting, former) or commands_of(setting, former)
     return Kept(
         setting=setting.name,
         keeper=keeper,
         key=key.replace("{value}", text) if keeper in ("cmdline", "command") else key,
         value=("off" if value == "off" else "on") if keeper == "service" else text,
-        option=_option(means, text),
-        gone=_gone(setting, means, text),
+        option=option,
+        gone=tuple(dict.fromkeys(word for word in words if word not in option.split())),
         section=section.strip("[]") if section else None,
         line=line,
-        back=_back(setting, current),
+        back="; ".join(back) or ("" if current is None else f"set it back to {current}"),
     )
-
-
-def _back(setting: Setting, current: str | None) -> str:
-    """Return what writes the present value again."""
-    former = None if current is None else setting.neutral(current)
-    if former is None or not setting.takes(former) or former in setting.only_read:
-        return "" if current is None else f"set it back to {current}"
-    return "; ".join(lines_now(setting, former) or commands_of(setting, former)) or f"set it back to {current}"
-
-
-def _option(means: Means, text: str) -> str:
-    return (means.cmdline or "").replace("{value}", text).strip()
-
-
-def _gone(setting: Setting, means: Means, text: str) -> tuple[str, ...]:
-    """Return the options of the setting's other values."""
-    if setting.type != "choice" or not means.cmdline:
-        return ()
-    mine = _option(means, text).split()
-    words = (word for other in means.writes.values() for word in _option(means, other).split())
-    return tuple(dict.fromkeys(word for word in words if word not in mine))
