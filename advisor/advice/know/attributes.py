@@ -55,72 +55,64 @@ def not_offered(vendor: Vendor, platform_id: str | None, name: str, offered: str
     return None
 
 
-def attributes_named(entry: Entry | str, names: tuple[str, ...]) -> tuple[str, ...]:
+def attributes_named(entry: Entry | str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the attributes of a BIOS that an entry means: one, none, or several of one beginning."""
-    if isinstance(entry, Entry) and entry.attribute:
-        return (entry.attribute,) if entry.attribute in names else ()
-    if isinstance(entry, Entry) and entry.numbered:
-        return tuple(name for name in names if number_of(entry.numbered, name) is not None)
+    if isinstance(entry, Entry):
+        if entry.attribute:
+            return (entry.attribute,) if entry.attribute in names else ()
+        if entry.numbered:
+            return tuple(name for name in names if number_of(entry.numbered, name) is not None)
     stem = entry if isinstance(entry, str) else entry.prefix
-    if stem is None:
-        return ()
-    return tuple(name for name in names if is_named(stem, name))
+    return () if stem is None else tuple(name for name in names if is_named(stem, name))
 
 
 def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutral, *, entry: Entry, bios: Bios | None) -> Place:
-    told = _vendor_value(entry, setting, value)
-    attribute = _real(entry, bios)
-    locks = _locks(vendor, platform, entry)
-    needs: tuple[Require | Lock, ...] = (*locks, *entry.requires)
-    certain = (
-        platform is not None or len({(each.attribute, each.prefix, each.numbered) for each in vendor.settings[setting.name]}) == 1
-    )
-    steps: tuple[Target, ...] = ()
-    if told is not None and certain and (attribute or not vendor.tools.set):
-        before = [
-            Target(_named(need.attribute, bios), need.value, need.group or entry.group, need.label or "", "") for need in needs
-        ]
-        steps = (*before, Target(attribute or "", told, entry.group, entry.label, entry.menu))
-    edits = () if vendor.tools.edit is None else tuple(edit_instruction(vendor.tools.edit, step) for step in steps)
-    shown = filled_lines(vendor.tools.show, steps[-1:]) if steps else ()
+    present = tuple(bios.attributes) if bios else ()
+
+    def one_of(named: Entry | str) -> str | None:
+        """Return the attribute that is meant on this board, where it is one."""
+        found = attributes_named(named, present)
+        return found[0] if len(found) == 1 else None
+
+    word, name = _vendor_value(entry, setting, value), entry.attribute or entry.prefix or entry.numbered
+    attribute = entry.attribute or one_of(entry)
+    locks = [lock for lock in vendor.locks if name in lock.of and (platform is None or vendor.serves(lock.platforms, platform))]
+    wanted: tuple[Require | Lock, ...] = (*locks[: None if platform else 1], *entry.requires)
+    needs = [(need, one_of(need.attribute) or need.attribute) for need in wanted]
+    names = {(each.attribute, each.prefix, each.numbered) for each in vendor.settings[setting.name]}
+    certain = platform is not None or len(names) == 1
+    steps: list[Target] = []
+    if word is not None and certain and (attribute or not vendor.tools.set):
+        steps = [Target(named, need.value, need.group or entry.group, need.label or "", "") for need, named in needs]
+        steps.append(Target(attribute or "", word, entry.group, entry.label, entry.menu))
+    notes = [edit_instruction(vendor.tools.edit, step) for step in steps] if vendor.tools.edit is not None else []
+    # What a profile holds is written by a plan, or not at all.
+    held = "holds it: advisor checklist writes the two as they go together, or says why not"
+    notes += [f"{need.attribute} {held}" for need, _ in needs if isinstance(need, Lock)]
+    if not certain:
+        notes.append("the processor's generation is not known, and the name depends on it: check before you type it")
+    if word is None:
+        notes.append(f"{vendor.name}'s name for this value is not known: choose it in the menu")
+    seen = word is not None and certain and vendor.shows(entry, platform, str(value))
     return Place(
         vendor=vendor.id,
         setting=setting.name,
         menu=" > ".join(part for part in (vendor.setup, entry.menu) if part),
         label=entry.label,
-        attribute=attribute or entry.prefix or entry.numbered,
-        vendor_value=told,
+        attribute=attribute or name,
+        vendor_value=word,
         group=entry.group,
         path=entry.menu,
         exact=attribute is not None and certain,
-        requires=tuple(need.model_copy(update={"attribute": _named(need.attribute, bios)}) for need in entry.requires),
+        requires=tuple(need.model_copy(update={"attribute": named}) for need, named in needs if isinstance(need, Require)),
         spoken=entry.values,
-        show=shown,
+        show=filled_lines(vendor.tools.show, steps[-1:]) if steps else (),
         commands=(*vendor.tools.prepare, *filled_lines(vendor.tools.set, steps)) if steps and not locks else (),
         apply=vendor.tools.apply if steps else (),
-        prerequisites=tuple((_named(need.attribute, bios), need.value, need.because) for need in needs),
-        notes=(
-            *edits,
-            *(
-                (f"{lock.attribute} holds it: advisor checklist writes the two as they go together, or says why not")
-                for lock in locks
-            ),
-            *_notes(vendor, entry, told=told is not None, certain=certain),
-        ),
-        verified=told is not None
-        and certain
-        and vendor.shows(entry, platform, str(value))
-        and all(vendor.shows_need(need, platform) for need in needs),
+        prerequisites=tuple((named, need.value, need.because) for need, named in needs),
+        notes=(*notes, *entry.side_effects, *([entry.note] if entry.note else [])),
+        verified=seen and all(vendor.shows_need(need, platform) for need, _ in needs),
     )
-
-
-def _notes(vendor: Vendor, entry: Entry, *, told: bool, certain: bool) -> tuple[str, ...]:
-    notes = [*entry.side_effects, *((entry.note,) if entry.note else ())]
-    if not told:
-        notes.insert(0, f"{vendor.name}'s name for this value is not known: choose it in the menu")
-    if not certain:
-        notes.insert(0, "the processor's generation is not known, and the name depends on it: check before you type it")
-    return tuple(notes)
 
 
 def _vendor_value(entry: Entry, setting: Setting, value: Neutral) -> VendorValue | None:
@@ -129,27 +121,6 @@ def _vendor_value(entry: Entry, setting: Setting, value: Neutral) -> VendorValue
     if entry.passes:
         return int(value) if entry.passes == "integer" and isinstance(value, int) else str(value)
     return entry.values.get(str(value))
-
-
-def _real(entry: Entry, bios: Bios | None) -> str | None:
-    """Return an entry's attribute; that of a beginning only where the BIOS has exactly one."""
-    if entry.attribute or bios is None:
-        return entry.attribute
-    found = attributes_named(entry, tuple(bios.attributes))
-    return found[0] if len(found) == 1 else None
-
-
-def _named(attribute: str, bios: Bios | None) -> str:
-    """Return a prerequisite's attribute with the suffix it has on this board."""
-    found = attributes_named(attribute, tuple(bios.attributes)) if bios else ()
-    return found[0] if len(found) == 1 else attribute
-
-
-def _locks(vendor: Vendor, platform: str | None, entry: Entry) -> tuple[Lock, ...]:
-    name = entry.attribute or entry.prefix or entry.numbered
-    fits = (lock for lock in vendor.locks if name in lock.of)
-    found = [lock for lock in fits if platform is None or vendor.serves(lock.platforms, platform)]
-    return tuple(found[:1]) if platform is None else tuple(found)
 
 
 Attributes = Mapping[str, Scalar | None]
@@ -161,38 +132,31 @@ def neutral_values(vendor: Vendor, platform_id: str | None, bios: Bios, *, pendi
     With ``pending``, the values as they will be after the next restart.
     """
     attributes = {**bios.attributes, **(bios.pending or {})} if pending else bios.attributes
-    known, words = settings(), {**bios.also, **_shown(vendor, attributes)}
-    told = {name: _value(known[name], entries_of(vendor, platform_id, name), attributes, words) for name in vendor.settings}
-    return {name: value for name, value in told.items() if value is not None}
+    # The values' own names where a BIOS holds the words of the menu, as far as the sheet has them.
+    shown = ((name, word) for name, words in vendor.shown.items() for word, menu in words.items() if attributes.get(name) == menu)
+    words, known = {**bios.also, **dict(shown)}, settings()
+    values: dict[str, Neutral] = {}
+    for name in vendor.settings:
+        # The one value that all entries agree on whose attributes are there, and mean something.
+        entries = [
+            entry
+            for entry in entries_of(vendor, platform_id, name)
+            if all(_holds(need, attributes) for need in entry.requires if need.gates)
+        ]
+        readings = {value for entry in entries for value in _read(known[name], entry, attributes, words)}
+        value = readings.pop() if len(readings) == 1 else None
+        if value is not None:
+            values[name] = value
+    return values
 
 
-def _shown(vendor: Vendor, attributes: Attributes) -> dict[str, str]:
-    """Return the values' own names where a BIOS holds the words of the menu, as far as the sheet has them."""
-    return {
-        attribute: name
-        for attribute, words in vendor.shown.items()
-        for name, shown in words.items()
-        if attributes.get(attribute) == shown
-    }
-
-
-def _value(setting: Setting, entries: Iterable[Entry], attributes: Attributes, words: Mapping[str, str]) -> Neutral | None:
-    """Return the one value that all entries whose attributes are there agree on."""
-    counting = [entry for entry in entries if (all(_holds(need, attributes) for need in entry.requires if need.gates))]
-    found = {value for entry in counting for value in _told(setting, entry, attributes, words)}
-    return found.pop() if len(found) == 1 else None
-
-
-def _told(setting: Setting, entry: Entry, attributes: Attributes, words: Mapping[str, str]) -> set[Neutral | None]:
-    names = attributes_named(entry, tuple(attributes))
-    values = {_read(setting, entry, attributes[name], words.get(name)) for name in names}
+def _read(setting: Setting, entry: Entry, attributes: Attributes, words: Mapping[str, str]) -> set[Neutral | None]:
+    """Return what the attributes of an entry say in neutral words; None where they differ, or the sheet has no word."""
+    names, values = attributes_named(entry, tuple(attributes)), set[Neutral | None]()
+    for name in names:
+        value, other = _neutral(setting, entry, attributes[name]), words.get(name)
+        values.add(_neutral(setting, entry, other) if value is None else value)
     return values if len(names) < 2 or len(values) == 1 else {None}
-
-
-def _read(setting: Setting, entry: Entry, value: Scalar | None, other: str | None) -> Neutral | None:
-    """Return the neutral word for a value, or for its other name."""
-    told = _neutral(setting, entry, value)
-    return told if told is not None or other is None else _neutral(setting, entry, other)
 
 
 def _neutral(setting: Setting, entry: Entry, value: Scalar | None) -> Neutral | None:

@@ -113,14 +113,8 @@ def proofs(names: Iterable[str], platform: Platform | None, known: Known) -> tup
     """Return benchmarks with what was published of them for a platform."""
     wanted = dict.fromkeys(names)
     return tuple(
-        Proof(
-            id=name,
-            command=bench.command,
-            shows=bench.shows,
-            figures=bool(bench.wanted),
-            expected=expected(bench, platform, known),
-        )
-        for name, bench in BENCHES.items()
+        Proof(id=name, command=of.command, shows=of.shows, figures=bool(of.wanted), expected=expected(of, platform, known))
+        for name, of in BENCHES.items()
         if name in wanted
     )
 
@@ -132,35 +126,22 @@ _PARTS: Final = ("node", "socket", "numa-node", "die", "l3", "core", "pair", "cl
 def expected(bench: Bench, platform: Platform | None, known: Known) -> tuple[Expected, ...]:
     """Return what was published of a benchmark, of each thing the result whose conditions are the likest, the best of those."""
     best: dict[tuple[object, ...], Reference] = {}
+    cuts = {cut.name for cut in platform.cuts} if platform else set()
     for one in platform.references if platform else ():
-        if (
-            (one.benchmark, one.kind) in bench.wanted
-            and _may_be(one, known)
-            and (
-                one.kind != "gain" or one.of == "pair" or one.against in {cut.name for cut in (platform.cuts if platform else ())}
-            )
-        ):
-            key = _thing(one)
-            if key not in best or _rank(one, known) < _rank(best[key], known):
-                best[key] = one
+        others = one.of == "node" and None not in (one.sockets, known.sockets) and one.sockets != known.sockets
+        published = one.source != "unverified" and one.value.low is not None
+        prove = one.kind != "gain" or one.of == "pair" or one.against in cuts  # gains over older processors prove no step
+        if (one.benchmark, one.kind) in bench.wanted and published and prove and not others:
+            condition = one.condition if one.kind in ("share", "spread") else None
+            thing = (one.benchmark, one.kind, one.of, one.against, condition, _side(one))
+            if thing not in best or _rank(one, known) < _rank(best[thing], known):
+                best[thing] = one
 
     def order(one: Reference) -> tuple[int, bool, int, str]:
         side, place = _side(one), bench.wanted.index((one.benchmark, one.kind))
         return place, bench.first not in (side, one.of), _PARTS.index(one.of), side
 
     return tuple(_told(one) for one in sorted(best.values(), key=order)[:_MOST])
-
-
-def _may_be(one: Reference, known: Known) -> bool:
-    """Return whether a result is a publication's, and not of a machine with other sockets."""
-    others = one.of == "node" and None not in (one.sockets, known.sockets) and one.sockets != known.sockets
-    return one.source != "unverified" and one.value.low is not None and not others
-
-
-def _thing(one: Reference) -> tuple[object, ...]:
-    """Return what a result is of: the same thing is listed once."""
-    own = one.condition if one.kind in ("share", "spread") else None
-    return one.benchmark, one.kind, one.of, one.against, own, _side(one)
 
 
 def _side(one: Reference) -> str:
@@ -191,23 +172,26 @@ _WHOLE: Final = {
 
 
 def _told(one: Reference) -> Expected:
-    return Expected(
-        what=f"{_NAMES[one.benchmark]} {_WHOLE[one.of]}",
-        value=_value(one),
-        conditions="; ".join(_conditions(one)) or None,
-        ref=one.source,
-    )
-
-
-def _value(one: Reference) -> str:
-    """Return a value in words: ``270 to 300 GB/s``, ``13 % above NPS1``."""
-    words = _amount(one.value)
+    """Return a result in words: ``270 to 300 GB/s``, ``13 % above NPS1``, and its conditions."""
+    value = _amount(one.value)
     if one.kind == "gain":
-        better = "below" if one.benchmark.endswith("latency") else "above"
-        return f"{words} {better} {one.against or 'before'}"
-    if one.kind == "share":
-        return f"{words} of {one.against or 'the whole'}"
-    return f"{words} between equal servers" if one.kind == "spread" else words
+        value += f" {'below' if one.benchmark.endswith('latency') else 'above'} {one.against or 'before'}"
+    elif one.kind == "share":
+        value += f" of {one.against or 'the whole'}"
+    elif one.kind == "spread":
+        value += " between equal servers"
+    conditions = (
+        ", ".join(one.cpus),
+        f"{one.sockets} sockets" if one.of == "node" and (one.sockets or 0) > 1 else None,
+        f"{one.cores} core{'s' if one.cores > 1 else ''}" if one.cores else None,
+        one.cut if one.cut != "none" else None,
+        memory_clock(one.memory_speed) if one.memory_speed else None,
+        f"{one.stores} stores" if one.stores else None,
+        one.fabric,
+        one.condition,
+    )
+    what = f"{_NAMES[one.benchmark]} {_WHOLE[one.of]}"
+    return Expected(what=what, value=value, conditions="; ".join(filter(None, conditions)) or None, ref=one.source)
 
 
 _SPOKEN: Final[dict[Unit, Callable[[float], str]]] = {
@@ -228,18 +212,6 @@ def _amount(value: Amount) -> str:
         return low
     same = low.split()[-1] == high.split()[-1]
     return f"{low.split()[0] if same else low} to {high}"
-
-
-def _conditions(one: Reference) -> Iterator[str]:
-    """Yield the conditions of a result in words."""
-    yield from [", ".join(one.cpus)] if one.cpus else []
-    yield from [f"{one.sockets} sockets"] if one.of == "node" and (one.sockets or 0) > 1 else []
-    yield from [f"{one.cores} core{'s' if one.cores > 1 else ''}"] if one.cores else []
-    yield from filter(
-        None, (one.cut if one.cut != "none" else None, memory_clock(one.memory_speed) if one.memory_speed else None)
-    )
-    yield from [f"{one.stores} stores"] if one.stores else []
-    yield from filter(None, (one.fabric, one.condition))
 
 
 def unmeasured(finding: Finding) -> bool:

@@ -1,7 +1,7 @@
 """Whether BIOS attributes can be a machine's at all: its vendor's, its processor vendor's, its generation's, its registry's."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from advisor.advice.know.vendors import vendors
@@ -48,9 +48,7 @@ def bios_mismatch(
         *_other_cpu(names, vendor, platform),
         *_other_registry(bios, registry, firmware),
     )
-    return next(iter(sorted(found, key=lambda each: not each.sure)), None) or next(
-        _other_generation(names, vendor, platform), None
-    )
+    return min(found, key=lambda each: not each.sure, default=None) or next(_other_generation(names, vendor, platform), None)
 
 
 _MODEL: Final = ("SystemModelName", "SystemModel", "ProductName")
@@ -75,9 +73,15 @@ def _words(name: str) -> set[str]:
     return set(re.findall(r"[a-z]{4,}", name.lower()))
 
 
-def _stems(vendor: Vendor, serves: Callable[[tuple[str, ...]], bool] = lambda _: True) -> set[str]:
-    """Return the attributes that a sheet has for some of its platforms."""
-    entries = (entry for group in vendor.settings.values() for entry in group if serves(entry.platforms))
+def _stems(vendor: Vendor, platforms: Iterable[str] | None = None) -> set[str]:
+    """Return the attributes that a sheet has for some platforms, or for all."""
+    ids = None if platforms is None else tuple(platforms)
+    entries = (
+        entry
+        for group in vendor.settings.values()
+        for entry in group
+        if ids is None or any(vendor.serves(entry.platforms, each) for each in ids)
+    )
     return {stem for entry in entries if (stem := entry.attribute or entry.prefix)}
 
 
@@ -87,16 +91,19 @@ def _hits(stems: Iterable[str], names: tuple[str, ...]) -> int:
 
 def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[BiosMismatch]:
     """Yield that the attributes are another vendor's: many of that sheet, hardly any of this one."""
+
+    def scores(others: Iterable[Vendor]) -> tuple[int, Vendor]:
+        return max(((_hits(_stems(each), names), each) for each in others), key=lambda scored: scored[0])
+
     if vendor is None or not vendor.match:
-        most, likest = max(((_hits(_stems(each), names), each) for each in vendors().values()), key=lambda scored: scored[0])
+        most, likest = scores(vendors().values())
         if most >= _TELLING:
             text = f"the BIOS attributes are {likest.name}'s, and who made this machine is not known"
             yield BiosMismatch(f"{text}: advisor checklist --vendor {likest.id}", sure=False)
         return
     stems = _stems(vendor)
     own = _hits(stems, names)
-    rivals = [(_hits(_stems(each), names), each) for each in vendors().values() if each.id != vendor.id]
-    most, rival = max(rivals, key=lambda scored: scored[0])
+    most, rival = scores(each for each in vendors().values() if each.id != vendor.id)
     if most >= _ENOUGH and own * 3 < most:
         yield BiosMismatch(f"the BIOS attributes are {rival.name}'s, and the machine is {vendor.name}'s", sure=True)
     elif not stems and len(names) >= _MANY:
@@ -113,21 +120,13 @@ def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | No
     mine = makers.get(platform or "")
     if vendor is None or mine is None:
         return
-    by_maker = {maker: _of_maker(vendor, maker, makers) for maker in set(makers.values())}
+    named = set(makers.values())
+    by_maker = {maker: _stems(vendor, [each for each, own in makers.items() if own == maker]) for maker in named}
     for maker, stems in by_maker.items():
-        if maker == mine:
-            continue
         own, theirs = _hits(by_maker[mine] - stems, names), _hits(stems - by_maker[mine], names)
-        if theirs >= _ENOUGH and own * 3 < theirs:
-            yield BiosMismatch(
-                f"the BIOS attributes are of a server with {maker} processors, and this one has {mine}'s", sure=True
-            )
-
-
-def _of_maker(vendor: Vendor, maker: str, makers: dict[str, str]) -> set[str]:
-    """Return the attributes that a sheet has for processors of a vendor."""
-    ids = [platform for platform, own in makers.items() if own == maker]
-    return _stems(vendor, lambda served: any(vendor.serves(served, platform) for platform in ids))
+        if maker != mine and theirs >= _ENOUGH and own * 3 < theirs:
+            text = f"the BIOS attributes are of a server with {maker} processors, and this one has {mine}'s"
+            yield BiosMismatch(text, sure=True)
 
 
 def _other_registry(bios: Bios | None, registry: Registry | None, firmware: Firmware | None) -> Iterator[BiosMismatch]:
@@ -150,21 +149,13 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]|(?<=\.)v", "", name.lower())
 
 
-def _of_any(vendor: Vendor, ids: tuple[str, ...]) -> set[str]:
-    return _stems(vendor, lambda served: any(vendor.serves(served, each) for each in ids))
-
-
 def _other_generation(names: tuple[str, ...], vendor: Vendor | None, platform: str | None) -> Iterator[BiosMismatch]:
     """Yield that another generation of this vendor has more of the attributes."""
     if vendor is None or platform is None or not vendor.match:
         return
-    own = _hits(_stems(vendor, lambda ids: vendor.serves(ids, platform)), names)
+    own = _hits(_stems(vendor, (platform,)), names)
     for word, ids in vendor.generations.items():
-        if platform in ids or not ids:
-            continue
-        theirs = _hits(_of_any(vendor, ids), names)
-        if theirs >= own + _ENOUGH:
-            yield BiosMismatch(
-                f"the BIOS attributes are rather those of {vendor.name} {word} than of a server with {platform}", sure=False
-            )
+        if platform not in ids and ids and _hits(_stems(vendor, ids), names) >= own + _ENOUGH:
+            text = f"the BIOS attributes are rather those of {vendor.name} {word} than of a server with {platform}"
+            yield BiosMismatch(text, sure=False)
             return

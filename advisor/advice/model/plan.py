@@ -9,7 +9,7 @@ filled in here too: {attribute} {value} {group} {dotted} {pairs} {body} in their
 import json
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
@@ -37,7 +37,7 @@ def one_a_line(templates: Iterable[str]) -> bool:
     return any("{attribute}" in line or "{dotted}" in line for line in templates)
 
 
-def filled_lines(templates: Iterable[str], targets: tuple[Target, ...]) -> tuple[str, ...]:
+def filled_lines(templates: Iterable[str], targets: Sequence[Target]) -> tuple[str, ...]:
     """Return command lines with everything filled in and quoted, one line for each attribute where the line names one."""
     lines: list[str] = []
     for template in templates:
@@ -70,7 +70,7 @@ def _filled(word: str, target: Target) -> str:
     return re.sub(r"\{[a-z]+\}", lambda found: text.get(found[0], found[0]), word)
 
 
-def _together(word: str, targets: tuple[Target, ...]) -> list[str]:
+def _together(word: str, targets: Sequence[Target]) -> list[str]:
     if word == "{pairs}":
         return [f"{target.attribute}={value_text(target.value)}" for target in targets]
     if word == "{names}":
