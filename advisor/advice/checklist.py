@@ -20,8 +20,8 @@ from advisor.advice.model.checklist import Checklist, Item
 from advisor.advice.model.plan import INCLUDES, Include, NotWritten, Plan, WantedSetting
 from advisor.advice.model.vendor import Vendor
 from advisor.advice.plan import make
-from advisor.advice.plan.checklist import with_plan
 from advisor.advice.plan.draft import FirmwareState
+from advisor.advice.plan.make import with_plan
 from advisor.errors import BadInput, BadValue, must_be_one_of
 from advisor.machine.firmware import Bios
 from advisor.machine.jinja import about, fill, template_files, template_text

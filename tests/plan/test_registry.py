@@ -4,7 +4,7 @@ import pytest
 
 from advisor.advice.checklist_page.exports import undo_lines
 from advisor.advice.know.vendors import vendors
-from advisor.advice.plan.registry import moved, settle, static
+from advisor.advice.plan.draft import moved, settle, static
 from tests.know.listed import asks
 from tests.plan.made import DELL, PROFILE, change, choice, depends, plan, registry, written
 

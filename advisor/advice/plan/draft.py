@@ -1,5 +1,6 @@
-"""What a plan is drafted from and of: the firmware as it is, the writes that may become changes, and what is not written."""
+"""What a plan is drafted from and of: what an attribute registry makes of writes, the firmware as it is, and the drafts."""
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
@@ -8,22 +9,149 @@ from advisor.advice.model.bios_change import CODE
 from advisor.advice.model.plan import Include, Mark, NotWritten, WantedSetting
 from advisor.advice.model.rule import SEVERITIES
 from advisor.advice.model.vendor import Lock, Vendor, VendorValue, is_named
-from advisor.advice.plan.registry import static
-from advisor.machine.firmware import Allowed, Attribute, Bios, Registry, Scalar
+from advisor.machine.firmware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 
-_NOT_THERE: Final = {
-    "notavailable",
-    "not available",
-    "n/a",
-    "na",
-    "notapplicable",
-    "not applicable",
-    "unsupported",
-    "not supported",
+Values = Mapping[str, Scalar | None]
+
+_VALUE: Final = "CurrentValue"
+_ROUNDS: Final = 20
+"""A dependency may start another; none seen goes deeper than three."""
+
+_COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
+    "GTR": operator.gt,
+    "GEQ": operator.ge,
+    "LSS": operator.lt,
+    "LEQ": operator.le,
 }
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The attributes once all dependencies have had their say."""
+
+    values: dict[str, Scalar | None]
+    """None for what is not known: the machine does not show it, or the dependencies contradict each other about it."""
+    flags: dict[str, frozenset[str]]
+    contradicted: Mapping[str, tuple[Scalar | None, ...]] = field(default_factory=dict)
+    """What the dependencies want to be different things: it hangs on which of them is looked at first."""
+
+    def word(self, attribute: str) -> str:
+        """Return what an attribute comes to, in words: of what is contradicted, each thing that it is to be."""
+        if attribute in self.contradicted:
+            return " or ".join(sorted(str(each) for each in self.contradicted[attribute])) + ", by which of its rules goes first"
+        return str(self.values.get(attribute))
+
+    def refuses(self, attribute: str) -> tuple[str, ...]:
+        """Return why an attribute cannot be written now: ReadOnly, GrayOut, ..."""
+        return tuple(flag for flag in FLAGS if flag in self.flags.get(attribute, frozenset()))
+
+
+def settle(registry: Registry, present: Values, wanted: Values) -> Settled:
+    """Return what becomes of the present values when others are written over them.
+
+    No standard says which of two dependencies goes first: what is another value in the opposite order is not known (HPE:
+    WorkloadProfile=HPC disables ProcAmdIoVt, and MicrosoftSecuredCoreSupport=Enabled beside it enables it).
+    """
+    start = {name: named(registry, name, value) for name, value in {**present, **wanted}.items()}
+    values, flags, moving = _carried_out(registry, start, registry.dependencies)
+    if not moving:
+        return Settled(values, flags)
+    other, _, _ = _carried_out(registry, start, registry.dependencies[::-1])
+    contradicted = {name: (value, other[name]) for name, value in values.items() if other[name] != value}
+    return Settled({**values, **dict.fromkeys(contradicted)}, flags, contradicted)
+
+
+def _carried_out(
+    registry: Registry, start: Values, rules: Iterable[Dependency]
+) -> tuple[dict[str, Scalar | None], dict[str, frozenset[str]], bool]:
+    """Return values and flags once the dependencies were carried out until nothing changes; and whether any value changed.
+
+    A flag that some dependency can raise starts lowered: registries tell the moment, not the nature, of those.
+    """
+    raised = {(rule.target, rule.property) for rule in registry.dependencies if rule.property in FLAGS and rule.value is True}
+    flags = {
+        name: {flag for flag in attribute.flags if (name, flag) not in raised} for name, attribute in registry.attributes.items()
+    }
+    values, moving = dict(start), False
+    for _ in range(_ROUNDS):
+        done = [rule.property for rule in rules if _apply(rule, registry, values, flags)]
+        moving = moving or _VALUE in done
+        if not done:
+            break
+    return values, {name: frozenset(found) for name, found in flags.items()}, moving
+
+
+def holds(rule: Dependency, registry: Registry, after: Settled) -> bool:
+    """Return whether a dependency's terms hold once all have had their say."""
+    return _holds(rule.terms, registry, after.values, {name: set(flags) for name, flags in after.flags.items()})
+
+
+def named(registry: Registry, name: str, value: Scalar | None) -> Scalar | None:
+    """Return the registry's own name for a value."""
+    attribute = registry.attributes.get(name)
+    return attribute.named(value) if attribute else value
+
+
+def static(registry: Registry, name: str) -> tuple[str, ...]:
+    """Return the flags of an attribute that no dependency ever lowers."""
+    attribute = registry.attributes.get(name)
+    movable = {rule.property for rule in registry.dependencies if rule.target == name}
+    return tuple(flag for flag in attribute.flags if flag not in movable) if attribute else ()
+
+
+def moved(registry: Registry, present: Values, wanted: Values) -> dict[str, Scalar | None]:
+    """Return what changes along with the writes, None where to what is not known; not what is so before anything is written."""
+    before, after = settle(registry, present, {}).values, settle(registry, present, wanted).values
+    return {name: value for name, value in after.items() if name not in wanted and before.get(name) != value}
+
+
+def _apply(rule: Dependency, registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:
+    """Carry out one dependency where its terms hold; return whether it changed anything."""
+    if rule.property == _VALUE:
+        to = named(registry, rule.target, rule.value)
+        if rule.target not in values or values[rule.target] == to or not _holds(rule.terms, registry, values, flags):
+            return False
+        values[rule.target] = to
+        return True
+    own = flags.get(rule.target)
+    if rule.property not in FLAGS or own is None or (rule.property in own) == (rule.value is True):
+        return False
+    if not _holds(rule.terms, registry, values, flags):
+        return False
+    (own.add if rule.value is True else own.discard)(rule.property)
+    return True
+
+
+def _holds(terms: tuple[Term, ...], registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:
+    """Return whether the terms hold; what is left unjoined is a choice."""
+    stack: list[bool] = []
+    for term in terms:
+        stack.append(_term(term, registry, values, flags))
+        for joined in term.joined[: len(stack) - 1]:
+            last, before = stack.pop(), stack.pop()
+            stack.append((before and last) if joined == "AND" else (before or last))
+    return any(stack)
+
+
+def _term(term: Term, registry: Registry, values: dict[str, Scalar | None], flags: dict[str, set[str]]) -> bool:
+    if term.property != _VALUE:
+        return (term.property in flags.get(term.attribute, ())) == (term.value is True)
+    value, other = values.get(term.attribute), named(registry, term.attribute, term.value)
+    if value is None:
+        return False
+    if term.condition in ("EQU", "NEQ"):
+        return (value == other) is (term.condition == "EQU")
+    if isinstance(value, int) and isinstance(other, int):
+        return _COMPARE[term.condition](value, other)
+    return False
+
+
+_NOT_THERE: Final = (
+    "notavailable", "not available", "n/a", "na", "notapplicable", "not applicable", "unsupported", "not supported",
+)  # fmt: skip
 """What a BIOS says in place of the value of an option that this machine has not."""
 
-_FLAG_WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
+FLAG_WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +179,7 @@ class FirmwareState:
         value = self.present.get(attribute)
         if self._takes_words:
             return value
-        known = self.registry.attributes.get(attribute) if self.registry else None
+        known = self.known(attribute)
         return known.named(value) if known else self._own_word(attribute, value)
 
     @property
@@ -78,7 +206,7 @@ class FirmwareState:
             if attribute not in self.registry.attributes:
                 return "the attribute registry does not have it"
             if flags := static(self.registry, attribute):
-                return f"the attribute registry says it is {_FLAG_WORDS[flags[0]]}"
+                return f"the attribute registry says it is {FLAG_WORDS[flags[0]]}"
         return None
 
     def unsaid(self, attribute: str, label: str) -> str | None:
@@ -87,41 +215,46 @@ class FirmwareState:
             return None
         if self.registry is None:
             return f"no registry: what {attribute} is, is each board's own; give its attribute registry with a further --bios"
-        known = self.registry.attributes.get(attribute)
+        known = self.known(attribute)
         if known is None or known.shown is None or _plain(known.shown) == _plain(label):
             return None
         return f"the attribute registry calls {attribute} {known.shown} here, and not {label}"
 
+    def known(self, attribute: str) -> Attribute | None:
+        """Return what the registry has of an attribute."""
+        return self.registry.attributes.get(attribute) if self.registry else None
+
     def takes(self, attribute: str, value: Scalar) -> bool:
         """Return whether the registry allows a value; True where none was given."""
-        known = self.registry.attributes.get(attribute) if self.registry else None
+        known = self.known(attribute)
         return known is None or known.takes(value) or _chosen(known, value) is not None
 
     def no_way_back(self, attribute: str, now: Scalar) -> str | None:
         """Return why a present value cannot be written again to the letter, as the way back does; None without a registry."""
-        known = self.registry.attributes.get(attribute) if self.registry else None
+        known = self.known(attribute)
         if known is None or known.takes(now):
             return None
         return f"is set to {now}, which the attribute registry does not allow: it could not be undone"
 
     def told_by_sheet(self, attribute: str, value: VendorValue) -> dict[str, VendorValue]:
         """Return what changes along with a profile, as the vendor's sheet has it, of what this machine has and sees otherwise."""
-        profiles = (lock for lock in self.locks if is_named(lock.attribute, attribute))
         found: dict[str, VendorValue] = {}
-        for stem, to in ((stem, to) for lock in profiles for stem, to in self._sets(lock, attribute, value).items()):
-            name = next((name for name in self.present if is_named(stem, name)), stem)
-            now = self.now(name)
-            if self.lacks(name) is None and (now is None or not self.same(name, now, to)):
-                found[name] = to
+        for lock in self.locks:
+            for stem, to in self.sets(lock, attribute, value).items() if is_named(lock.attribute, attribute) else ():
+                name = next((name for name in self.present if is_named(stem, name)), stem)
+                now = self.now(name)
+                if self.lacks(name) is None and (now is None or not self.same(name, now, to)):
+                    found[name] = to
         return found
 
-    def _sets(self, lock: Lock, attribute: str, value: VendorValue) -> Mapping[str, VendorValue]:
+    def sets(self, lock: Lock, attribute: str, value: Scalar | None) -> Mapping[str, VendorValue]:
+        """Return what a value of a profile sets; {} where that is not known."""
         return next((sets for word, sets in lock.sets.items() if self.same(attribute, word, value)), {})
 
     def spelled(self, attribute: str, value: VendorValue) -> VendorValue | None:
         """Return a value as the vendor's tools take it; None where the registry does not allow it, or its kind is another."""
         now = self.now(attribute)
-        if self.registry is not None and (known := self.registry.attributes.get(attribute)):
+        if known := self.known(attribute):
             choice = _chosen(known, value)
             if choice is None:
                 whole = int(value) if known.kind == "Integer" and str(value).isdigit() else value
@@ -132,7 +265,7 @@ class FirmwareState:
 
     def same(self, attribute: str, one: Scalar | None, other: Scalar | None) -> bool:
         """Return whether two values of an attribute mean the same."""
-        known = self.registry.attributes.get(attribute) if self.registry else None
+        known = self.known(attribute)
         if known is not None:
             one, other = known.named(one), known.named(other)
         one, other = self._own_word(attribute, one), self._own_word(attribute, other)
@@ -147,8 +280,8 @@ class FirmwareState:
     @property
     def locks(self) -> tuple[Lock, ...]:
         """Return the profiles of this machine that hold other attributes."""
-        found = [each for each in self.vendor.locks if self.platform is None or self.vendor.serves(each.platforms, self.platform)]
-        return tuple(found)
+        vendor, platform = self.vendor, self.platform
+        return tuple(each for each in vendor.locks if platform is None or vendor.serves(each.platforms, platform))
 
 
 def _chosen(known: Attribute, value: VendorValue) -> Allowed | None:
@@ -161,10 +294,8 @@ def _chosen(known: Attribute, value: VendorValue) -> Allowed | None:
 def _alike(now: Scalar | None, value: VendorValue) -> VendorValue | None:
     """Return a value in the kind and the manner of the present one: Enable where others say Enabled."""
     if now is None or type(now) is type(value):
-        pairs = {("Enable", "Enabled"), ("Disable", "Disabled")}
-        if isinstance(value, str) and now in ("Enable", "Disable"):
-            return next((short for short, long in pairs if long == value), value)
-        return value
+        short = {"Enabled": "Enable", "Disabled": "Disable"}
+        return short.get(value, value) if isinstance(value, str) and now in short.values() else value
     if isinstance(now, bool) or isinstance(value, bool):
         return None
     if isinstance(now, int):

@@ -5,14 +5,12 @@ from typing import Final
 
 from advisor.advice.model.bios_change import CODE, out_of_reach
 from advisor.advice.model.vendor import VendorValue
-from advisor.advice.plan.draft import FirmwareState
-from advisor.advice.plan.registry import Settled, holds, named, settle
+from advisor.advice.plan.draft import FLAG_WORDS, FirmwareState, Settled, holds, named, settle
 from advisor.errors import did_you_mean
 from advisor.machine.firmware import FLAGS, Attribute, Registry, Scalar
 
 Wanted = Mapping[str, VendorValue]
 
-_WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
 _FREE: Final = ("custom", "custommode", "manual")
 """What vendors call the value of a profile that lets go of what it holds."""
 _TRIES: Final = 12
@@ -90,15 +88,15 @@ def _held(name: str, flag: str, wanted: Wanted, after: Settled, *, ground: Firmw
         None,
     )
     if rule is None:
-        return f"it is {_WORDS[flag]}"
+        return f"it is {FLAG_WORDS[flag]}"
     holders = [term.attribute for term in rule.terms if term.property not in FLAGS]
     said = " and ".join(f"{each}={after.values.get(each)}" for each in dict.fromkeys(holders))
     if not said:
-        return f"it is {_WORDS[flag]}"
+        return f"it is {FLAG_WORDS[flag]}"
     for holder in dict.fromkeys(holders):
         if (value := _free(name, holder, wanted, ground=ground, registry=registry)) is not None:
-            return f"{said} makes it {_WORDS[flag]}: set {holder} to {value} first (the same plan may do both)"
-    return f"{said} makes it {_WORDS[flag]}"
+            return f"{said} makes it {FLAG_WORDS[flag]}: set {holder} to {value} first (the same plan may do both)"
+    return f"{said} makes it {FLAG_WORDS[flag]}"
 
 
 def _free(name: str, holder: str, wanted: Wanted, *, ground: FirmwareState, registry: Registry) -> str | None:
