@@ -11,7 +11,7 @@ from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.outcome import LITTLE
 from advisor.advice.audit_page.screen import HEIGHT, WIDTH, Shown, screen
 from advisor.advice.judgement import Judgement, judged
-from advisor.advice.model.totals import totals
+from advisor.advice.model.findings import totals
 from advisor.show.lines import text_of
 from advisor.show.topology.picture import picture
 from tests.conftest import Golden

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from advisor.advice.audience import Audience, measured_for, told_to
 from advisor.advice.bios_files import BiosInput, bios_for
 from advisor.advice.checklist import plan_of
-from advisor.advice.judge.settings import settings_table
+from advisor.advice.judge.scope import settings_table
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.know.settings import settings
 from advisor.advice.model.findings import Audit

@@ -12,8 +12,7 @@ from advisor.advice.judge.explain import explain
 from advisor.advice.judge.measured import with_measurements
 from advisor.advice.judge.rule import Rule
 from advisor.advice.judge.rulebook import Rulebook
-from advisor.advice.judge.scope import env_of
-from advisor.advice.judge.settings import setting_readers, settings_in_effect, settings_table
+from advisor.advice.judge.scope import env_of, setting_readers, settings_in_effect, settings_table
 from advisor.advice.know.attributes import entries_of, neutral_values
 from advisor.advice.know.fixes import Places, with_fixes
 from advisor.advice.know.settings import settings

@@ -17,8 +17,7 @@ from advisor.advice.judge.rulebook import (
     verdicts_without_example,
     words_like_others,
 )
-from advisor.advice.judge.scope import facts_of_rules, scope_with
-from advisor.advice.judge.settings import setting_readers
+from advisor.advice.judge.scope import facts_of_rules, scope_with, setting_readers
 from advisor.advice.know.settings import settings
 from advisor.advice.know.sheet_checks import Expression, mistakes
 from advisor.advice.know.vendors import publications, vendors

@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from advisor.advice.audit_page.outcome import missing_facts
-from advisor.advice.model.findings import Audit, Explanation, Finding, Row
-from advisor.advice.model.totals import Totals, totals
+from advisor.advice.model.findings import Audit, Explanation, Finding, Row, Totals, totals
 from advisor.machine.fault_counters import Watch
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Gap, Machine

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, get_args
 
 from advisor.advice.audit_page.outcome import Outcome, head_of
-from advisor.advice.model.findings import Audit
+from advisor.advice.model.findings import Audit, worst_verdicts
 from advisor.advice.model.rule import Verdict
-from advisor.advice.model.totals import worst_verdicts
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.fleet.fleet import Fleet
 from advisor.machine.machine import Machine

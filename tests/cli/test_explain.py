@@ -6,7 +6,7 @@ import pytest
 
 from advisor.advice.audit_page.card import Asker, fix_rows
 from advisor.advice.model.findings import Fix
-from advisor.advice.model.planned import Planned
+from advisor.advice.model.plan import Planned
 from advisor.cli.main import status
 from advisor.jobs.started.hosts import asker
 from tests.cli.said import printed

@@ -1,7 +1,6 @@
 import pytest
 
-from advisor.advice.judge.scope import env_of
-from advisor.advice.judge.settings import BIOS, setting_readers, settings_in_effect
+from advisor.advice.judge.scope import BIOS, env_of, setting_readers, settings_in_effect
 from advisor.advice.know.settings import settings as vocabulary
 from advisor.advice.model.case import Adapter, Case, Standing
 from advisor.advice.model.setting import Reading, Setting

@@ -1,4 +1,4 @@
-from advisor.advice.judge.settings import settings_table
+from advisor.advice.judge.scope import settings_table
 from advisor.advice.model.case import Standing
 from advisor.advice.model.findings import Finding, Want
 from advisor.advice.model.rule import Verdict

@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 import pytest
 
 from advisor.advice.audit_page.screen import HEIGHT
-from advisor.advice.judge.settings import setting_readers, settings_in_effect
+from advisor.advice.judge.scope import setting_readers, settings_in_effect
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import publications

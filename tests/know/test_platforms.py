@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import advisor.measure.platforms as sheets
-from advisor.advice.know import platform_checks
-from advisor.advice.know.platform_checks import platform_mistakes
+from advisor.advice.know import sheet_checks
+from advisor.advice.know.sheet_checks import platform_mistakes
 from advisor.errors import BadValue
 from advisor.machine import platform_traits
 from advisor.machine.cpu import Cpu
@@ -280,5 +280,5 @@ def test_each_sheet_is_read_once_however_many_there_are_to_compare(monkeypatch: 
         read.append(path)
         return read_sheet(path)
 
-    monkeypatch.setattr(platform_checks, "read_sheet", counting)
+    monkeypatch.setattr(sheet_checks, "read_sheet", counting)
     assert (list(platform_mistakes()), sorted(read)) == ([], sorted(platform_traits.platform_files().values()))

@@ -4,8 +4,7 @@ import json
 import re
 
 from advisor.advice.audit_page.outcome import tally
-from advisor.advice.model.findings import Audit
-from advisor.advice.model.totals import Totals, totals, verdicts_of
+from advisor.advice.model.findings import Audit, Totals, totals, verdicts_of
 from advisor.advice.schema import audit_document
 from tests.render import audits, made
 

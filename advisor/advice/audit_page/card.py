@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 from advisor.advice.model.bios_change import CODE
 from advisor.advice.model.findings import Audit, Cost, Evidence, Finding, Fix, Want
-from advisor.advice.model.plan import Change, Plan
-from advisor.advice.model.planned import Planned, planned_for
+from advisor.advice.model.plan import Change, Plan, Planned, planned_for
 from advisor.advice.model.rule import BASES, Publication
 from advisor.machine.units import count, plain
 from advisor.show.lines import Span

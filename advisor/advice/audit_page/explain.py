@@ -20,8 +20,7 @@ from advisor.advice.audit_page.card import (
 from advisor.advice.audit_page.machine import figures
 from advisor.advice.audit_page.outcome import cure_words
 from advisor.advice.model.findings import Answer, Audit, Cost, Explanation, Finding, Step
-from advisor.advice.model.plan import Plan
-from advisor.advice.model.planned import Planned, planned_for
+from advisor.advice.model.plan import Plan, Planned, planned_for
 from advisor.advice.model.rule import Publication, RuleText
 from advisor.machine.jinja import REBOOTS
 from advisor.machine.units import plain

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from advisor.advice.audit_page.card import Asker
-from advisor.advice.model.findings import Audit
+from advisor.advice.model.findings import Audit, totals, verdicts_of
 from advisor.advice.model.rule import SEVERITIES
-from advisor.advice.model.totals import totals, verdicts_of
 from advisor.machine.machine import NOT_OFFERED
 from advisor.machine.units import count, plain
 from advisor.measure.measured_facts import MEASURED

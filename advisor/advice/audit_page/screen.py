@@ -23,10 +23,8 @@ from advisor.advice.audit_page.card import (
 )
 from advisor.advice.audit_page.machine import figures, identity, proven
 from advisor.advice.audit_page.outcome import head_of, open_checks, passed, tally, unseen_words
-from advisor.advice.model.findings import Audit, Finding
-from advisor.advice.model.plan import Plan
-from advisor.advice.model.planned import Planned, planned_for
-from advisor.advice.model.totals import totals
+from advisor.advice.model.findings import Audit, Finding, totals
+from advisor.advice.model.plan import Plan, Planned, planned_for
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain

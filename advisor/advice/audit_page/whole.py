@@ -10,9 +10,8 @@ from advisor.advice.audit_page.card import LONGEST, Asker, cost_or_basis, eviden
 from advisor.advice.audit_page.machine import FACT_LABEL, details, proven, whole
 from advisor.advice.audit_page.outcome import unknown_facts
 from advisor.advice.audit_page.screen import Lines, rules_line
-from advisor.advice.model.findings import Audit, Finding, Fix, Row
+from advisor.advice.model.findings import Audit, Finding, Fix, Row, verdicts_of
 from advisor.advice.model.rule import WHERES, Publication, Verdict
-from advisor.advice.model.totals import verdicts_of
 from advisor.machine.jinja import REBOOTS
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine

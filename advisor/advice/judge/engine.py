@@ -11,8 +11,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel
 
 from advisor.advice.judge.rule import SITE, Rule, disputed
-from advisor.advice.judge.scope import SETTING, env_of
-from advisor.advice.judge.settings import wanted_values
+from advisor.advice.judge.scope import SETTING, env_of, wanted_values
 from advisor.advice.language.kinds import Trouble, Unknown
 from advisor.advice.language.sentences import Sentence, written_value
 from advisor.advice.language.tree import STEPS, Env, Fact, Loop, Node, facts_of

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from advisor.advice.judge.scope import BadExampleFact, example_facts
-from advisor.advice.judge.settings import wanted_node
+from advisor.advice.judge.scope import BadExampleFact, example_facts, wanted_node
 from advisor.advice.language.expression import Name, Scope, parse, require, unfit
 from advisor.advice.language.kinds import NOTHING, NUMBER, TEXT, TRUTH, Kind, Text
 from advisor.advice.language.sentences import Sentence, read_sentence

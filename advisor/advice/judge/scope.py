@@ -1,13 +1,13 @@
 """The names that expressions may use, and the values they stand for: in a Case, or as an example gives them. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from advisor.advice.language.expression import Name, Scope
+from advisor.advice.language.expression import Name, Scope, parse
 from advisor.advice.language.kinds import (
     CPUS,
     MIXED,
@@ -21,14 +21,23 @@ from advisor.advice.language.kinds import (
     ListOf,
     Record,
     Text,
+    Trouble,
+    Unknown,
+    alike,
     kind_of,
+    lacking,
 )
-from advisor.advice.language.tree import STEPS, UNITS, Env
-from advisor.advice.model.case import Case
-from advisor.advice.model.setting import Setting
+from advisor.advice.language.sentences import written_value
+from advisor.advice.language.tree import STEPS, UNITS, Choose, Constant, Env, Node
+from advisor.advice.model.case import Case, Standing
+from advisor.advice.model.findings import Finding, Row, Want
+from advisor.advice.model.setting import Neutral, Setting, Source, Witness
 from advisor.errors import BadValue, did_you_mean
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import declarations
+from advisor.machine.layout import Confidence
+from advisor.paths import rules
+from advisor.sheets import read_sheet
 
 SETTING = "setting"
 """The name under which settings stand: ``setting.numa.nps``."""
@@ -201,3 +210,205 @@ _WRITTEN: dict[Kind, str] = {
     TABLE: "write {name: text}",
     TRUTH: "write true or false",
 }
+
+
+def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Setting]) -> Node:
+    """Return the wanted value: one of the setting's words, or an expression that yields one."""
+    if name not in settings:
+        cure = did_you_mean(name, settings, "see advisor rules settings")
+        raise BadValue(f"there is no setting {name}", cure=cure)
+    setting = settings[name]
+    if value in setting.values:
+        return Constant(value, setting_kind(setting), (), setting.neutral(value))
+    try:
+        node = parse(value, scope)
+    except BadValue as error:
+        if re.fullmatch(r"[\w-]+", value, re.ASCII) and setting.values:
+            raise _never(setting, name, value) from error
+        raise
+    kind = setting_kind(setting)
+    if not alike(node.kind, kind):
+        raise BadValue(f"{name} takes a {kind}, {node.text} is a {node.kind}")
+    for word in _words(node):
+        if setting.values and word not in setting.values:
+            raise _never(setting, name, word)
+    return node
+
+
+def _words(node: Node) -> Iterator[str]:
+    """Yield the values that an expression names outright."""
+    if isinstance(node, Choose):
+        for part in node.operands[1:]:
+            yield from _words(part)
+    elif isinstance(node, Constant) and not isinstance(node.constant, Unknown):
+        yield neutral_text(node.constant)
+    elif isinstance(node.kind, Text):
+        yield from node.kind.options
+
+
+def _never(setting: Setting, name: str, value: str) -> BadValue:
+    cure = did_you_mean(value, setting.values, f"it takes {', '.join(setting.values)}", cutoff=0.4)
+    return BadValue(f"{name} is never {value}", cure=cure)
+
+
+def neutral_text(value: object) -> str:
+    """Return a value as settings spell it: whole numbers without a point, every digit of it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (int, float)):
+        return str(int(value)) if value == value // 1 else repr(value)
+    return written_value(value)
+
+
+def wanted_values(nodes: tuple[tuple[str, Node], ...], env: Env) -> tuple[Want, ...]:
+    """Return what settings should be; None where that depends on what is not known."""
+    result = []
+    for name, node in nodes:
+        try:
+            value = node.value(env)
+        except Trouble:
+            value = Unknown()
+        result.append(Want(setting=name, value=neutral_text(value) if lacking(value) is None else None))
+    return tuple(result)
+
+
+BIOS = "the BIOS attributes given"
+
+
+class SettingReader(NamedTuple):
+    """One checked way to read a setting from the operating system."""
+
+    setting: str
+    node: Node
+    sure: Confidence
+    how: str
+    by: Source = "system"
+
+
+def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) -> tuple[SettingReader, ...]:
+    """Return the checked expressions of all settings; if strict, refuse one that can never yield a value of its setting."""
+    scope = scope_with(None)
+    result = []
+    for name, setting in settings.items():
+        for number, reading in enumerate(setting.read):
+            try:
+                node = parse(reading.value, scope)
+                if strict:
+                    _must_tell(setting, node)
+            except BadValue as error:
+                sheet = read_sheet(rules() / "settings.yaml")
+                raise sheet.wrong((name, "read", number), f"{name}: {error.problem}", error.cure) from error
+            result.append(SettingReader(name, node, reading.sure, reading.how, reading.by))
+    return tuple(result)
+
+
+def _must_tell(setting: Setting, node: Node) -> None:
+    """Refuse a reading that can never yield a value of its setting; true and false are on and off."""
+    is_switch = setting.type == "choice" and {"on", "off"} <= setting.values.keys() and node.kind == TRUTH
+    if not is_switch and not alike(node.kind, setting_kind(setting)):
+        values = f"one of {', '.join(setting.values)}" if setting.type == "choice" else f"a {setting_kind(setting)}"
+        raise BadValue(
+            f"{node.text[:60]} is a {node.kind}, and the setting is {values}", cure="write an expression that yields one"
+        )
+
+
+def settings_in_effect(
+    case: Case,
+    settings: Mapping[str, Setting],
+    ways: Iterable[SettingReader],
+    applied: Mapping[str, Neutral],
+    pending: Mapping[str, Neutral],
+) -> tuple[Standing, ...]:
+    """Return what each setting of which anything is known is set to."""
+    env = env_of(case)
+    seen: dict[str, dict[Source, Witness]] = {}
+    for way in ways:
+        if way.by not in seen.get(way.setting, {}):
+            value = _value(way, env)
+            if value is not None:
+                seen.setdefault(way.setting, {})[way.by] = Witness(by=way.by, value=value, sure=way.sure, how=way.how)
+    known = [name for name in settings if name in seen or name in applied or name in pending]
+    return tuple(
+        _standing(settings[name], tuple(seen.get(name, {}).values()), applied.get(name), pending.get(name)) for name in known
+    )
+
+
+def _value(way: SettingReader, env: Env) -> str | None:
+    try:
+        value = way.node.value(env)
+    except Trouble:
+        return None
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _standing(setting: Setting, seen: tuple[Witness, ...], applied: Neutral | None, pending: Neutral | None) -> Standing:
+    """Return a standing: what the running system shows is in effect, what the BIOS says is believed where that shows nothing."""
+    bios = () if applied is None else (Witness(by="BIOS", value=str(applied), sure="high", how=BIOS),)
+    believed = next(iter((*seen, *bios)), None)
+    second = next(iter(sorted(seen[1:], key=lambda each: each.value == seen[0].value)), None)
+    return Standing(
+        name=setting.name,
+        title=setting.heading,
+        value=believed.value if believed else None,
+        sure=believed.sure if believed else None,
+        how=believed.how if believed else None,
+        seen=seen[0].value if seen else None,
+        applied=None if applied is None else str(applied),
+        pending=None if pending is None else str(pending),
+        witnesses=(*seen, *bios),
+        second=second.value if second else None,
+        second_how=second.how if second else None,
+    )
+
+
+def settings_table(
+    standings: Iterable[Standing], findings: Iterable[Finding], settings: Mapping[str, Setting]
+) -> tuple[Row, ...]:
+    """Return a row for each setting that is known or wanted, in the order of the vocabulary."""
+    known = {standing.name: standing for standing in standings}
+    wanted: dict[str, dict[str, None]] = {}
+    asked: dict[str, dict[str, None]] = {}
+    verdicts: dict[str, set[str]] = {}
+    for finding in findings:
+        for want in finding.wants:
+            verdicts.setdefault(want.setting, set()).add(finding.verdict)
+            asked.setdefault(want.setting, {})[finding.id] = None
+            if want.value is not None:
+                wanted.setdefault(want.setting, {})[want.value] = None
+    content = {name for name, said in verdicts.items() if "pass" in said and said <= {"pass", "unknown", "not-applicable"}}
+    names = [name for name in settings if name in known or name in asked]
+    return tuple(
+        _row(settings[name], known.get(name), tuple(wanted.get(name, ())), tuple(asked.get(name, ())), content=name in content)
+        for name in names
+    )
+
+
+def _in_own_unit(setting: Setting, value: str | None) -> str | None:
+    """Return a value in the unit of the setting's own name: vm.min_free_kbytes in kilobytes, as somebody would type it."""
+    divide = setting.set.divide if setting.set else 1
+    return str(int(value) // divide) if value is not None and divide > 1 and value.isdecimal() else value
+
+
+def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], rules: tuple[str, ...], *, content: bool) -> Row:
+    current = standing.value if standing else None
+    if content and current is not None:
+        wanted = (current,)
+    return Row(
+        name=setting.name,
+        term=setting.term,
+        title=setting.title,
+        where=setting.where,
+        current=_in_own_unit(setting, current),
+        wanted=" or ".join(filter(None, (_in_own_unit(setting, each) for each in wanted))) or None,
+        confidence=standing.sure if standing else None,
+        how=standing.how if standing else None,
+        bios=standing.applied if standing else None,
+        pending=standing.pending if standing else None,
+        witnesses=standing.witnesses if standing else (),
+        rules=rules,
+        met=None if current is None or not wanted else current in wanted,
+    )

@@ -9,12 +9,13 @@ filled in here too: {attribute} {value} {group} {dotted} {pairs} {body} in their
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
 from advisor.advice.model.checklist import Other
+from advisor.advice.model.findings import Finding
 from advisor.advice.model.rule import Guide, Severity, Verdict
 from advisor.advice.model.setting import Where
 from advisor.advice.model.vendor import Place, VendorValue
@@ -298,3 +299,42 @@ class Plan(Value):
     def attributes(self) -> dict[str, VendorValue]:
         """Return what is written: attribute -> value."""
         return {change.attribute: change.value for change in self.writes}
+
+
+class Planned(NamedTuple):
+    """What a plan writes for one finding."""
+
+    changes: tuple[Change, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    left: Mapping[str, str] = {}
+    """Settings that it wants and the plan does not write, each with the reason."""
+
+    @property
+    def by_hand(self) -> str:
+        """Return why a person must do it; empty where files for tools hold something of it, and where no setting does it."""
+        return "" if self.changes or self.kept else "; ".join(dict.fromkeys(self.left.values()))
+
+
+_SHORT: Final = {"contested": "guides differ", "unknown": "its present value is not known"}
+"""Marks of changes that stand as comments, in words."""
+
+
+def planned_for(plan: Plan, finding: Finding) -> Planned:
+    """Return what files for tools hold of a finding's settings, and why they leave out the others."""
+    names = dict.fromkeys(want.setting for want in finding.wants)
+    changes = tuple(each for each in plan.writes if not names.keys().isdisjoint(each.settings))
+    kept = tuple(each for each in plan.system.kept if each.active and not each.done and each.setting in names)
+    written = {name for change in changes for name in change.settings} | {each.setting for each in kept}
+    if plan.system.profile is not None:
+        written |= {want.setting for want in finding.wants if want.value == plan.system.profile}
+    return Planned(changes, kept, {name: _why_not(plan, name) for name in names if name not in written})
+
+
+def _why_not(plan: Plan, name: str) -> str:
+    """Return why a plan does not write a setting; that guides differ in two words, for a page has them in full."""
+    if any(name == each.setting for each in plan.contested):
+        return _SHORT["contested"]
+    left: tuple[NotWritten, ...] = (*plan.look_up, *plan.absent, *plan.by_hand, *plan.refused, *plan.system.left)
+    marks = (mark for change in plan.changes if not change.active and name in change.settings for mark in change.marks)
+    found = next((each.reason for each in left if each.setting == name), None)
+    return found or ", ".join(_SHORT.get(mark, mark) for mark in marks) or "no file for a tool says it"
