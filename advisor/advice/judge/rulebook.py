@@ -63,7 +63,10 @@ def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words, *, examp
     """
     shipped = [read_sheet(path, without=None if examples else "tests") for path in own]
     files = [(sheet, *_file(sheet)) for sheet in (*shipped, *map(read_sheet, site))]
-    lets = _lets(files)
+    lets: dict[str, dict[str, tuple[str, Sheet, Place]]] = {}
+    for sheet, file, _ in files:
+        for rule, values in file.let.items():
+            lets.setdefault(rule, {}).update({name: (value, sheet, ("let", rule, name)) for name, value in values.items()})
     rules: dict[str, Rule] = {}
     for sheet, file, place in files:
         for at, text in enumerate(file.rules):
@@ -75,7 +78,8 @@ def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words, *, examp
                 raise sheet.wrong((*place, at), f"{text.id}: tests is missing", "examples that fire, pass and stay unknown")
             trusted = not examples and sheet in shipped and text.id not in lets
             there, let = (*place, at), lets.get(text.id, {})
-            rules[text.id] = Rule(text, words, _stand(sheet, there)) if trusted else _checked(sheet, there, text, words, let)
+            stand = Stand(Path(sheet.file).stem, sheet.file, sheet.line(there))
+            rules[text.id] = Rule(text, words, stand) if trusted else _checked(sheet, there, text, words, stand, let=let)
     for sheet, file, _ in files:
         _refuse_idle(sheet, file, rules)
     return Rulebook(tuple(rules.values()), tuple(waiver for _, file, _ in files for waiver in file.waivers))
@@ -94,52 +98,34 @@ def _file(sheet: Sheet) -> tuple[SiteFile, Place]:
     return model_of(sheet, SiteFile), ("rules",)
 
 
-def _stand(sheet: Sheet, place: Place) -> Stand:
-    return Stand(Path(sheet.file).stem, sheet.file, sheet.line(place))
-
-
-def _checked(sheet: Sheet, place: Place, text: RuleText, words: Words, let: _Let) -> Rule:
+def _checked(sheet: Sheet, place: Place, text: RuleText, words: Words, stand: Stand, *, let: _Let) -> Rule:
     try:
-        return check_rule(text, words, _stand(sheet, place), {name: value for name, (value, _, _) in let.items()})
+        return check_rule(text, words, stand, {name: value for name, (value, _, _) in let.items()})
     except WrongOverride as error:
         _, theirs, where = let[str(error.inside[0])]
         raise theirs.wrong(where, f"let: {text.id}: {error.problem}", error.cure) from error
     except Misplaced as error:
         if let:  # right without the site's values, wrong with them?
-            _checked(sheet, place, text, words, {})
+            _checked(sheet, place, text, words, stand, let={})
             _, theirs, where = next(iter(let.values()))
             raise theirs.wrong(where, f"let: {text.id}: {error.problem}", error.cure) from error
         name = ".".join(str(part) for part in error.inside)
         raise sheet.wrong((*place, *error.inside), f"{text.id}: {name}: {error.problem}", error.cure) from error
 
 
-def _lets(files: list[_File]) -> dict[str, dict[str, tuple[str, Sheet, Place]]]:
-    merged: dict[str, dict[str, tuple[str, Sheet, Place]]] = {}
-    for sheet, file, _ in files:
-        for rule, values in file.let.items():
-            for name, value in values.items():
-                merged.setdefault(rule, {})[name] = (value, sheet, ("let", rule, name))
-    return merged
-
-
 def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> None:
     """Refuse a threshold or a waiver that would silently do nothing: of no rule, or until a day that never comes."""
-    for name in file.let:
+    named: list[tuple[Place, str]] = [(("let", name), name) for name in file.let]
+    named += [(("waivers", at, "id"), waiver.id) for at, waiver in enumerate(file.waivers)]
+    for place, name in named:
         if name not in rules:
-            raise _stranger(sheet, ("let", name), name, rules)
+            raise sheet.wrong(place, f"there is no rule {name[:64]}", did_you_mean(name, rules, "see advisor rules list"))
     for at, waiver in enumerate(file.waivers):
-        if waiver.id not in rules:
-            raise _stranger(sheet, ("waivers", at, "id"), waiver.id, rules)
         try:
             date.fromisoformat(waiver.until)
         except ValueError as error:
-            raise sheet.wrong(
-                ("waivers", at, "until"), f"until: {waiver.until} is not a day: {error}", "write 2027-06-30"
-            ) from error
-
-
-def _stranger(sheet: Sheet, place: Place, name: str, rules: Mapping[str, Rule]) -> BadSheet:
-    return sheet.wrong(place, f"there is no rule {name[:64]}", did_you_mean(name, rules, "see advisor rules list"))
+            problem = f"until: {waiver.until} is not a day: {error}"
+            raise sheet.wrong(("waivers", at, "until"), problem, "write 2027-06-30") from error
 
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -195,15 +181,15 @@ def _run_example(rule: Rule, number: int, example: ExampleText, scope: Scope) ->
         asked = asked_of_example(rule, example, scope)
     except BadInput as error:
         return ExampleResult(rule.id, number, example.expect, "error", str(error))
-    verdicts = sorted({each.verdict for each in asked}, key=_WEIGHT.index)
-    found = verdicts[0]
-    claims = [each.said or "" for each in asked if each.verdict == found]
+    found = min((each.verdict for each in asked), key=_WEIGHT.index)
+    own = [each for each in asked if each.verdict == found]
+    problem = None
     if found != example.expect:
-        reason = next((each.said or ", ".join(sorted(each.missing)) for each in asked if each.verdict == found), "")
-        return ExampleResult(rule.id, number, example.expect, found, f"expected {example.expect}, found {found}: {reason}"[:300])
-    if example.say and not any(example.say in claim for claim in claims):
-        return ExampleResult(rule.id, number, example.expect, found, f"says {claims[0]!r}, expected words {example.say!r}")
-    return ExampleResult(rule.id, number, example.expect, found, None)
+        reason = own[0].said or ", ".join(sorted(own[0].missing))
+        problem = f"expected {example.expect}, found {found}: {reason}"[:300]
+    elif example.say and not any(example.say in (each.said or "") for each in own):
+        problem = f"says {own[0].said or ''!r}, expected words {example.say!r}"
+    return ExampleResult(rule.id, number, example.expect, found, problem)
 
 
 _WEIGHT = ["error", "finding", "unknown", "pass", "not-applicable", "waived"]
@@ -227,18 +213,20 @@ def expressions(rule: Rule) -> tuple[str, ...]:
 _COMPARED: Final = re.compile(r'([a-z]\w*(?:\.\w+)+) (?:==|!=|in|not in) ("[^"]*"|\[[^\]]*\])')
 
 
-def _words_compared(rule: Rule) -> set[tuple[str, str]]:
-    """Return each word that a rule compares a fact with, after the fact's own name: driver, of cpu.driver and adapter.driver."""
-    found = (match for text in expressions(rule) for match in _COMPARED.findall(text))
-    return {(fact.rpartition(".")[2], word) for fact, words in found for word in re.findall(r'"([^"]*)"', words)}
-
-
 def words_like_others(rules: Iterable[Rule], every: Iterable[Rule]) -> Iterator[BadSheet]:
     """Yield words that look like one that other rules compare the same fact with, and that no example shows to be meant.
 
     Of a fact that is free text (a driver, a clock source) nothing else tells a word from its misspelling.
     """
-    compared = {rule.id: _words_compared(rule) for rule in (*every, *rules)}
+    compared = {
+        rule.id: {
+            (fact.rpartition(".")[2], word)  # driver, of cpu.driver and adapter.driver
+            for text in expressions(rule)
+            for fact, words in _COMPARED.findall(text)
+            for word in re.findall(r'"([^"]*)"', words)
+        }
+        for rule in (*every, *rules)
+    }
     users = Counter(pair for pairs in compared.values() for pair in pairs)
     for rule in rules:
         shown = json.dumps([each.given for each in rule.text.tests], default=str)

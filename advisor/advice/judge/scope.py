@@ -1,7 +1,10 @@
-"""The names that expressions may use, and the values they stand for: in a Case, or as an example gives them. Pure."""
+"""The names that expressions may use, and the values they stand for: in a Case, or as an example gives them.
+
+Among them what every setting is set to; then what rules want it to be, and the table of both. Pure.
+"""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,7 +31,7 @@ from advisor.advice.language.kinds import (
     lacking,
 )
 from advisor.advice.language.sentences import written_value
-from advisor.advice.language.tree import STEPS, UNITS, Choose, Constant, Env, Node
+from advisor.advice.language.tree import STEPS, UNITS, Choose, Constant, Env, Node, items_of
 from advisor.advice.model.case import Case, Standing
 from advisor.advice.model.findings import Finding, Row, Want
 from advisor.advice.model.setting import Neutral, Setting, Source, Witness
@@ -58,16 +61,12 @@ def facts_of_rules(settings: Mapping[str, Setting]) -> Iterator[tuple[str, str, 
 
 
 def _rows(name: str, kind: Kind, model: type[BaseModel], field: str) -> Iterator[tuple[str, str, str, str]]:
-    inner = kind.item if isinstance(kind, ListOf) else kind
-    shown = f"{name}[]" if isinstance(kind, ListOf) else name
+    item = items_of(kind)
+    inner, shown = item or kind, f"{name}[]" if item else name
     text, unit = model.model_fields[field].description or "", declarations(model)[field].unit
     if isinstance(inner, Record) and inner.model is not None:
-        yield (
-            shown,
-            "list" if isinstance(kind, ListOf) else "record",
-            "",
-            text or (inner.model.__doc__ or "").strip().splitlines()[0],
-        )
+        about = text or (inner.model.__doc__ or "").strip().splitlines()[0]
+        yield shown, "list" if item else "record", "", about
         for part, part_kind in inner.facts().items():
             yield from _rows(f"{shown}.{part}", part_kind, inner.model, part)
         return
@@ -114,19 +113,16 @@ def env_of(case: Case, settings: Mapping[str, Setting] | None = None) -> Env:
 
 def _standing_tree(case: Case, settings: Mapping[str, Setting]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    for name in settings:
+    known = {standing.name: standing.value for standing in case.standings or ()}
+    for name, setting in settings.items():
         place = tree
-        for part in name.split(".")[:-1]:
+        *path, last = name.split(".")
+        for part in path:
             place = place.setdefault(part, {})
-    for standing in case.standings or ():
-        if standing.value is not None and standing.name in settings:
-            *path, last = standing.name.split(".")
-            place = tree
-            for part in path:
-                place = place[part]
-            value = settings[standing.name].neutral(standing.value)
-            if settings[standing.name].type != "number" or isinstance(value, int):  # "auto" of a number tells no number
-                place[last] = value
+        text = known.get(name)
+        value = None if text is None else setting.neutral(text)
+        if value is not None and (setting.type != "number" or isinstance(value, int)):  # "auto" of a number tells no number
+            place[last] = value
     return tree
 
 
@@ -193,7 +189,7 @@ def _plain(value: Any, kind: Kind, name: str) -> Any:
     if truth == (kind == TRUTH) and kind in (TRUTH, NUMBER) and isinstance(value, (int, float)):
         return value
     if kind == NUMBER and isinstance(value, str):
-        match = re.fullmatch("(\\d{1,15}(?:\\.\\d{1,15})?) ?([A-Za-z]{1,4})", value, re.ASCII)
+        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,15})?) ?([A-Za-z]{1,4})", value, re.ASCII)
         if match is None or match[2] not in UNITS:
             raise BadValue(f"{name} must be a number, not {value[:60]!r}", cure=f"units are {', '.join(UNITS)}")
         return float(match[1]) * UNITS[match[2]]
@@ -288,7 +284,7 @@ class SettingReader(NamedTuple):
 def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) -> tuple[SettingReader, ...]:
     """Return the checked expressions of all settings; if strict, refuse one that can never yield a value of its setting."""
     scope = scope_with(None)
-    result = []
+    readers = []
     for name, setting in settings.items():
         for number, reading in enumerate(setting.read):
             try:
@@ -298,18 +294,18 @@ def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) ->
             except BadValue as error:
                 sheet = read_sheet(rules() / "settings.yaml")
                 raise sheet.wrong((name, "read", number), f"{name}: {error.problem}", error.cure) from error
-            result.append(SettingReader(name, node, reading.sure, reading.how, reading.by))
-    return tuple(result)
+            readers.append(SettingReader(name, node, reading.sure, reading.how, reading.by))
+    return tuple(readers)
 
 
 def _must_tell(setting: Setting, node: Node) -> None:
     """Refuse a reading that can never yield a value of its setting; true and false are on and off."""
-    is_switch = setting.type == "choice" and {"on", "off"} <= setting.values.keys() and node.kind == TRUTH
-    if not is_switch and not alike(node.kind, setting_kind(setting)):
-        values = f"one of {', '.join(setting.values)}" if setting.type == "choice" else f"a {setting_kind(setting)}"
-        raise BadValue(
-            f"{node.text[:60]} is a {node.kind}, and the setting is {values}", cure="write an expression that yields one"
-        )
+    kind = setting_kind(setting)
+    switch = setting.type == "choice" and {"on", "off"} <= setting.values.keys() and node.kind == TRUTH
+    if not switch and not alike(node.kind, kind):
+        values = f"one of {', '.join(setting.values)}" if setting.type == "choice" else f"a {kind}"
+        problem = f"{node.text[:60]} is a {node.kind}, and the setting is {values}"
+        raise BadValue(problem, cure="write an expression that yields one")
 
 
 def settings_in_effect(
@@ -349,19 +345,18 @@ def _standing(setting: Setting, seen: tuple[Witness, ...], applied: Neutral | No
     """Return a standing: what the running system shows is in effect, what the BIOS says is believed where that shows nothing."""
     bios = () if applied is None else (Witness(by="BIOS", value=str(applied), sure="high", how=BIOS),)
     believed = next(iter((*seen, *bios)), None)
-    second = next(iter(sorted(seen[1:], key=lambda each: each.value == seen[0].value)), None)
+    second = min(seen[1:], key=lambda each: each.value == seen[0].value, default=None)
+    known = {name: getattr(believed, name) for name in ("value", "sure", "how")} if believed else {}
     return Standing(
         name=setting.name,
         title=setting.heading,
-        value=believed.value if believed else None,
-        sure=believed.sure if believed else None,
-        how=believed.how if believed else None,
         seen=seen[0].value if seen else None,
         applied=None if applied is None else str(applied),
         pending=None if pending is None else str(pending),
         witnesses=(*seen, *bios),
         second=second.value if second else None,
         second_how=second.how if second else None,
+        **known,
     )
 
 
@@ -370,33 +365,21 @@ def settings_table(
 ) -> tuple[Row, ...]:
     """Return a row for each setting that is known or wanted, in the order of the vocabulary."""
     known = {standing.name: standing for standing in standings}
-    wanted: dict[str, dict[str, None]] = {}
-    asked: dict[str, dict[str, None]] = {}
-    verdicts: dict[str, set[str]] = {}
+    asked: dict[str, list[tuple[Finding, str | None]]] = {}
     for finding in findings:
         for want in finding.wants:
-            verdicts.setdefault(want.setting, set()).add(finding.verdict)
-            asked.setdefault(want.setting, {})[finding.id] = None
-            if want.value is not None:
-                wanted.setdefault(want.setting, {})[want.value] = None
-    content = {name for name, said in verdicts.items() if "pass" in said and said <= {"pass", "unknown", "not-applicable"}}
-    names = [name for name in settings if name in known or name in asked]
-    return tuple(
-        _row(settings[name], known.get(name), tuple(wanted.get(name, ())), tuple(asked.get(name, ())), content=name in content)
-        for name in names
-    )
+            asked.setdefault(want.setting, []).append((finding, want.value))
+    names = (name for name in settings if name in known or name in asked)
+    return tuple(_row(settings[name], known.get(name), asked.get(name, [])) for name in names)
 
 
-def _in_own_unit(setting: Setting, value: str | None) -> str | None:
-    """Return a value in the unit of the setting's own name: vm.min_free_kbytes in kilobytes, as somebody would type it."""
-    divide = setting.set.divide if setting.set else 1
-    return str(int(value) // divide) if value is not None and divide > 1 and value.isdecimal() else value
-
-
-def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], rules: tuple[str, ...], *, content: bool) -> Row:
+def _row(setting: Setting, standing: Standing | None, asked: Sequence[tuple[Finding, str | None]]) -> Row:
     current = standing.value if standing else None
-    if content and current is not None:
-        wanted = (current,)
+    wanted = tuple(dict.fromkeys(value for _, value in asked if value is not None))
+    verdicts = {finding.verdict for finding, _ in asked}
+    if current is not None and "pass" in verdicts and verdicts <= {"pass", "unknown", "not-applicable"}:
+        wanted = (current,)  # every rule which could tell is content with it, though it would write another value itself
+    known = standing or Standing(name=setting.name, title="")
     return Row(
         name=setting.name,
         term=setting.term,
@@ -404,11 +387,17 @@ def _row(setting: Setting, standing: Standing | None, wanted: tuple[str, ...], r
         where=setting.where,
         current=_in_own_unit(setting, current),
         wanted=" or ".join(filter(None, (_in_own_unit(setting, each) for each in wanted))) or None,
-        confidence=standing.sure if standing else None,
-        how=standing.how if standing else None,
-        bios=standing.applied if standing else None,
-        pending=standing.pending if standing else None,
-        witnesses=standing.witnesses if standing else (),
-        rules=rules,
+        confidence=known.sure,
+        how=known.how,
+        bios=known.applied,
+        pending=known.pending,
+        witnesses=known.witnesses,
+        rules=tuple(dict.fromkeys(finding.id for finding, _ in asked)),
         met=None if current is None or not wanted else current in wanted,
     )
+
+
+def _in_own_unit(setting: Setting, value: str | None) -> str | None:
+    """Return a value in the unit of the setting's own name: vm.min_free_kbytes in kilobytes, as somebody would type it."""
+    divide = setting.set.divide if setting.set else 1
+    return str(int(value) // divide) if value is not None and divide > 1 and value.isdecimal() else value
