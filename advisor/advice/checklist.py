@@ -23,7 +23,6 @@ from advisor.advice.plan import make
 from advisor.advice.plan.draft import FirmwareState
 from advisor.advice.plan.make import with_plan
 from advisor.errors import BadInput, BadValue, must_be_one_of
-from advisor.machine.firmware import Bios
 from advisor.machine.jinja import about, fill, template_files, template_text
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
@@ -34,12 +33,12 @@ from advisor.measure.task import measurements_from
 
 
 class Made(NamedTuple):
-    """A checklist, the wishes of its lines, in whose words it is, and the BIOS that the machine's own capture has."""
+    """A checklist, the wishes of its lines, in whose words it is, and the BIOS, given or of the machine's own capture."""
 
     checklist: Checklist
     wishes: tuple[WantedSetting, ...]
     words: Vendor
-    bios: Bios | None
+    given: BiosInput
     head: Head
     """What the audit comes to."""
 
@@ -121,79 +120,53 @@ def checklist(
     """
     given = firmware_from(bios)
     words = vendor_by_id(vendor) if vendor is not None else None
+    order = isinstance(source, Ordered)
     if isinstance(source, Ordered):
-        whole, result = _of_order(source, words, scope, site=site, given=given, observer=observer)
+        platform, model = platform_on_order(source.platform, source.cpu)
+        line = must_fit(given, words, platform.id)
+        result = judged(HardwareOnOrder(platform, words or vendor_by_id(FALLBACK), model), scope, site, bios=given.bios)
     else:
-        whole, result = _of_machine(source, words, scope, site=site, given=given, observer=observer, files=measurements)
-    return _planned(_chosen(whole, result, only), given, _included(include), order=isinstance(source, Ordered))
+        machine = source if isinstance(source, Machine) else read_machine(source, observer)
+        result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(measurements, machine))
+        own = isinstance(source, Machine)
+        line = None if own else must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware)
+    if line:
+        observer.say(line)
+    whole = listed(result, words or result.vendor, given, order=order)
+    return _planned(_chosen(whole, result, only), _included(include), order=order)
 
 
 def checklist_of(result: Judgement, given: BiosInput, only: Sequence[str] = ()) -> TuningChecklist:
     """Return the tuning checklist of a machine that is judged already, in its own vendor's words; of some findings alone."""
-    return _planned(_chosen(listed(result, result.vendor, given), result, only), given)
+    return _planned(_chosen(listed(result, result.vendor, given), result, only))
 
 
-def with_bios(given: BiosInput, own: Bios | None) -> BiosInput:
-    """Return what is given, or else what the machine's own capture has."""
-    return given if given.bios is not None or own is None else given._replace(bios=own)
-
-
-def listed(result: Judgement, words: Vendor, given: BiosInput) -> Made:
-    """Return the checklist of a judged machine in a vendor's words."""
+def listed(result: Judgement, words: Vendor, given: BiosInput, *, order: bool = False) -> Made:
+    """Return the checklist of a judged machine in a vendor's words, or of hardware on order, of which nothing is known."""
     machine, platform = result.machine, result.platform
-    bios, maker = given.bios or machine.bios, maker_of(platform)
-    sheets = Sheets(settings(), words, publications(), bios, maker, platform=platform, known=_known(result), found=result.places)
-    return Made(*checklist_with(result.audit, sheets, named(machine)), words, bios, head_of(result.audit))
+    given = given if given.bios is not None or machine.bios is None else given._replace(bios=machine.bios)
+    sheets = Sheets(settings(), words, publications(), given.bios, maker_of(platform), platform=platform)
+    if order:
+        sheets = replace(sheets, hints=result.hints, decided=result.decided)
+    else:
+        cpu, shape, environment = machine.cpu, result.case.shape, result.case.environment
+        virtual = environment is not None and environment.virtual not in (None, "none")
+        known = Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
+        sheets = replace(sheets, known=known, found=result.places)
+    found = checklist_with(result.audit, sheets, None if order else named(machine))
+    return Made(*found, words, given, head_of(result.audit))
 
 
 def plan_of(result: Judgement, given: BiosInput) -> Plan:
     """Return the plan of a judged machine in its own vendor's words: that of ``advisor checklist`` for the same inputs."""
     made = listed(result, result.vendor, given)
-    return planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios))
+    return planned(made.checklist, made.wishes, made.words, made.given)
 
 
-def _known(result: Judgement) -> Known:
-    """Return what decides which published results are likest this machine."""
-    cpu, shape, environment = result.machine.cpu, result.case.shape, result.case.environment
-    virtual = environment is not None and environment.virtual not in (None, "none")
-    return Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
-
-
-def _planned(made: Made, given: BiosInput, include: Sequence[Include] = (), *, order: bool = False) -> TuningChecklist:
-    plan = planned(made.checklist, made.wishes, made.words, with_bios(given, made.bios), include, order=order)
+def _planned(made: Made, include: Sequence[Include] = (), *, order: bool = False) -> TuningChecklist:
+    plan = planned(made.checklist, made.wishes, made.words, made.given, include, order=order)
     found = with_plan(made.checklist, plan, made.words)
-    return TuningChecklist(found, plan, with_apply_time(made.words, given), found, made.head)
-
-
-def _of_order(
-    order: Ordered, words: Vendor | None, scope: Scope, *, site: Sequence[Path], given: BiosInput, observer: Observer
-) -> tuple[Made, Judgement]:
-    platform, model = platform_on_order(order.platform, order.cpu)
-    if line := must_fit(given, words, platform.id):
-        observer.say(line)
-    words = words or vendor_by_id(FALLBACK)
-    result = judged(HardwareOnOrder(platform, words, model), scope, site, bios=given.bios)
-    maker, published = maker_of(platform), publications()
-    sheets = Sheets(settings(), words, published, given.bios, maker, result.hints, platform=platform, decided=result.decided)
-    return Made(*checklist_with(result.audit, sheets), words, None, head_of(result.audit)), result
-
-
-def _of_machine(
-    source: str | Machine | None,
-    words: Vendor | None,
-    scope: Scope,
-    *,
-    site: Sequence[Path],
-    given: BiosInput,
-    observer: Observer,
-    files: Sequence[Path],
-) -> tuple[Made, Judgement]:
-    machine = source if isinstance(source, Machine) else read_machine(source, observer)
-    result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(files, machine))
-    fits = isinstance(source, Machine)
-    if line := None if fits else must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware):
-        observer.say(line)
-    return listed(result, words or result.vendor, given), result
+    return TuningChecklist(found, plan, with_apply_time(made.words, made.given), found, made.head)
 
 
 def _chosen(made: Made, result: Judgement, only: Sequence[str]) -> Made:

@@ -1,10 +1,10 @@
 """Judges a machine, or hardware on order: sheets, rules and facts become findings and settings."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from advisor.advice.judge.case import case_of, with_standings
 from advisor.advice.judge.engine import Origins, ask, ask_of_any, finding, judge, waive
@@ -19,7 +19,6 @@ from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Audit, Explanation, Finding, cost_order
-from advisor.advice.model.setting import Neutral
 from advisor.advice.model.vendor import Vendor
 from advisor.advice.rules import rulebook
 from advisor.errors import BadValue, must_be_one_of
@@ -33,7 +32,7 @@ from advisor.machine.partitioning import infer_layout
 from advisor.machine.platform_traits import Maker
 from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Platform, Scope, best_cut
-from advisor.measure.platforms import Ordered, match_platform
+from advisor.measure.platforms import Ordered, match_platform, published_figures
 
 UNKNOWN_VENDOR = "generic"
 """The sheet with the usual words, for a vendor that has none of its own."""
@@ -61,19 +60,26 @@ class HardwareOnOrder:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """A machine judged for a scope, or hardware on order: the audit, and what it was made from."""
+class Ground:
+    """What is judged: the machine as far as it is known, the sheets that fit it, and the case that rules see."""
 
     machine: Machine
     layout: Layout
     platform: Platform | None
     vendor: Vendor
+    """The sheet whose words are used."""
     case: Case
-    book: Rulebook
-    audit: Audit
     origins: Origins = field(repr=False)
     places: Places = field(repr=False)
     """Where the BIOS has the settings: what the findings' steps name, and checklists take over."""
+
+
+@dataclass(frozen=True)
+class Judgement(Ground):
+    """A machine judged for a scope, or hardware on order: the audit, and what it was made from."""
+
+    book: Rulebook
+    audit: Audit
     hints: Mapping[str, str] = field(default_factory=dict)
     """Of hardware on order: setting -> what it should stand at in words, where no machine tells the value."""
     decided: Mapping[str, str | None] = field(default_factory=dict)
@@ -95,75 +101,64 @@ def judged(
     """
     book = rulebook(site)
     doubts: tuple[Finding, ...] = ()
+    order = subject if isinstance(subject, HardwareOnOrder) else None
+    maker: str | None
     if isinstance(subject, HardwareOnOrder):
-        ground = _ordered(subject, scope, bios)
+        ground, maker = _ordered(subject, scope, bios), subject.vendor.id
         found = _asked_of_order(ground, book)
     else:
-        ground = _seen(subject, scope, bios, measurements, watch)
-        found = _found(ground, book)
+        ground, maker = _seen(subject, scope, bios, measurements, watch)
+        found = _waived(judge(ground.case, book.rules, settings(), ground.origins), ground, book)
+        present = {standing.name: standing.value for standing in ground.case.standings or () if standing.value is not None}
+        found = with_fixes(found, settings(), present, ground.places)
         doubts = _doubts(ground, book, found)
-    platform, case = ground.platform, ground.case
-    measured = case.measured
+    platform, measured = ground.platform, ground.case.measured
     audit = Audit(
         scope=scope,
         platform=platform.name if platform else None,
         platform_id=platform.id if platform else None,
-        vendor=ground.maker,
+        vendor=maker,
         findings=found,
-        settings=settings_table(case.standings or (), found, settings()),
+        settings=settings_table(ground.case.standings or (), found, settings()),
         doubts=doubts,
         unseen=ground.machine.gaps,
         results=measured.results if measured else 0,
         rejected=measured.refused if measured else (),
     )
-    made = Judgement(ground.machine, ground.layout, platform, ground.words, case, book, audit, ground.origins, ground.places)
-    if isinstance(subject, HardwareOnOrder):
-        return replace(made, hints=_hints(platform, scope), decided=_decided(platform, scope, subject.model))
-    return made
+    parts: dict[str, Any] = {**vars(ground), "book": book, "audit": audit}
+    if order is not None:
+        parts |= {"hints": _hints(platform, scope), "decided": _decided(platform, scope, order.model)}
+    return Judgement(**parts)
 
 
-@dataclass(frozen=True)
-class _Ground:
-    """What is judged: the machine as far as it is known, the sheets that fit it, and the case that rules see."""
-
-    machine: Machine
-    layout: Layout
-    platform: Platform | None
-    maker: str | None
-    words: Vendor
-    case: Case
-    origins: Origins
-    places: Places
-
-
-def _seen(machine: Machine, scope: Scope, bios: Bios | None, measurements: Measurements | None, watch: Watch | None) -> _Ground:
-    """Return what is known of a machine that was read."""
-    from advisor.advice.know.fixes import Places
-    from advisor.measure.platforms import published_figures
-
+def _seen(
+    machine: Machine, scope: Scope, bios: Bios | None, measurements: Measurements | None, watch: Watch | None
+) -> tuple[Ground, str | None]:
+    """Return what is known of a machine that was read, and who made it."""
     layout, platform, vendor = infer_layout(machine), match_platform(machine), match_vendor(machine.firmware)
-    maker, kind = vendor.id if vendor else None, platform.id if platform else None
+    maker, kind, bios = vendor.id if vendor else None, platform.id if platform else None, bios or machine.bios
     figures = published_figures(platform) if measurements is not None else ()
     case = with_measurements(case_of(machine, layout, platform, maker, scope), measurements, figures)
-    case = case.model_copy(update={"bios_offers": _offers(vendor, platform), "watch": watch})
-    applied, pending = _said(vendor, platform, bios or machine.bios)
+    offers = None
+    if vendor is not None and kind is not None and maker != UNKNOWN_VENDOR:  # what its own sheet has a place for
+        offers = tuple(name for name in vendor.settings if entries_of(vendor, kind, name))
+    case = case.model_copy(update={"bios_offers": offers, "watch": watch})
+    applied = neutral_values(vendor, kind, bios) if vendor and bios else {}
+    coming = neutral_values(vendor, kind, bios, pending=True) if vendor and bios else {}
+    pending = {name: value for name, value in coming.items() if applied.get(name) != value}
     case = with_standings(case, settings_in_effect(case, settings(), setting_readers(settings()), applied, pending))
     looked, missed = (watch.sources, watch.gaps) if watch else ((), ())
     origins = Origins((*machine.sources, *looked), (*machine.gaps, *missed), case, settings())
-    words_of = sheet_for_machine(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
-    places = Places(words_of, kind, bios or machine.bios)
-    return _Ground(machine, layout, platform, maker, words_of, case, origins, places)
+    words = sheet_for_machine(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
+    return Ground(machine, layout, platform, words, case, origins, Places(words, kind, bios)), maker
 
 
-def _found(ground: _Ground, book: Rulebook) -> tuple[Finding, ...]:
-    """Return the verdicts on a machine that was read: waived where the site says so, each finding with the steps that fix it."""
-    found = judge(ground.case, book.rules, settings(), ground.origins)
-    found = waive(found, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
-    present = {standing.name: standing.value for standing in ground.case.standings or () if standing.value is not None}
-    return with_fixes(found, settings(), present, ground.places)
+def _waived(findings: Iterable[Finding], ground: Ground, book: Rulebook) -> tuple[Finding, ...]:
+    today = date.today().isoformat()  # noqa: DTZ011 - a waiver ends on a local day
+    return waive(findings, book.waivers, ground.machine.name, today)
 
 
-def _doubts(ground: _Ground, book: Rulebook, found: Iterable[Finding]) -> tuple[Finding, ...]:
+def _doubts(ground: Ground, book: Rulebook, found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return what measured rules would find if the machine was idle, which nobody knows: it forbids a green verdict."""
     measured = ground.case.measured
     if measured is None or measured.idle is not None:
@@ -173,24 +168,21 @@ def _doubts(ground: _Ground, book: Rulebook, found: Iterable[Finding]) -> tuple[
     }
     case = ground.case.model_copy(update={"measured": measured.as_if_idle()})
     again = judge(case, [rule for rule in book.rules if rule.text.id in waiting], settings(), ground.origins)
-    again = waive(again, book.waivers, ground.machine.name, date.today().isoformat())  # noqa: DTZ011 - a waiver ends on a local day
-    adverse = (each for each in again if each.verdict == "finding" and each.severity != "info")
+    adverse = (each for each in _waived(again, ground, book) if each.verdict == "finding" and each.severity != "info")
     return tuple(sorted(adverse, key=cost_order))
 
 
-def _ordered(order: HardwareOnOrder, scope: Scope, bios: Bios | None) -> _Ground:
+def _ordered(order: HardwareOnOrder, scope: Scope, bios: Bios | None) -> Ground:
     """Return what is known of hardware on order: no setting can be read, but what its BIOS says of itself."""
     machine, platform, vendor = order.machine, order.platform, order.vendor
-    layout = infer_layout(machine)
+    layout, kind = infer_layout(machine), platform.id if platform else None
     case = case_of(machine, layout, platform, vendor.id if vendor.match else None, scope)
     if bios is not None:
-        applied, _ = _said(vendor, platform, bios)
-        case = with_standings(case, settings_in_effect(case, settings(), (), applied, {}))
-    places = Places(vendor, platform.id if platform else None, bios)
-    return _Ground(machine, layout, platform, vendor.id, vendor, case, Origins((), (), case, settings()), places)
+        case = with_standings(case, settings_in_effect(case, settings(), (), neutral_values(vendor, kind, bios), {}))
+    return Ground(machine, layout, platform, vendor, case, Origins((), (), case, settings()), Places(vendor, kind, bios))
 
 
-def _asked_of_order(ground: _Ground, book: Rulebook) -> tuple[Finding, ...]:
+def _asked_of_order(ground: Ground, book: Rulebook) -> tuple[Finding, ...]:
     """Return the verdicts on hardware on order; nothing is waived, and the checklist words the steps."""
     env = env_of(ground.case, settings())
     found = (finding(ask_of_any(rule, ground.case, env), ground.origins) for rule in book.rules)
@@ -210,35 +202,14 @@ def explained(judgement: Judgement, rule: Rule, subject: str | None = None) -> E
 
 def rule_named(judgement: Judgement, name: str) -> Rule:
     """Return the rule of an id, or of a finding by the number that the audit of the same inputs gives it."""
-    name = _numbered(judgement.audit, name) if name.isdecimal() else name
+    if name.isdecimal():
+        found = judgement.audit.by_rule
+        if not 0 < int(name[:6]) <= len(found):
+            what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no finding"
+            raise BadValue(f"no finding {name[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
+        name = found[int(name) - 1][0].id
     must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
     return next(each for each in judgement.book.rules if each.id == name)
-
-
-def _numbered(audit: Audit, number: str) -> str:
-    """Return the rule of a finding by the number that the audit gives it."""
-    found = audit.by_rule
-    if not 0 < int(number[:6]) <= len(found):
-        what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no finding"
-        raise BadValue(f"no finding {number[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
-    return found[int(number) - 1][0].id
-
-
-def _offers(vendor: Vendor | None, platform: Platform | None) -> tuple[str, ...] | None:
-    """Return the settings that the vendor's own sheet has a place for on this generation of servers."""
-    if vendor is None or platform is None or vendor.id == UNKNOWN_VENDOR:
-        return None
-    return tuple(name for name in vendor.settings if entries_of(vendor, platform.id, name))
-
-
-def _said(vendor: Vendor | None, platform: Platform | None, bios: Bios | None) -> tuple[dict[str, Neutral], dict[str, Neutral]]:
-    """Return the settings as the BIOS says they are, and those that it will change at the next boot."""
-    if vendor is None or bios is None:
-        return {}, {}
-    kind = platform.id if platform else None
-    applied = neutral_values(vendor, kind, bios)
-    coming = neutral_values(vendor, kind, bios, pending=True)
-    return applied, {name: value for name, value in coming.items() if applied.get(name) != value}
 
 
 _REAL: Final = Environment(virtual="none", container="none")
