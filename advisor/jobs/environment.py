@@ -179,12 +179,12 @@ def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
     down = [name for name in hcas if name in there and not is_up(there[name])]
     if down:
         return f"no port of {', '.join(down)} is active"
-    unlike = [name for name in hcas if len({device(name, [each]) for each in machines if _has(each, name)}) > 1]
+    unlike = [
+        name
+        for name in hcas
+        if len({device(name, [each]) for each in machines if (any(hca.name == name for hca in each.hcas or ()))}) > 1
+    ]
     return f"{unlike[0]} is on another port on some of the hosts" if unlike else None
-
-
-def _has(machine: Machine, name: str) -> bool:
-    return any(hca.name == name for hca in machine.hcas or ())
 
 
 def is_up(hca: Hca) -> bool:

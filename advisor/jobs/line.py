@@ -290,7 +290,11 @@ def _segment(words: Sequence[str], family: str, stray: list[str]) -> Segment:
         if len(values) < len(given) + count:
             raise BadInput(f"{words[at][:40]} is the last word", cure=f"it wants {count} more")
         end = at + 1 + count
-        if known == "-x" and values[0].endswith("=") and _cut_off(words, end):
+        if (
+            known == "-x"
+            and values[0].endswith("=")
+            and (end + 1 < len(words) and (not words[end].startswith("-")) and words[end + 1].startswith("-"))
+        ):
             stray.append(words[end])
             values, end = (values[0] + words[end],), end + 1
         options.append(Said(known, values, tuple(words[at:end])))
@@ -298,11 +302,6 @@ def _segment(words: Sequence[str], family: str, stray: list[str]) -> Segment:
     if spoken.settle:
         options, at = spoken.settle(options, words, at)
     return Segment(tuple(options), tuple(words[at:]))
-
-
-def _cut_off(words: Sequence[str], at: int) -> bool:
-    """Whether the word after ``NAME=`` is its value: another option comes after it."""
-    return at + 1 < len(words) and not words[at].startswith("-") and words[at + 1].startswith("-")
 
 
 def canonical(name: str, spoken: Dialect) -> str | None:

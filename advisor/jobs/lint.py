@@ -370,12 +370,12 @@ def explained(line: Line) -> Iterator[LintOption]:
         yield LintOption(text=text, says=_clause(said, table[said.name][1] if said.known else ""), known=said.known)
     for binder in line.inner:
         place = binder.nodes or binder.cpus
-        what = f"binds each rank to {'NUMA nodes' if binder.nodes else 'CPUs'} {place}" if place else _memory(binder.memory)
+        what = (
+            f"binds each rank to {'NUMA nodes' if binder.nodes else 'CPUs'} {place}"
+            if place
+            else (f"takes the memory of each rank from {binder.memory}" if binder.memory else "sets nothing that is known here")
+        )
         yield LintOption(text=binder.written, says=what)
-
-
-def _memory(nodes: str | None) -> str:
-    return f"takes the memory of each rank from {nodes}" if nodes else "sets nothing that is known here"
 
 
 def _clause(said: Said, clause: str) -> str:

@@ -451,7 +451,7 @@ def _borders(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
     told: set[int] = set()
     for kind, one, many in kinds:
         parts = cpusets_of(kind, case.topology, known)
-        crossing = [i for i, cpus in enumerate(bound[:4096]) if i not in told and _crosses(cpus, parts)]
+        crossing = [i for i, cpus in enumerate(bound[:4096]) if i not in told and (sum(1 for part in parts if part & cpus) > 1)]
         if not crossing:
             continue
         cpus = bound[crossing[0]]
@@ -466,10 +466,6 @@ def _borders(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
         evidence = f"rank {crossing[0]} has CPUs {cpus}: {one}s {', '.join(map(str, touched[:8]))}"
         name = {"package": "across-socket", "numa": "across-numa", "l3cache": "across-l3"}[kind]
         yield warning(name, f"{counted(len(crossing), 'rank')} of a node lie across {many}", why, evidence, ADVISE)
-
-
-def _crosses(cpus: CpuSet, parts: Sequence[CpuSet]) -> bool:
-    return sum(1 for part in parts if part & cpus) > 1
 
 
 def _adapter(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:

@@ -72,7 +72,9 @@ def find(name: str, version: str | None = None) -> Launcher:
     wanted = name.lower()
     family = _family(wanted)
     if wanted not in launchers() and family and (version is not None or not _aliased(wanted)):
-        return _of_version(family, version)
+        numbers = version_of(version)
+        fitting = [number for number in family if not numbers or number <= numbers[0]]
+        return family[max(fitting) if fitting else min(family)]
     found = launchers().get(wanted) or _aliased(wanted)
     if found is None:
         every = [*launchers(), *{re.sub(r"\d+$", "", each) for each in launchers()}]
@@ -90,13 +92,6 @@ def _family(name: str) -> dict[int, Launcher]:
     """Return the launchers that are this name and a number, by the number."""
     matches = ((re.fullmatch(rf"{re.escape(name)}(\d+)", each), launcher) for each, launcher in launchers().items())
     return {int(match[1]): launcher for match, launcher in matches if match}
-
-
-def _of_version(family: Mapping[int, Launcher], version: str | None) -> Launcher:
-    """Return the youngest that is no younger than the version; the oldest for older ones, the youngest where none is known."""
-    numbers = version_of(version)
-    fitting = [number for number in family if not numbers or number <= numbers[0]]
-    return family[max(fitting) if fitting else min(family)]
 
 
 def choose(
