@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import lcm
+from typing import Final
 
-from advisor.errors import BadValue
 from advisor.jobs.hydra import HYDRA, HYDRA_ALIASES, OBJECTS, alike, any_hyphens, atoi, kin, objects, of_hydra, once
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables
 from advisor.jobs.launchers import wrapper
@@ -26,10 +27,10 @@ from advisor.jobs.ranks_per_host import (
     refuse_colon,
     runs,
 )
-from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Unclear, Words, hides_l3, warning
+from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Unclear, Words, hides_l3, seated, warning
 from advisor.machine.cpuset import LIMIT, CpuSet, union
 from advisor.machine.numbering import distance_groups, logical_numbering, ordered
-from advisor.machine.topology import Core, SharedL2, Topology
+from advisor.machine.topology import Topology
 
 
 def hydra_bound(things: Sequence[CpuSet], over: Sequence[CpuSet], count: int) -> Iterator[CpuSet]:
@@ -219,18 +220,12 @@ _LARGEST = 1 << 20
 """Counts from here on overflow the launcher's integers, or keep it busy for minutes."""
 
 
-_DEVICES = re.compile(r"pci:|gpu|ib|hfi|hsn|eth|en")
-
-
-_ICACHE = re.compile(r"l[123]icache")
-
-
-_NOT_KEPT = re.compile(r"l[45][du]?cache")
-
-
-_NAMES = {"socket": "package", "package": "package", "numa": "numa", "numanode": "numa", "die": "die", "machine": "machine"}
-_NAMES |= {"core": "core", "hwthread": "hwthread"}
-_NAMES |= {f"l{level}{kind}cache": f"l{level}cache" for level in (1, 2, 3) for kind in ("", "d", "u")}
+_NAMES: Final = {"socket": "package", "package": "package", "numa": "numa", "numanode": "numa", "die": "die"} | {
+    "core": "core",
+    "hwthread": "hwthread",
+    "machine": "machine",
+    **{f"l{level}{kind}cache": f"l{level}cache" for level in (1, 2, 3) for kind in ("", "d", "u")},
+}
 
 
 @dataclass(frozen=True)
@@ -240,17 +235,14 @@ class Node:
     topology: Topology
 
     @cached_property
-    def pus(self) -> tuple[int, ...]:
-        """The hardware threads in hwloc's order."""
-        return tuple(cpu for cpu in logical_numbering(self.topology).pus if cpu in self.topology.inside.pus)
-
-    @cached_property
-    def _place(self) -> Mapping[int, int]:
-        return {cpu: place for place, cpu in enumerate(self.pus)}
+    def place(self) -> Mapping[int, int]:
+        """The hardware threads and their places in hwloc's order."""
+        pus = (cpu for cpu in logical_numbering(self.topology).pus if cpu in self.topology.inside.pus)
+        return {cpu: place for place, cpu in enumerate(pus)}
 
     def threads(self, cpus: CpuSet) -> list[int]:
         """Return the hardware threads of a set in hwloc's order."""
-        return sorted(cpus, key=lambda cpu: self._place[cpu])
+        return sorted(cpus, key=self.place.__getitem__)
 
     @cached_property
     def parts(self) -> tuple[CpuSet, ...]:
@@ -258,56 +250,42 @@ class Node:
         inside = self.topology.inside
         groups = (inside.packages, inside.dies, inside.l3, inside.shared_l2, inside.cores)
         found = {part.cpuset for group in groups for part in group} | {node.near for node in inside.nodes}
-        found |= {*distance_groups(inside), inside.pus, *(CpuSet([cpu]) for cpu in self.pus)}
+        found |= {*distance_groups(inside), inside.pus, *(CpuSet([cpu]) for cpu in self.place)}
         return tuple(sorted((part & inside.pus for part in found if part & inside.pus), key=len))
-
-    def covering(self, cpus: CpuSet) -> CpuSet:
-        """Return the CPUs of the smallest thing that holds some CPUs."""
-        return next((part for part in self.parts if cpus <= part), self.topology.inside.pus)
 
     def objects(self, name: str) -> tuple[CpuSet, ...]:
         """Return the CPUs of all objects of a kind in hwloc's order; raise Refused or Unclear."""
         kind, inside = _NAMES.get(name), self.topology.inside
+        if kind is None and re.match(r"l\d|pci|gpu|ib|hfi|hsn|eth|en", name):
+            raise Unclear(f"where {name[:40]} is in hwloc's tree, is not kept")
         if kind is None:
             raise Refused(f"unrecognized directive {name[:40]!a}")
-        if kind == "machine":
-            return (inside.pus,)
-        if kind == "hwthread":
-            return tuple(CpuSet([cpu]) for cpu in self.pus)
-        found = [part.cpuset & inside.pus for part in self._kind(kind)] if kind != "numa" else self._nodes()
-        if kind in ("package", "die") and len(found) < len(self.topology.packages if kind == "package" else self.topology.dies):
+        if kind in ("machine", "hwthread"):
+            return (inside.pus,) if kind == "machine" else tuple(CpuSet([cpu]) for cpu in self.place)
+        found = [cpus & inside.pus for cpus in self._kind(kind)]
+        shown = {"package": len(self.topology.packages), "die": len(self.topology.dies)}.get(kind, 0)
+        if len(found) < shown or not all(found):
             raise Unclear(f"a {name} without CPUs that may be used is counted where devices hang on it")
+        if not found and kind == "l3cache" and hides_l3(inside):
+            raise Unclear("whether the memory-side cache of this machine is shown as an L3 is not known")
         if not found:
-            if kind == "l3cache" and hides_l3(inside):
-                raise Unclear("whether the memory-side cache of this machine is shown as an L3 is not known")
             raise Refused(f"hardware object not found: this machine shows no {name}")
-        if not all(found):
-            raise Unclear(f"some {name} of this machine has no CPU that may be used")
         return tuple(dict.fromkeys(ordered(found, logical_numbering(self.topology))))
 
-    def _kind(self, kind: str) -> Sequence:  # type: ignore[type-arg]  # parts with a cpuset, of any kind
+    def _kind(self, kind: str) -> list[CpuSet]:
         inside = self.topology.inside
-        if kind in ("l1cache", "l2cache"):
-            return self._private(kind)
-        return {"package": inside.packages, "die": inside.dies, "core": inside.cores, "l3cache": inside.l3}[kind]
-
-    def _private(self, kind: str) -> Sequence[SharedL2 | Core]:
-        inside = self.topology.inside
+        if kind == "numa":
+            near = list(dict.fromkeys(node.near & inside.pus for node in inside.nodes))
+            if any(a & b for i, a in enumerate(near) for b in near[:i]) and self.topology.numa_known:
+                raise Unclear("some NUMA node lies around others, and the order that Hydra counts them in is not known")
+            return near if self.topology.numa_known else [inside.pus]
         if kind == "l2cache" and union(part.cpuset for part in inside.shared_l2) == inside.pus:
-            return inside.shared_l2
-        if int(kind[1]) in inside.own_caches:
-            return inside.cores
-        raise Unclear(f"whether each core shows an {kind[:2].upper()} cache of its own, is not kept")
-
-    def _nodes(self) -> list[CpuSet]:
-        """Return the CPUs near each NUMA node, those with the same CPUs once."""
-        inside = self.topology.inside
-        near = list(dict.fromkeys(node.near & inside.pus for node in inside.nodes))
-        if not self.topology.numa_known:
-            return [inside.pus]
-        if any(a & b for i, a in enumerate(near) for b in near[:i]):
-            raise Unclear("some NUMA node lies around others, and the order that Hydra counts them in is not known")
-        return near
+            return [part.cpuset for part in inside.shared_l2]
+        if kind in ("l1cache", "l2cache") and int(kind[1]) not in inside.own_caches:
+            raise Unclear(f"whether each core shows an {kind[:2].upper()} cache of its own, is not kept")
+        if kind == "package":
+            return [part.cpuset for part in inside.packages]
+        return [part.cpuset for part in (inside.dies if kind == "die" else inside.l3 if kind == "l3cache" else inside.cores)]
 
     def check(self, cpus: CpuSet) -> CpuSet:
         """Return what the kernel makes of a binding; raise Refused where it or hwloc does not bind so."""
@@ -319,7 +297,7 @@ class Node:
         return cpus & inside.pus
 
 
-def bound(bind: str | None, over: str | None, membind: str | None, topology: Topology, count: int) -> Bound:
+def bound(bind: str | None, over: str | None, topology: Topology, count: int) -> Bound:
     """Return the CPUs of so many local ranks; raise Refused or Unclear."""
     if bind is None or bind == "none":
         return (None,) * count
@@ -328,12 +306,8 @@ def bound(bind: str | None, over: str | None, membind: str | None, topology: Top
         listed = _user(bind[5:], count)
         return (*(node.check(cpus) for cpus in listed[:count]), *(None,) * (count - len(listed)))
     if bind == "rr":
-        return tuple(node.check(CpuSet([rank % len(node.pus)])) for rank in range(count))
-    made = list(_bitmaps(node, bind, over if over is not None else bind, count))
-    if membind is not None and not membind.startswith(("firsttouch", "nexttouch", "bind:", "interleave:")):
-        raise Refused(f"unrecognized membind policy {membind[:40]!a}")
-    if membind is not None and not membind.startswith(("bind:", "interleave:")):
-        raise Unclear(f"whether memory can be bound by {membind[:40]}, depends on the kernel")
+        return tuple(node.check(CpuSet([rank % len(node.place)])) for rank in range(count))
+    made = list(_bitmaps(node, bind, bind if over is None else over, count))
     return tuple(node.check(made[rank % len(made)]) for rank in range(count))
 
 
@@ -354,124 +328,80 @@ def _entry(text: str) -> CpuSet:
     cpus: list[CpuSet] = []
     at = 0
     while match := re.compile(r"(\d+)(?:(-)(\d*))?(\+?)", re.ASCII).match(text, at):
-        first, last = int(match[1][:9]), int((match[3] or "0")[:9]) if match[2] else int(match[1][:9])
-        if match[2] and last < first:
-            last = first
+        first = int(match[1][:9])
+        last = max(first, int((match[3] or "0")[:9])) if match[2] else first
         if last >= LIMIT:
             raise Refused(f"hwloc_set_cpubind failed: there is no CPU {last}")
-        try:
-            cpus.append(CpuSet.span(first, last))
-        except BadValue as error:
-            raise Refused(f"hwloc_set_cpubind failed: {error.problem}") from error
+        cpus.append(CpuSet.span(first, last))
         at = match.end()
     return union(cpus)
 
 
-@dataclass(frozen=True)
-class _Request:
-    """One of both options: which objects, and how many of them together."""
-
-    text: str
-    objects: tuple[CpuSet, ...]
-    count: int
-
-
-def _request(node: Node, text: str) -> _Request:
+def _request(node: Node, text: str) -> tuple[tuple[CpuSet, ...], int]:
+    """Return the objects that one of both options names, and how many of them together."""
     parts = [part for part in text.split(":") if part]
     if not parts:
         raise Refused("the empty word is not an object")
-    if _DEVICES.match(text):
-        raise Unclear(f"where the devices {text[:40]} are in hwloc's tree, is not kept")
-    if _ICACHE.fullmatch(parts[0]):
-        raise Refused(f"hardware object not found: Hydra's hwloc shows no {parts[0]}")
-    if _NOT_KEPT.fullmatch(parts[0]):
-        raise Unclear(f"whether this machine shows an {parts[0]}, is not kept")
-    count = atoi(parts[1]) if len(parts) > 1 else 1
-    objects = node.objects(parts[0])
+    count, things = atoi(parts[1]) if len(parts) > 1 else 1, node.objects(parts[0])
     if count >= _LARGEST:
         raise Unclear(f"what Hydra makes of {count} objects together is not known")
     if count <= 0:
         raise Refused(f"{text[:40]} asks for {count} objects, and its proxy dies")
-    return _Request(text, objects, count)
+    return things, count
 
 
 def _bitmaps(node: Node, bind: str, over: str, most: int) -> Iterator[CpuSet]:
     """Yield the bindings in the order in which local ranks get them, at most so many; after the last comes the first."""
-    if _DEVICES.match(over) and not _DEVICES.match(bind):
-        raise Refused(f"-bind-to {bind[:40]} does not support -map-by {over[:40]}, which is a device")
-    things, homes = _request(node, bind), _request(node, over)
-    total = len(node.pus)
-    home_size = total // len(homes.objects) * homes.count
-    size = total // len(things.objects) * things.count
+    (things, together), (homes, count) = _request(node, bind), _request(node, over)
+    total = len(node.place)
+    home_size, size = total // len(homes) * count, total // len(things) * together
     if home_size > total:
         raise Refused(f"mapping option {over[:40]} is larger than the whole node")
     if size == 0 or home_size == 0:
         raise Unclear(f"this machine has more {bind[:40]} than CPUs")
-    domains = list(_domains(node, homes))
+    members = [[homes[(i * count + j) % len(homes)] for j in range(count)] for i in range(lcm(len(homes), count) // count)]
+    domains = [(union(sets), node.threads(sets[0])[0]) for sets in members]
     small = size < home_size
-    number = len(domains)
-    if small:
-        rounds = next(i for i in range(1, size + 1) if i * home_size % size == 0)
-        number = rounds * home_size * len(domains) // size
-    walk = _Walk(node, things, small=small)
+    number = lcm(home_size, size) // size * len(domains) if small else len(domains)
+    walk = _Walk(node, bind, things, together, small=small)
     for i in range(min(number, most)):
-        yield walk.take(domains[i % len(domains)], i // len(domains) * size if small else 0)
-
-
-def _domains(node: Node, homes: _Request) -> Iterator[tuple[CpuSet, int]]:
-    """Yield the CPUs of each map domain, and its first thread."""
-    objects, count = homes.objects, homes.count
-    rounds = next(i for i in range(1, count + 1) if i * len(objects) % count == 0)
-    for i in range(rounds * len(objects) // count):
-        members = [objects[(i * count + j) % len(objects)] for j in range(count)]
-        yield union(members), node.threads(members[0])[0]
+        yield walk.take(*domains[i % len(domains)], i // len(domains) * size if small else 0)
 
 
 class _Walk:
     """The objects to bind to, taken one after the other."""
 
-    def __init__(self, node: Node, things: _Request, *, small: bool) -> None:
-        self._node, self._things, self._small = node, things, small
+    def __init__(self, node: Node, text: str, things: Sequence[CpuSet], count: int, *, small: bool) -> None:
+        self._node, self._text, self._things, self._count, self._small = node, text, things, count, small
         self._first: dict[int, int] = {}
-        for position, thing in enumerate(things.objects):
+        for position, thing in enumerate(things):
             for cpu in thing:
                 self._first.setdefault(cpu, position)
         self._last: CpuSet | None = None
-        self._threads: dict[CpuSet, tuple[list[int], dict[int, int]]] = {}
-        self._inside: dict[CpuSet, list[int]] = {}
+        self._domains: dict[CpuSet, tuple[list[int], list[int]]] = {}
 
-    def take(self, domain: tuple[CpuSet, int], passed: int) -> CpuSet:
-        """Return the binding that starts so many threads after the domain's first one."""
-        cpus, start = domain
-        if passed:
-            start = self._after(cpus, start, passed)
+    def take(self, cpus: CpuSet, start: int, passed: int) -> CpuSet:
+        """Return the binding that starts so many threads after the first one of a domain; after the last comes the first."""
+        if cpus not in self._domains:
+            cover = next((part for part in self._node.parts if cpus <= part), self._node.topology.inside.pus)
+            inside = [i for i, thing in enumerate(self._things) if thing <= cover]
+            self._domains[cpus] = self._node.threads(cpus), inside
+        threads, inside = self._domains[cpus]
+        start = threads[(threads.index(start) + passed) % len(threads)] if passed else start
         at = self._first.get(start, 0)
-        thing = self._things.objects[at] if start in self._first else self._last
+        thing = self._things[at] if start in self._first else self._last
         if thing is None:
-            raise Refused(f"CPU {start} is in no {self._things.text[:40]}, and its proxy dies")
-        objects, found = self._things.objects, thing
-        for _ in range(min(self._things.count, len(objects))):
+            raise Refused(f"CPU {start} is in no {self._text[:40]}, and its proxy dies")
+        found = thing
+        for _ in range(min(self._count, len(self._things))):
             found |= thing
-            following = self._next(at, cpus) if self._small else (at + 1) % len(objects)
+            others = inside if self._small else ((at + 1) % len(self._things),)
+            # the next that lies in what covers the domain, if any other does
+            following = min((i for i in others if i != at or not self._small), key=lambda i: (i < at, i), default=None)
             if following is not None:
-                at, thing = following, objects[following]
+                at, thing = following, self._things[following]
         self._last = thing
         return found
-
-    def _after(self, domain: CpuSet, start: int, passed: int) -> int:
-        """Return the thread of a domain so many after another one; after the last comes the first."""
-        if domain not in self._threads:
-            threads = self._node.threads(domain)
-            self._threads[domain] = threads, {cpu: position for position, cpu in enumerate(threads)}
-        threads, places = self._threads[domain]
-        return threads[(places[start] + passed) % len(threads)]
-
-    def _next(self, at: int, domain: CpuSet) -> int | None:
-        """Return the next object that lies in what covers the domain, None where no other does."""
-        if domain not in self._inside:
-            cover = self._node.covering(domain)
-            self._inside[domain] = [i for i, thing in enumerate(self._things.objects) if thing <= cover]
-        return min((i for i in self._inside[domain] if i != at), key=lambda i: (i < at, i), default=None)
 
 
 def claim(words: Words, tools: frozenset[str]) -> int:
@@ -487,7 +417,7 @@ _FOREIGN = frozenset(
 
 
 _ONCE = (
-    *(("-bind-to",), ("-map-by",), ("-membind",), ("-launcher",), ("-usize",), ("-iface",), ("-demux",), ("-nameserver",)),
+    *(("-bind-to",), ("-map-by",), ("-launcher",), ("-usize",), ("-iface",), ("-demux",), ("-nameserver",)),
     *(("-prepend-rank", "-prepend-pattern"), ("-outfile-pattern",), ("-errfile-pattern",), ("-memory-alloc-kinds",)),
     *(("-genvall", "-genvnone", "-genvlist"), ("-pmi-port",)),
 )
@@ -502,26 +432,16 @@ _EITHER = tuple((f"-enable-{name}", f"-disable-{name}") for name in ("x", "auto-
 """Options that may be said again, but not beside the other."""
 
 
-_UNREAD = ("HYDRA_CONFIG_FILE", "HYDRA_RMK", "HYDRA_TOPOLIB")
-
-
-_ELSEWHERE = {
-    "-configfile": "the options stand in a file that is not read",
-    "-order-nodes": "the hosts are sorted by their slots",
-    "-skip-launch-node": "which host the line is started on, is not known",
-    "-rmk": "the hosts come from a resource manager",
-    "-topolib": "another topology library is asked for",
-    "-pmi_args": "mpiexec is started by a rank",
-    "-localhost": "what this host is called, changes what is started on it",
-    "-gpus-per-proc": "nothing starts on hosts without such GPUs",
-    "-gpu-subdevs-per-proc": "nothing starts on hosts without such GPUs",
-    "-hybrid-hosts": "where the daemon lies on each host, is not known",
-}
+_ELSEWHERE = frozenset(
+    {"-configfile", "-order-nodes", "-skip-launch-node", "-rmk", "-topolib", "-localhost", "-rankmap", "-membind"}
+    | {"-gpus-per-proc", "-gpu-subdevs-per-proc", "-hybrid-hosts"}
+)
+"""Options that say of hosts, memory or devices what is not worked out here."""
 
 
 @dataclass(frozen=True)
 class HostSlots:
-    """A host of the line: the same name twice, not in a row, is two of them."""
+    """A host of the line."""
 
     name: str | None
     slots: int
@@ -532,41 +452,26 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks of a line of MPICH's; raise Refused or Unclear."""
     line = made.line
     _odd(line)
-    nodes = host_slots(made)
-    each = _number(line, "-ppn")
-    if each is not None and each != -1:
-        nodes = [replace(node, slots=each) for node in nodes]
-    total = _total(line, nodes)
-    order = _order(line, nodes, total)
-    variables = line.words.environment
-    bind, over, membind = (_said(line, option) for option in ("-bind-to", "-map-by", "-membind"))
-    if nodes[0].name is not None and bind is None and "HYDRA_BINDING" in variables:
+    nodes = _host_slots(made)
+    each = {atoi(said.values[-1]) for said in line.options if said.name == "-ppn" and said.values} - {-1}
+    if len(each) > 1:
+        raise Refused("duplicate setting: ppn")
+    nodes = [replace(node, slots=count) for node in nodes for count in each] or nodes
+    order = _order(line, nodes)
+    variables, said = line.words.environment, {said.name: said.values[-1] for said in reversed(line.options) if said.values}
+    if nodes[0].name is not None and "-bind-to" not in said and "HYDRA_BINDING" in variables:
         raise Unclear("whether HYDRA_BINDING reaches the other hosts, depends on how daemons are started there")
-    bind = bind if bind is not None else variables.get("HYDRA_BINDING")
-    over = over if over is not None else variables.get("HYDRA_MAPPING")
-    membind = membind if membind is not None else variables.get("HYDRA_MEMBIND")
+    bind, over = said.get("-bind-to", variables.get("HYDRA_BINDING")), said.get("-map-by", variables.get("HYDRA_MAPPING"))
     counts = Counter(order)
-    cache: dict[tuple[str | None, int], Bound] = {}
-    local = [0] * len(nodes)
-    found: list[LintRank] = []
-    for rank, position in enumerate(order):
-        node = nodes[position]
-        key = (node.binding or bind, counts[position])
-        if key not in cache:
-            cache[key] = _bound(made, key[0], over, membind, counts[position])
-        found.append(LintRank(rank=rank, host=node.name, cpus=cache[key][local[position]]))
-        local[position] += 1
-    return tuple(found)
-
-
-def _bound(made: Prediction, bind: str | None, over: str | None, membind: str | None, count: int) -> Bound:
-    """Return what ranks of a host are bound to; what 5.0.2 refuses, ones before 4.0 bound in a way of their own."""
+    kinds = {(nodes[place].binding or bind, count): None for place, count in counts.items()}
     try:
-        return bound(bind, over, membind, made.topology, count)
+        given = {kind: bound(kind[0], over, made.topology, kind[1]) for kind in kinds}
     except Refused as refusal:
-        if made.line.release is None or made.line.release < (4, 0, 0):
+        if line.release is None or line.release < (4, 0, 0):
             raise Unclear(f"MPICH 5.0.2 says: {refusal}; older ones bound ranks there, and how is not known") from refusal
         raise
+    mine = {place: given[nodes[place].binding or bind, count] for place, count in counts.items()}
+    return seated(order, mine, lambda place: nodes[place].name)
 
 
 def _odd(line: Line) -> None:
@@ -577,91 +482,51 @@ def _odd(line: Line) -> None:
         if not said.known or (name in _FOREIGN and young):
             raise Refused(f"unrecognized argument {said.written[0][:40]}")
         if said.name in _ELSEWHERE:
-            raise Unclear(f"{_ELSEWHERE[said.name]} ({said.name})")
+            raise Unclear(f"what {said.name} changes is not worked out here")
     if not all(segment.command for segment in line.segments):
         raise Refused("no executable provided")
     once(line, _ONCE, _ONCE_EACH)
     names = {said.name for said in line.options}
     if both := next((pair for pair in _EITHER if names.issuperset(pair)), None):
         raise Refused(f"duplicate setting: {both[0]}")
-    if unread := next((name for name in _UNREAD if name in line.words.environment), None):
-        raise Unclear(f"{unread} is set: what it brings is not known")
+    unread = ("HYDRA_CONFIG_FILE", "HYDRA_RMK", "HYDRA_TOPOLIB", "HYDRA_MEMBIND")
+    if odd := next((name for name in unread if name in line.words.environment), None):
+        raise Unclear(f"{odd} is set: what it brings is not known")
     if line.release is not None and line.release < (3, 1, 0):
         raise Unclear("MPICH before 3.1 bound in another way")
 
 
-def _said(line: Line, option: str) -> str | None:
-    return next((said.values[-1] for said in line.options if said.name == option and said.values), None)
-
-
-def _number(line: Line, option: str) -> int | None:
-    """Return the number that an option gives; raise Refused where it is given twice and differs."""
-    found = {atoi(said.values[-1]) for said in line.options if said.name == option and said.values}
-    if len(found - {-1}) > 1:
-        raise Refused(f"duplicate setting: {option.lstrip('-')}")
-    return next(iter(found - {-1}), None)
-
-
-def host_slots(made: Prediction) -> list[HostSlots]:
+def _host_slots(made: Prediction) -> list[HostSlots]:
     """Return the hosts of a line in their order; one without a name where it has none."""
     options = [said for said in made.line.options if said.name in ("-f", "-hosts", "-host")]
     if len(options) > 1:
         raise Refused("duplicate host file or host list setting")
     file = made.line.words.environment.get("HYDRA_HOST_FILE") if not options else None
-    if options and options[0].name == "-f":
-        file = options[0].values[-1]
+    file = options[0].values[-1] if options and options[0].name == "-f" else file
     if file is not None:
         if file not in made.files:
             raise Unclear(f"the host file {file[:80]} was not read")
-        return list(_merged(_rows(made.files[file])))
-    if not options:
+        rows = [row.split() for row in made.files[file].splitlines()[: MOST_RANKS + 1]]
+        words = [row for row in rows if row and not row[0].startswith("#")]
+    elif not options:
         return [HostSlots(None, 1)]
-    words = [word for word in options[0].values[-1].split(",") if word][: MOST_RANKS + 1]
-    if not words:
-        raise Refused("the list of hosts is empty")
-    return list(_merged(HostSlots(*_host_and_slots(word)) for word in words))
+    else:
+        words = [[word] for word in options[0].values[-1].split(",") if word][: MOST_RANKS + 1]
+        if not words:
+            raise Refused("the list of hosts is empty")
+    found: list[HostSlots] = []
+    for word, *tokens in words:
+        name, _, slots = word.strip(":").partition(":")
+        if len(tokens) > 1 or any(not token.startswith("binding=") for token in tokens):
+            raise Unclear(f"{tokens[0][:40]} in the host file is not worked out here")
+        found.append(HostSlots(name, max(0, atoi(slots)) if slots else 1, *(token[8:] for token in tokens)))
+    if not found or len({host.name for host in found}) < len(found):
+        raise Unclear("no host is named, or one twice: how slots add up then is not worked out here")
+    return found
 
 
-def _host_and_slots(word: str) -> tuple[str, int]:
-    parts = [part for part in word.split(":") if part]
-    if not parts:
-        raise Refused(f"{word[:40]!a} has no host")
-    return parts[0], max(0, atoi(parts[1])) if len(parts) > 1 else 1
-
-
-def _rows(text: str) -> Iterator[HostSlots]:
-    """Yield the hosts of a host file: ``name:slots binding=... user=...``; lines that begin with # are comments."""
-    rows = [row.strip() for row in text.splitlines()[: MOST_RANKS + 1]]
-    for row in rows:
-        if not row or row.startswith("#"):
-            continue
-        name, *tokens = row.split()
-        settings = dict(token.partition("=")[::2] for token in tokens)
-        if other := next((token for token in settings if token not in ("binding", "user")), None):
-            raise Refused(f"token {other[:40]} of the host file is not supported")
-        if len(settings) < len(tokens):
-            raise Refused("duplicate local binding setting")
-        yield HostSlots(*_host_and_slots(name), settings.get("binding"))
-
-
-def _merged(hosts: Iterator[HostSlots]) -> Iterator[HostSlots]:
-    """Yield the hosts, those of one name in a row as one."""
-    last: HostSlots | None = None
-    for host in hosts:
-        if last and last.name == host.name:
-            if host.binding and last.binding:
-                raise Refused("duplicate local binding setting")
-            last = replace(last, slots=last.slots + host.slots, binding=last.binding or host.binding)
-            continue
-        if last:
-            yield last
-        last = host
-    if last is None:
-        raise Unclear("the host file has no host")
-    yield last
-
-
-def _total(line: Line, nodes: Sequence[HostSlots]) -> int:
+def _order(line: Line, nodes: Sequence[HostSlots]) -> list[int]:
+    """Return each rank's host by its position: slots of the hosts in turn, from the first again."""
     total = 0
     for segment in line.segments:
         numbers = {atoi(said.values[-1]) for said in segment.options if said.name == "-n" and said.values}
@@ -673,61 +538,21 @@ def _total(line: Line, nodes: Sequence[HostSlots]) -> int:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
     if any(node.slots <= 0 for node in nodes):
         raise Refused("a host has no slot, and mpiexec dies")
-    return total
-
-
-def _order(line: Line, nodes: Sequence[HostSlots], total: int) -> list[int]:
-    """Return each rank's host by its position: slots of the hosts in turn, from the first again, or a -rankmap."""
-    text = _said(line, "-rankmap")
-    turn = list(_rankmap(text, len(nodes))) if text is not None else list(_slots(nodes, total))
-    if not turn:
-        raise Unclear("a -rankmap without a host")
+    turn = [position for position, node in enumerate(nodes) for _ in range(min(node.slots, total))]
     return [turn[rank % len(turn)] for rank in range(total)]
-
-
-def _slots(nodes: Sequence[HostSlots], total: int) -> Iterator[int]:
-    for position, node in enumerate(nodes):
-        for _ in range(min(node.slots, total)):
-            yield position
-
-
-_BLOCK = re.compile(r"\((\d{1,6}),(\d{1,6}),(\d{1,6})\)|(\d{1,6})", re.ASCII)
-
-
-def _rankmap(text: str, count: int) -> Iterator[int]:
-    """Yield the positions of a -rankmap: ``0,1,1,0`` or blocks of first host, hosts, ranks of each."""
-    body = re.fullmatch(r"\(vector,(.*)\)", text)
-    words = body[1] if body else text
-    if not re.fullmatch(rf"(?:{_BLOCK.pattern})(?:,(?:{_BLOCK.pattern}))*", words, re.ASCII):
-        raise Unclear(f"-rankmap {text[:60]} is not understood")
-    made = 0
-    for match in _BLOCK.finditer(words):
-        first, hosts, each = (int(match[i]) for i in (1, 2, 3)) if match[1] else (int(match[4]), 1, 1)
-        if first + hosts > count:
-            raise Unclear(f"-rankmap names host {first + hosts - 1}, and there are {count}")
-        for host in range(first, first + hosts):
-            for _ in range(min(each, MOST_RANKS)):
-                made += 1
-                if made > MOST_RANKS:
-                    return
-                yield host
 
 
 def user_lists(case: Prediction) -> Iterator[LintWarning]:
     """Yield the warnings about Hydra's lists."""
-    bind = case.want.bind or ""
-    count = len(case.here)
+    bind, count = case.want.bind or "", len(case.here)
     open_ends = sum(cpus is None for cpus in case.here)
     if bind.startswith("user:") and open_ends and not case.line.inner:
-        why = "Hydra leaves ranks without an entry unbound, silently."
-        yield warning(
-            "user-list-short",
+        what, why = (
             f"{open_ends} of {count} ranks on a node are not bound",
-            why,
-            f"{count - open_ends} entries in {bind[:60]}",
-            f"{count} entries",
-            bad=True,
+            "Hydra leaves ranks without an entry unbound, silently.",
         )
+        evidence = f"{count - open_ends} entries in {bind[:60]}"
+        yield warning("user-list-short", what, why, evidence, f"{count} entries", bad=True)
 
 
 LINES = Dialect(

@@ -60,6 +60,7 @@ def rows(name: str) -> list[Row]:
 
 
 _ODD = {
+    "mpich": r"rankmap|membind|ib0|icache",
     "srun": r" -B |plane|gpu|gres|pack\b|Pack\b|bound|nonsense|-mem-bind=\S*(map|mask|rank|no)|cores-per-socket|sockets-per-node",
     "intelmpi": r"PIN_CELL|cache|LIST[= ](all|\S*\^)|DOMAIN[= ](?!omp|auto)\w+:|-host(s|list)?[ =].*-host|,,|,\]",
 }
@@ -76,7 +77,9 @@ def odd_of(row: Row) -> bool:
     """Return whether a row has words, or a machine, that are left open: what is odd is told where that costs little."""
     if row.launcher.startswith("openmpi"):
         return not is_plain(row.line) or bool(row.files)
-    return row.launcher in _ODD and (row.machine in _SHAPES[row.launcher] or bool(re.search(_ODD[row.launcher], row.line)))
+    return row.launcher in _ODD and (
+        row.machine in _SHAPES.get(row.launcher, ()) or bool(re.search(_ODD[row.launcher], row.line))
+    )
 
 
 def is_here(name: str) -> bool:
