@@ -17,6 +17,15 @@ KINDS = {"hca": "HCA", "gpu": "GPU", "nic": "NIC", "nvme": "NVMe", "accelerator"
 NAMES = 4
 """So many names of alike devices are written out."""
 
+_SECOND = {
+    "none": "",
+    "unknown": ", second threads ?",
+    "adjacent": ", second threads next to the first",
+    "offset": ", second threads after all first ones",
+    "other": ", second threads in another order",
+}
+"""Where second threads are numbered."""
+
 
 def block_title(block: Block) -> str:
     """Return ``Socket 0``, ``Sockets 1-23``, or what stands for one that is not known."""
@@ -181,8 +190,20 @@ def picture(machine: Machine, layout: Layout) -> Picture:
 
 
 def statements(layout: Layout, distances: Table | None = None) -> tuple[Statement, ...]:
-    """Return what was inferred, in words."""
-    return (_cut(layout), _numbering(layout), _smt(layout), _distances(layout, distances))
+    """Return what was inferred, in words; of distances the reason too where the table does not tell everything."""
+    cut, numbering, smt, far = layout.cut, layout.numbering, layout.smt, layout.distances
+    nodes = cut.nodes_per_socket
+    each = f", {count(nodes, 'NUMA node')} per socket" if nodes is not None else ""
+    over = f" over {numbering.over}" if numbering.over else ""
+    threads = f" ({smt.threads} threads per core)" if smt.threads and smt.threads > 1 else ""
+    values = (", ".join(distances.classes),) if distances else ()
+    why = values if values and far.name == "full" else (*values, *map(plain, far.why))
+    return (
+        Statement("NUMA", f"{plain(cut.name)}{each}", cut.confidence, tuple(map(plain, cut.why))),
+        Statement("Numbering", f"{numbering.name}{over}{_SECOND[numbering.siblings]}", None, tuple(map(plain, numbering.why))),
+        Statement("SMT", f"{smt.state}{threads}", None, tuple(map(plain, smt.why))),
+        Statement("Distances", far.name, None, why),
+    )
 
 
 def _title(machine: Machine) -> str:
@@ -219,43 +240,6 @@ def _counts(topology: Topology, layout: Layout) -> str:
         *([binary(sum(known))] if known else []),
     ]
     return ", ".join(parts)
-
-
-def _cut(layout: Layout) -> Statement:
-    cut = layout.cut
-    nodes = cut.nodes_per_socket
-    each = f", {count(nodes, 'NUMA node')} per socket" if nodes is not None else ""
-    return Statement("NUMA", f"{plain(cut.name)}{each}", cut.confidence, _plain(cut.why))
-
-
-def _numbering(layout: Layout) -> Statement:
-    numbering = layout.numbering
-    over = f" over {numbering.over}" if numbering.over else ""
-    threads = {
-        "none": "",
-        "unknown": ", second threads ?",
-        "adjacent": ", second threads next to the first",
-        "offset": ", second threads after all first ones",
-        "other": ", second threads in another order",
-    }[numbering.siblings]
-    return Statement("Numbering", f"{numbering.name}{over}{threads}", None, _plain(numbering.why))
-
-
-def _smt(layout: Layout) -> Statement:
-    smt = layout.smt
-    threads = f" ({smt.threads} threads per core)" if smt.threads and smt.threads > 1 else ""
-    return Statement("SMT", f"{smt.state}{threads}", None, _plain(smt.why))
-
-
-def _distances(layout: Layout, distances: Table | None) -> Statement:
-    """Return the values by kind of neighbour; the reason too where the table does not tell everything."""
-    told = layout.distances
-    values = (", ".join(distances.classes),) if distances else ()
-    return Statement("Distances", told.name, None, values if values and told.name == "full" else (*values, *_plain(told.why)))
-
-
-def _plain(why: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(plain(reason) for reason in why)
 
 
 def _notes(machine: Machine, topology: Topology) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """A picture for a terminal: sockets side by side, nodes as boxes, nothing said by colour alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
-from advisor.show.lines import Line, Page, Span, columns_for, framed, glued, wrapped
-from advisor.show.topology.elements import Block, Box, Device, Group, Picture, Store, Table, collapsed
+from advisor.show.lines import Line, Page, Panel, columns_for, framed, glued, wrapped
+from advisor.show.topology.elements import Block, Box, Device, Picture, Store, Table, collapsed
 from advisor.show.topology.picture import (
     block_facts,
     block_remarks,
@@ -29,6 +30,8 @@ LEAST_BLOCK, LEAST_BOX, MOST = 38, 36, 100
 MEMBERS = 4
 """So many L3 groups of a node are listed each for itself."""
 
+_Part = TypeVar("_Part", Block, Box)
+
 
 def draw(machine: Machine, layout: Layout, width: int | None = None, *, whole: bool = False) -> Page:
     """Return the drawing of a machine; whole draws alike parts each for itself."""
@@ -39,47 +42,60 @@ def draw(machine: Machine, layout: Layout, width: int | None = None, *, whole: b
 
 def picture_lines(drawn: Picture, width: int, *, whole: bool = False) -> list[Line]:
     """Return the picture as lines of at most a width."""
+    notes = [*guesses(drawn), *drawn.notes]
+    if any(member.denied for box in drawn.boxes() for member in box.members()):
+        notes.append("(In brackets: outside your allocation.)")
     result = wrapped([(drawn.title, "title")], width)
     result += wrapped([(drawn.processors, "")], width) + wrapped([(drawn.counts, "")], width)
     result += _blocks(drawn.blocks, width, whole=whole)
-    result += [line for store in drawn.stores for line in _store(store, width)]
-    result += [line for device in drawn.devices for line in _device(device, width, whole=whole)]
-    result += [line for note in _notes(drawn) for line in wrapped([(note, "warn")], width)]
+    result += _stores_and_devices(drawn.stores, drawn.devices, width, whole=whole)
+    result += [line for note in notes for line in wrapped([(note, "warn")], width)]
     result += list(_statements(drawn, width))
     return result + (_table(drawn.table, width) if drawn.table else [])
 
 
-def _notes(drawn: Picture) -> Iterator[str]:
-    """Yield the legend of signs, and what limits the picture."""
-    yield from guesses(drawn)
-    yield from drawn.notes
-    if any(member.denied for box in drawn.boxes() for member in box.members()):
-        yield "(In brackets: outside your allocation.)"
-
-
 def _blocks(blocks: Sequence[Block], width: int, *, whole: bool) -> list[Line]:
-    if not blocks:
-        return []
-    columns = columns_for(len(blocks), width, LEAST_BLOCK)
-    each = min((width + 1) // columns - 1, MOST)
+    def panel(block: Block, room: int) -> Panel:
+        return (block_title(block), block_facts(block)), _block(block, room, whole=whole)
+
+    return _side_by_side(blocks, width, (LEAST_BLOCK, MOST), panel, lambda _: "socket")
+
+
+def _side_by_side(
+    parts: Sequence[_Part],
+    width: int,
+    limits: tuple[int, int],
+    panel: Callable[[_Part, int], Panel],
+    frame: Callable[[_Part], str],
+) -> list[Line]:
+    """Return parts in frames beside each other, as many in a row as their least width allows."""
+    columns = columns_for(len(parts), width, limits[0]) if parts else 1
+    each = min((width + 1) // columns - 1, limits[1])
     result: list[Line] = []
-    for start in range(0, len(blocks), columns):
-        row = blocks[start : start + columns]
-        panels = [((block_title(block), block_facts(block)), _block(block, each - 4, whole=whole)) for block in row]
-        result += framed(panels, each, ["socket"] * len(row))
+    for start in range(0, len(parts), columns):
+        row = parts[start : start + columns]
+        result += framed([panel(part, each - 4) for part in row], each, list(map(frame, row)))
     return result
 
 
 def _block(block: Block, width: int, *, whole: bool) -> list[Line]:
+    def panel(box: Box, room: int) -> Panel:
+        return (box_title(box), box_memory(box)), _box(box, room, whole=whole)
+
     result = [line for remark in block_remarks(block) for line in wrapped([(remark, "cache")], width)]
-    columns = columns_for(len(block.boxes), width, LEAST_BOX)
-    each = (width + 1) // columns - 1
-    for start in range(0, len(block.boxes), columns):
-        row = block.boxes[start : start + columns]
-        panels = [((box_title(box), box_memory(box)), _box(box, each - 4, whole=whole)) for box in row]
-        result += framed(panels, each, [_frame_of(box) for box in row])
-    result += [line for store in block.stores for line in _store(store, width)]
-    return result + [line for device in block.devices for line in _device(device, width, whole=whole)]
+    result += _side_by_side(block.boxes, width, (LEAST_BOX, width), panel, _frame_of)
+    return [*result, *_stores_and_devices(block.stores, block.devices, width, whole=whole)]
+
+
+def _stores_and_devices(
+    stores: Iterable[Store], devices: Iterable[Device], width: int, *, whole: bool, here: bool = False
+) -> Iterator[Line]:
+    for store in stores:
+        yield from wrapped([(store_text(store, here=here), "store")], width)
+    for device in devices:
+        style = "slow" if device.slow and device.state != "down" else device.state
+        facts = ", ".join(glued(fact, width - 3) if fact == device.link else fact for fact in device_facts(device))
+        yield from wrapped([(f"{device_name(device, whole=whole)}  ", "device"), (facts, style)], width)
 
 
 def _frame_of(box: Box) -> str:
@@ -90,32 +106,18 @@ def _frame_of(box: Box) -> str:
 
 
 def _box(box: Box, width: int, *, whole: bool) -> list[Line]:
-    result = [line for remark in box_remarks(box) for line in wrapped([(remark, "warn" if box.denied else "cache")], width)]
+    remark_style = "warn" if box.denied else "cache"
+    result = [line for remark in box_remarks(box) for line in wrapped([(remark, remark_style)], width)]
     uneven = len({len(member.cores) for member in box.members()}) > 1
-    for spans in _rows(box.groups, box.repeat, whole=whole, uneven=uneven):
-        result += wrapped(spans, width)
-    result += [line for store in box.stores for line in _store(store, width, here=True)]
-    return result + [line for device in box.devices for line in _device(device, width, whole=whole)]
-
-
-def _rows(groups: Sequence[Group], repeat: int, *, whole: bool, uneven: bool) -> Iterator[list[Span]]:
-    for group in groups:
-        if repeat > 1 or (len(group.members) > MEMBERS and not whole):
-            yield [(group_summary(group, repeat), "dim" if group.members[0].denied else "")]
+    for group in box.groups:
+        if box.repeat > 1 or (len(group.members) > MEMBERS and not whole):
+            result += wrapped([(group_summary(group, box.repeat), "dim" if group.members[0].denied else "")], width)
             continue
+        label = f"{group_label(group, uneven=uneven)}  "
         for member in group.members:
-            label = f"{group_label(group, uneven=uneven)}  "
-            yield [(label, "cache"), (member_text(member), "dim" if member.denied == member.cpus else "")]
-
-
-def _store(store: Store, width: int, *, here: bool = False) -> list[Line]:
-    return wrapped([(store_text(store, here=here), "store")], width)
-
-
-def _device(device: Device, width: int, *, whole: bool) -> list[Line]:
-    style = "slow" if device.slow and device.state != "down" else device.state
-    facts = ", ".join(glued(fact, width - 3) if fact == device.link else fact for fact in device_facts(device))
-    return wrapped([(f"{device_name(device, whole=whole)}  ", "device"), (facts, style)], width)
+            text = (member_text(member), "dim" if member.denied == member.cpus else "")
+            result += wrapped([(label, "cache"), text], width)
+    return [*result, *_stores_and_devices(box.stores, box.devices, width, whole=whole, here=True)]
 
 
 def _table(table: Table, width: int) -> list[Line]:
@@ -125,13 +127,10 @@ def _table(table: Table, width: int) -> list[Line]:
         return []
     result: list[Line] = [(("node ", "dim"), *((f"{number:>{cell}}", "dim") for number in table.nodes))]
     for number, row in zip(table.nodes, table.rows, strict=False):
-        values = ((f"{distance:>{cell}}", _distance(number, at, table)) for at, distance in enumerate(row))
+        local = [table.nodes[at : at + 1] == (number,) for at in range(len(row))]
+        values = ((f"{distance:>{cell}}", "local" if own else "") for distance, own in zip(row, local, strict=True))
         result.append(((f"{number:>4} ", "dim"), *values))
     return result
-
-
-def _distance(number: int, at: int, table: Table) -> str:
-    return "local" if table.nodes[at : at + 1] == (number,) else ""
 
 
 def _statements(drawn: Picture, width: int) -> Iterator[Line]:
