@@ -110,7 +110,7 @@ def _of_fleet(fleet: Fleet) -> Iterator[Family]:
     nodes = ((_labels(state="asked"), float(fleet.asked)), (_labels(state="answered"), float(fleet.answered)))
     yield Family("fleet_nodes", "Nodes of the fleet: asked, and answered.", nodes)
     kinds = tuple((_labels(kind=each.name), float(each.count)) for each in fleet.kinds)
-    yield Family("fleet_kind_nodes", "Nodes of each kind of hardware; A is the largest kind.", kinds)
+    yield Family("fleet_kind_nodes", "Nodes of each kind of hardware, the largest kind first.", kinds)
     wrong = tuple((_labels(rule=w.rule, severity=w.severity, kind=w.kind), float(w.count)) for w in fleet.wrong)
     about = "Nodes on which a rule found something, by rule, severity and kind of hardware."
     yield Family("fleet_finding_nodes", about, wrong)
