@@ -1,5 +1,9 @@
-"""Compares a site's slurm.conf with a machine, or with the nodes of a fleet's folder: what differs, and the line to write."""
+"""Compares a site's slurm.conf with a machine, or with the nodes of a fleet's folder: what differs, and the line to write.
 
+What slurmctld and slurmd do with a line that differs was seen on 22.05.8 with simulated nodes (tests/compare/slurm).
+"""
+
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -9,7 +13,8 @@ from typing import Any, Final, NamedTuple
 from advisor.advice.model.rule import SEVERITIES, Severity
 from advisor.errors import BadInput, BadValue
 from advisor.exports.export import is_fleet, nodes_alike
-from advisor.exports.slurm_conf import Compared, Fix, NodeDifference, differences
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.devices import Gpu
 from advisor.machine.hosts.files import open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
@@ -17,19 +22,330 @@ from advisor.machine.read import read_machine
 from advisor.machine.slurm import (
     PARAMETERS,
     ConfLine,
+    Definition,
+    FoundNode,
+    Said,
     SlurmConf,
     definition_of,
     found_by_slurmd,
     hostlist,
+    local_cpus,
+    near,
     said_node,
     total_memory,
 )
 from advisor.machine.slurm_conf import names_of, read_slurm_conf
+from advisor.machine.topology import Topology
 from advisor.machine.units import count, plain
 
 SCHEMA: Final = "advisor-slurm-check/1"
 _LARGEST: Final = 16 << 20
 """Bytes of one file."""
+_SHAPE: Final = ("cpus", "procs", "boards", "socketsperboard", "sockets", "corespersocket", "threadspercore")
+"""Keys that a line's shape is made of."""
+_UNUSED: Final = 0.05
+"""Share of MemTotal that may be left to the system unnamed: AWS ParallelCluster leaves 5 % by default (SchedulableMemory)."""
+_MUCH: Final = 0.5
+"""Share that is more than a low matter: a RealMemory= of NodeName=DEFAULT, or of nodes that have got more since."""
+
+
+class Fix(NamedTuple):
+    """What is to be written otherwise in a node's line; None of what stays."""
+
+    cpus: int | None = None
+    """With sockets, cores and threads as they are."""
+    memory: int | None = None
+    gres: str | None = None
+
+
+class NodeDifference(NamedTuple):
+    """A difference of one node."""
+
+    id: str
+    severity: Severity
+    claim: str
+    cost: str
+    fix: Fix | str
+    """What the node's line wants, or a line of another kind to write."""
+    place: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A node's line and the node."""
+
+    conf: SlurmConf
+    line: ConfLine
+    said: Said
+    machine: Machine
+    topology: Topology
+    wanted: Definition
+    found: FoundNode
+    """With the sockets that SlurmdParameters chooses."""
+    gres: tuple[ConfLine, ...]
+    """The lines of gres.conf that are for the node."""
+    sockets_known: bool
+    """Whether what SlurmdParameters makes sockets of is known."""
+    name: str
+
+    @property
+    def cores(self) -> int:
+        """Cores that Slurm can describe."""
+        return self.wanted.found.described // self.wanted.found.threads
+
+    def differs(
+        self,
+        id: str,  # noqa: A002 - as rules say
+        severity: Severity,
+        claim: str,
+        cost: str,
+        fix: Fix | str | None = None,
+        *,
+        place: str | None = None,
+    ) -> NodeDifference:
+        """Return a difference of the node's line, or of another; its fix is the shape that slurmd finds, unless one is given."""
+        fix = Fix(cpus=self.found.described) if fix is None else fix
+        return NodeDifference(id, severity, claim, cost, fix, place or self.line.place)
+
+    def corrected(self, names: str, fix: Fix) -> str:
+        """Return the line as it should be, with all that it says beside; what NodeName=DEFAULT says stays there."""
+        found = self.found
+        new = {
+            "cpus": f"CPUs={fix.cpus} Boards={found.boards} SocketsPerBoard={found.per_board} CoresPerSocket={found.cores} "
+            f"ThreadsPerCore={found.threads}"
+            if fix.cpus
+            else "",
+            "realmemory": f"RealMemory={fix.memory}" if fix.memory else "",
+            "gres": f"Gres={fix.gres}" if fix.gres else "",
+        }
+        gone = {*(_SHAPE if fix.cpus else ()), *(key for key, text in new.items() if text)}
+        own = [(key, f'"{value}"' if " " in value else value) for key, value in self.line.own if key.lower() not in gone]
+        return " ".join([f"NodeName={names}", *filter(None, new.values()), *(f"{key}={value}" for key, value in own)])
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether jobs are given memory at all (SelectTypeParameters=CR_Core_Memory)."""
+        return any("memory" in word for word in self.conf.words("selecttypeparameters"))
+
+    @property
+    def gpu_lines(self) -> list[ConfLine]:
+        """The lines of gres.conf for the node's GPUs; those for it alone go before those for all."""
+        lines = [line for line in self.gres if line.said.get("name", "").lower() == "gpu"]
+        return [line for line in lines if line.nodes is not None] or lines
+
+    @property
+    def autodetects(self) -> bool:
+        """Whether Slurm finds the node's GPUs by a vendor's library."""
+        words = [(line.nodes is not None, line.said["autodetect"].lower()) for line in self.gres if "autodetect" in line.said]
+        own = [word for mine, word in words if mine]
+        return any(word != "off" for word in own or [word for _, word in words])
+
+    @property
+    def gres_lines(self) -> str:
+        """The lines of gres.conf to write."""
+        if self.wanted.gpus:
+            return "\n".join(gpu.line(self.line.nodes or self.name) for gpu in self.wanted.gpus)
+        return (
+            "in gres.conf: advisor export slurm on the node writes its lines; or AutoDetect=nvml (rsmi, oneapi), with the library"
+        )
+
+
+def differences(node: Compared) -> Iterator[NodeDifference]:
+    """Yield what differs of the CPUs, at most one difference of the shape, of the memory, and of the GPUs."""
+    if {"sockets", "socketsperboard"} <= {key.lower() for key, _ in node.line.own}:
+        cost = "slurmctld calls that invalid at each start, and takes SocketsPerBoard"
+        yield node.differs("slurm-sockets-twice", "low", "it has both Sockets and SocketsPerBoard", cost)
+    yield from list(_shapes(node))[:1]
+    yield from _memory(node)
+    if node.machine.gpus is not None:
+        yield from _gpus(node, node.machine.gpus)
+
+
+def _shapes(node: Compared) -> Iterator[NodeDifference]:
+    """Yield what is wrong with CPUs, sockets, cores and threads, the worst first: the others follow from it."""
+    said, real = node.said, node.wanted.found
+    if said.cpus > real.cpus:
+        why = f" (CPUs={said.reset} is none of its products, and is reset)" if said.reset is not None else ""
+        claim = f"it makes {said.cpus} CPUs{why}, the node has {real.cpus}"
+        overrides = "config_overrides" in node.conf.words("slurmdparameters")
+        drained = "slurmctld drains the node: Low socket*core*thread count, Low CPUs"
+        cost = "jobs are given CPUs that are not there (config_overrides)" if overrides else drained
+        yield node.differs("scheduler-cpus-too-many", "high", claim, cost)
+    if said.cores == 1 and said.sockets > max(1, real.sockets) and node.found.cores > 1:
+        # aws-parallelcluster issue 6449: NAS multi-zone benchmarks on a node of 96 cores
+        claim = f"it makes {said.sockets} sockets of 1 core, the node has {real.sockets} of {real.cores}"
+        cost = "Slurm knows neither sockets nor cores: hybrid programs lost about 40 % on 96 cores (aws-parallelcluster 6449)"
+        yield node.differs("scheduler-sockets-of-one-core", "high", claim, cost)
+    if said.threads < real.threads and said.product > 1:
+        used = min(node.cores, -(-said.cpus // real.threads))
+        half = f"; a job of all its CPUs runs on {used} of {node.cores} cores" if used < node.cores else ""
+        claim = f"ThreadsPerCore={said.threads}, the node has {real.threads} threads per core"
+        cost = f"two tasks share a core while another is idle{half} (seen on Slurm 22.05.8)"
+        fix = Fix(cpus=node.cores) if said.cpus <= node.cores else None
+        yield node.differs("scheduler-threads-as-cores", "high", claim, cost, fix)
+    elif said.threads > real.threads:
+        claim = f"ThreadsPerCore={said.threads}, the node has {real.threads}"
+        cost = f"tasks are bound to {said.threads} cores where one is theirs, and share them with others (seen on Slurm 22.05.8)"
+        yield node.differs("slurm-threads-not-there", "high", claim, cost)
+    idle = node.cores - min(said.cpus, said.sockets * said.cores)
+    if idle > 0:
+        claim = f"it makes {node.cores - idle} cores, the node has {node.cores}"
+        yield node.differs("scheduler-cpus-too-few", "medium", claim, f"{idle} cores ({idle / node.cores:.0%}) get no job")
+    yield from _sockets(node)
+
+
+def _sockets(node: Compared) -> Iterator[NodeDifference]:
+    """Yield sockets of another size than those of the slurmd that reads the same slurm.conf."""
+    said, found = node.said, node.found
+    if not node.sockets_known or (said.sockets, said.cores) == (found.sockets, found.cores) or not found.even:
+        return
+    made = ((word, found_by_slurmd(node.topology, kind)) for word, kind in PARAMETERS.items())
+    fits = next((word for word, each in made if each and each.sockets == said.sockets), None)
+    known = fits is None or fits in node.conf.words("slurmdparameters")
+    hint = "" if known else f"; or set SlurmdParameters={fits}, whose sockets these are"
+    claim = f"it makes {said.sockets} sockets of {said.cores} cores, slurmd finds {found.sockets} of {found.cores}"
+    cost = f"slurmctld gives cores by sockets that slurmd does not bind by: a task may span two of them{hint}"
+    fix = Fix(cpus=said.cpus) if said.cpus in (node.cores, found.described) and said.cpus else None
+    yield node.differs("scheduler-sockets-differ", "low", claim, cost, fix)
+
+
+def _memory(node: Compared) -> Iterator[NodeDifference]:
+    total, fix, shares = total_memory(node.topology), Fix(memory=node.wanted.memory), node.shares_memory
+    if total is None or fix.memory is None:
+        return
+    said = node.line.number("realmemory")
+    claim = f"RealMemory={said}, the node has {total} MiB"
+    if said is None or said <= 1:
+        claim = f"no RealMemory, and so 1 MiB; the node has {total}"
+        cost = "jobs that ask for memory never start there" if shares else "--mem is compared with 1 MiB"
+        yield node.differs("slurm-memory-not-said", "high" if shares else "low", claim, cost, fix)
+    elif said > total:
+        yield node.differs("scheduler-memory-too-high", "high", claim, "slurmctld drains the node: Low RealMemory", fix)
+    elif total - said > (_UNUSED if shares else _MUCH) * total:
+        unused = f"{total - said} MiB ({(total - said) / total:.0%}) get no job; MemSpecLimit= keeps memory for the system"
+        cost = unused if shares else f"--mem is compared with {said} MiB"
+        severity: Severity = "medium" if shares and total - said > _MUCH * total else "low"
+        yield node.differs("slurm-memory-unused", severity, claim, cost, fix)
+
+
+def _gpus(node: Compared, gpus: tuple[Gpu, ...]) -> Iterator[NodeDifference]:
+    """Yield what differs of the GPUs; nothing where Gres may count parts of NVIDIA's cards (MIG)."""
+    said, lines = counted(node.line.said.get("gres", "")), node.gpu_lines
+    total = sum(said.values())
+    if total > len(gpus) and any(gpu.vendor == "nvidia" for gpu in gpus):
+        named = re.search(r"\d+g\.\d+gb", node.line.said.get("gres", "").lower())
+        several = node.autodetects or any("multiplefiles" in line.said for line in lines)
+        if named or several or any(gpu.instances for gpu in gpus):
+            return
+    yield from list(_counts(node, gpus, total))[:1] or list(_usable(node, gpus, said))[:1]
+    yield from _cores(node, gpus)
+    wanted = [cores for gpu in gpus if (cores := near(gpu, node.wanted.found, node.topology))]
+    placed = node.autodetects or any("cores" in line.said or "cpus" in line.said for line in lines)
+    if total and len(node.topology.cpu_nodes) > 1 and lines and wanted and not placed:
+        claim, cost = "gres.conf has neither AutoDetect nor Cores", "a job that asks for a GPU gets cores on any NUMA node"
+        yield node.differs("scheduler-gpus-not-placed", "low", claim, cost, node.gres_lines, place=lines[0].place)
+
+
+def counted(gres: str) -> dict[str, int]:
+    """Return how many GPUs of each type a value of Gres names.
+
+    >>> counted("gpu:a100:2,gpu:v100:1,bandwidth:lustre:no_consume:4G"), counted("gpu"), counted("gpu:4")
+    ({'a100': 2, 'v100': 1}, {'': 1}, {'': 4})
+    """
+    found: dict[str, int] = {}
+    for entry in gres.lower().split(","):
+        name, *rest = [word for word in entry.strip().split(":") if word != "no_consume"]
+        if name == "gpu":
+            number = int(rest[-1]) if rest and rest[-1].isascii() and rest[-1].isdecimal() and len(rest[-1]) < 6 else 1
+            kind = next((word for word in rest if not word.isdecimal()), "")
+            found[kind] = found.get(kind, 0) + number
+    return found
+
+
+def _counts(node: Compared, gpus: tuple[Gpu, ...], said: int) -> Iterator[NodeDifference]:
+    have, fix = len(gpus), Fix(gres=node.wanted.gres or f"gpu:{len(gpus)}")
+    jobs_want = sum(gpu.vendor != "intel" for gpu in gpus)  # Intel's may be the processor's own, for a screen
+    claim, types = f"Gres has {said} GPUs, the node has {have}", node.conf.words("grestypes")
+    if said > have:
+        cost = f"slurmctld drains the node: gres/gpu count reported lower than configured ({have} < {said})"
+        yield node.differs("slurm-gpus-too-many", "high", claim, cost, fix if have else "the line without Gres=gpu")
+    elif said < jobs_want:
+        before = "" if "gpu" in types else "; GresTypes=gpu is wanted too"
+        if not node.autodetects and sum(len(files_of(line)) for line in node.gpu_lines) < have:
+            before = "; write gres.conf first (AutoDetect, or advisor export slurm on the node), or the node is drained"
+        yield node.differs("slurm-gpus-too-few", "medium", claim, f"{jobs_want - said} of {have} GPUs get no job{before}", fix)
+    elif said and "gpu" not in types:
+        cost = "slurmctld ignores Gres of the node (Invalid GRES configured): no job gets a GPU"
+        line = f"GresTypes={','.join(sorted({*types, 'gpu'}))}"
+        yield node.differs("slurm-gres-types", "high", "GresTypes does not name gpu", cost, line)
+
+
+def _usable(node: Compared, gpus: tuple[Gpu, ...], said: dict[str, int]) -> Iterator[NodeDifference]:
+    """Yield a gres.conf that gives slurmd fewer GPUs than the line has: seen on slurmctld to drain the node."""
+    lines = node.gpu_lines
+    if not said or not gpus or node.autodetects:
+        return
+    files = dict.fromkeys(said, 0)
+    for line in lines:
+        kind = line.said.get("type", "").lower()
+        if kind in files or "" in files:
+            files[kind if kind in files else ""] += len(files_of(line))
+    for short in (kind for kind, wanted in said.items() if files[kind] < wanted):
+        word = f"gpu:{short}" if short else "gpu"
+        why = "no gres.conf" if node.conf.gres is None else f"gres.conf has {files[short]} with File="
+        claim = f"Gres has {said[short]} {word}, {why}, and no AutoDetect"
+        cost = f"slurmctld drains the node: gres/gpu count reported lower than configured ({files[short]} < {said[short]})"
+        place = lines[0].place if lines else None
+        yield node.differs("slurm-gres-without-file", "high", claim, cost, node.gres_lines, place=place)
+
+
+def _cores(node: Compared, gpus: tuple[Gpu, ...]) -> Iterator[NodeDifference]:
+    """Yield Cores= that are not there, or far from the GPU, which a line's files name."""
+    by_file = {gpu.file: gpu for gpu in gpus if gpu.file}
+    for line in node.gpu_lines if node.wanted.found.even else ():
+        text = line.said.get("cores") or line.said.get("cpus")
+        try:
+            said = CpuSet.parse(text) if text else None
+        except BadValue:
+            continue
+        if said is None:
+            continue
+        if said and (said.last or 0) >= node.cores:
+            claim = f"Cores={said}, the last core is {node.cores - 1}: Slurm's numbers count cores, not hardware threads"
+            cost = "Slurm refuses them (Invalid GRES data), and a job gets any cores with its GPU"
+            yield node.differs("slurm-gres-cores-not-there", "medium", claim, cost, node.gres_lines, place=line.place)
+            continue
+        mine = (_far(node, said, by_file[file]) for file in files_of(line) if file in by_file)
+        if claim := next(filter(None, mine), ""):
+            cost = "a job gets cores of another NUMA node with its GPU, and copies cross between sockets or dies"
+            yield node.differs("slurm-gres-cores-far", "medium", claim, cost, node.gres_lines, place=line.place)
+
+
+def _far(node: Compared, said: CpuSet, gpu: Gpu) -> str:
+    """Return how cores are far from a GPU; empty where they are near, or nobody knows."""
+    wanted, cpus = near(gpu, node.wanted.found, node.topology), local_cpus(gpu, node.topology)
+    if wanted is None or cpus is None:
+        return ""
+    kernels = said <= cpus and not said <= wanted
+    why = "; these are the kernel's CPU numbers, Slurm wants its own" if kernels else ""
+    return "" if said & wanted and not kernels else f"Cores={said} for {gpu.file}, which is near {wanted}{why}"
+
+
+def files_of(line: ConfLine) -> list[str]:
+    """Return the device files of a line.
+
+    >>> files_of(ConfLine("", None, {"file": "/dev/nvidia[0-1,3],/dev/x"}))
+    ['/dev/nvidia0', '/dev/nvidia1', '/dev/nvidia3', '/dev/x']
+    """
+    text = line.said.get("file") or line.said.get("multiplefiles") or ""
+    found: list[str] = []
+    for stem, inside in re.findall(r"([^,\[]+)(?:\[([0-9,-]*)\])?", text)[:1024]:
+        try:
+            found += [f"{stem}{number}" for number in CpuSet.parse(inside)] if inside else [stem]
+        except BadValue:
+            found.append(f"{stem}[{inside}]")
+    return found[:1024]
+
 
 Alike = tuple[tuple[str, ...], Machine]
 """Nodes whose facts are the same, and the machine of the first."""

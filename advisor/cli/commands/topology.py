@@ -18,7 +18,7 @@ import typer
 from advisor.cli.options import From, Json, NoColor, Output, Width
 from advisor.cli.output import Form, Terminal, show
 from advisor.machine.hosts.files import write_file
-from advisor.show.topology.observed import topology
+from advisor.show.topology.document import topology
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
 Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, equal ones too.")]

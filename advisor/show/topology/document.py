@@ -1,10 +1,13 @@
-"""The JSON document of ``advisor topology``, and the parts of it that an audit's has too."""
+"""The value and JSON document of ``advisor topology``: a machine and how its firmware partitioned it; parts that an audit's has too."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from advisor.machine.devices import Gpu, Hca, Locality
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.partitioning import infer_layout
+from advisor.machine.read import read_machine
 from advisor.machine.topology import Counts, Topology, counts
 
 TOPOLOGY_SCHEMA: Final = "advisor-topology/1"
@@ -86,3 +89,20 @@ def _parts(topology: Topology) -> dict[str, Any]:
         },
         "missing": {"cpus": str(topology.missing), "nodes": str(topology.missing_nodes)},
     }
+
+
+class MachineLayout(NamedTuple):
+    """A machine, and what its firmware did: how the sockets are cut into NUMA nodes, how cores are numbered."""
+
+    machine: Machine
+    layout: Layout
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor topology --json``."""
+        return topology_document(self.machine, self.layout)
+
+
+def topology(source: str | None = None, observer: Observer = SILENT) -> MachineLayout:
+    """Return a machine and its layout: of a capture, an hwloc XML, a Machine JSON or a root; of this machine without any."""
+    machine = read_machine(source, observer)
+    return MachineLayout(machine, infer_layout(machine))
