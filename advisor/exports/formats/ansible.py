@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from advisor.advice.model.findings import Audit
 from advisor.advice.model.rule import SEVERITIES
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.fleet.fleet import Fleet
-from advisor.machine.machine import Machine
 from advisor.machine.node_sets import expanded
 from advisor.machine.topology import counts
 from advisor.machine.units import plain
@@ -56,7 +54,13 @@ def _unsafe(value: Any) -> Any:
 def facts(subject: ExportSubject, options: ExportOptions) -> dict[str, Any]:
     """Return what playbooks may ask of a machine; None where it is not known."""
     machine, audit = subject.audited()
-    layout = subject.layout
+    layout, topology, seen = subject.layout, machine.topology, counts(machine.topology) if machine.topology else None
+    nodes = None
+    if topology is not None and topology.numa_known:  # those with CPUs, of each socket
+        nodes = [sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes) for package in topology.packages]
+    hcas = [
+        {"name": hca.name, "numa_nodes": list(hca.locality.numa_nodes) if hca.locality else None} for hca in machine.hcas or ()
+    ]
     return {
         "version": options.version,
         "audited": datetime.fromtimestamp(subject.read, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if subject.read else None,
@@ -65,36 +69,17 @@ def facts(subject: ExportSubject, options: ExportOptions) -> dict[str, Any]:
         "vendor": audit.vendor,
         "partitioning": layout.cut.name if layout else None,
         "smt": layout.smt.state if layout else None,
-        **_shape(machine),
-        "adapters": _adapters(machine),
+        "sockets": seen.packages if seen else None,
+        "cores": seen.cores if seen else None,
+        "cpus": seen.pus if seen else None,
+        "numa_nodes_per_socket": nodes,
+        "adapters": None if machine.hcas is None else hcas,
         "gpus": None if machine.gpus is None else len(machine.gpus),
-        "findings": _findings(audit),
+        # the rules that found something, each once, on however many things
+        "findings": {word: list(dict.fromkeys(f.id for f in audit.found if f.severity == word)) for word in SEVERITIES},
         "settings": {row.name: plain(row.current) for row in audit.settings if row.current is not None},
         "wanted": {row.name: plain(row.wanted) for row in audit.settings if row.met is False and row.wanted is not None},
     }
-
-
-def _shape(machine: Machine) -> dict[str, Any]:
-    """Return the counts of the machine, and the NUMA nodes with CPUs of each socket."""
-    topology = machine.topology
-    if topology is None:
-        return {"sockets": None, "cores": None, "cpus": None, "numa_nodes_per_socket": None}
-    seen = counts(topology)
-    each = [sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes) for package in topology.packages]
-    known = {"sockets": seen.packages, "cores": seen.cores, "cpus": seen.pus}
-    return {**known, "numa_nodes_per_socket": each if topology.numa_known else None}
-
-
-def _adapters(machine: Machine) -> list[dict[str, Any]] | None:
-    """Return the adapters with the NUMA nodes that they are local to."""
-    if machine.hcas is None:
-        return None
-    return [{"name": hca.name, "numa_nodes": list(hca.locality.numa_nodes) if hca.locality else None} for hca in machine.hcas]
-
-
-def _findings(audit: Audit) -> dict[str, list[str]]:
-    """Return the rules that found something, by severity; each once, on however many things."""
-    return {word: list(dict.fromkeys(each.id for each in audit.found if each.severity == word)) for word in SEVERITIES}
 
 
 def inventory(fleet: Fleet, prefix: str) -> dict[str, Any]:

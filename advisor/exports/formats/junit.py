@@ -51,32 +51,28 @@ def _suite(about: str, topic: str, cases: Sequence[Finding], known: Mapping[str,
     yield f"  <testsuite name={_quoted(topic)} {numbers} {about}>\n    <properties>\n"
     yield from (f"      <property name={_quoted(name)} value={_quoted(value)}/>\n" for name, value in known.items() if value)
     yield "    </properties>\n"
-    for case in cases:
-        yield from _case(case)
+    yield from map(_case, cases)
     yield "    <system-out></system-out>\n    <system-err></system-err>\n  </testsuite>\n"
 
 
-def _case(case: Finding) -> Iterator[str]:
+def _case(case: Finding) -> str:
+    """Return a case: a finding fails, a rule that broke is an error, what is not known, not here or waived is skipped."""
     name = f"{case.id}[{case.subject}]" if case.subject else case.id
-    told = _outcome(case)
     start = f'    <testcase classname={_quoted(case.topic)} name={_quoted(name)} time="0"'
-    yield f"{start}/>\n" if told is None else f"{start}>{told}</testcase>\n"
-
-
-def _outcome(case: Finding) -> str | None:
-    """Return what stands in a case; None of a pass."""
-    said = case.claim or case.title
-    if case.verdict == "finding":
-        return f'<failure message={_quoted(said)} type="{case.severity}">{_text(_details(case))}</failure>'
-    if case.verdict == "error":
-        return f'<error message={_quoted(said)} type="error"></error>'
+    says = case.claim or case.title
     lacks = "; ".join(dict.fromkeys(f"{lack.fact}: {lack.why}; {lack.help}" for lack in case.lacks))
     why = {
-        "unknown": f"not known: {lacks or said}",
-        "not-applicable": f"not applicable: {said.removeprefix('does not apply: ')}",
-        "waived": f"waived: {case.waived or said}",
+        "unknown": f"not known: {lacks or says}",
+        "not-applicable": f"not applicable: {says.removeprefix('does not apply: ')}",
+        "waived": f"waived: {case.waived or says}",
     }.get(case.verdict)
-    return None if why is None else f"<skipped message={_quoted(why)}/>"
+    if case.verdict == "finding":
+        inner = f'<failure message={_quoted(says)} type="{case.severity}">{_text(_details(case))}</failure>'
+    elif case.verdict == "error":
+        inner = f'<error message={_quoted(says)} type="error"></error>'
+    else:
+        inner = f"<skipped message={_quoted(why)}/>" if why is not None else ""
+    return f"{start}>{inner}</testcase>\n" if inner else f"{start}/>\n"
 
 
 def _details(case: Finding) -> str:

@@ -17,11 +17,13 @@ from typing import Final
 from advisor.advice.model.findings import Audit
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.fleet.fleet import CAPTURE_SUFFIX, Kind
+from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Port, is_active
+from advisor.machine.devices import is_active
 from advisor.machine.machine import Machine
 from advisor.machine.node_sets import expanded
-from advisor.machine.topology import Topology, counts
+from advisor.machine.operating_system import Kernel
+from advisor.machine.topology import counts
 from advisor.machine.units import plain, printable, slower
 
 TITLE: Final = "NHC checks that hold nodes to what a good audit saw: cores, memory, NUMA nodes, links, kernel settings"
@@ -110,7 +112,7 @@ def _of_machine(machine: Machine, where: str, audit: Audit | None, wrong: str | 
         yield _comment(f"not frozen: NUMA nodes: {wrong}")
     if _is_virtual(machine):
         yield _comment("not checked: memory: of a virtual machine it is what the hypervisor lends now")
-    for check in (*_hardware(machine), *(() if wrong else _numa(machine)), *_adapters(machine), *_gpus(machine)):
+    for check in (*_hardware(machine), *(() if wrong else _numa(machine)), *_devices(machine)):
         yield _line(where, check)
     for setting, path, pattern in _settings(machine) if audit else ():
         row = next((each for each in audit.settings if each.name == setting), None) if audit else None
@@ -160,58 +162,46 @@ def _numa(machine: Machine) -> Iterator[Check]:
     if topology is None or not topology.numa_known:
         return
     if not topology.missing_nodes:
-        yield _contents(f"{_NODE}/online", _list(topology))
+        yield _contents(f"{_NODE}/online", str(CpuSet(node.os_index for node in topology.nodes)))
     yield from (_contents(f"{_NODE}/node{node.os_index}/cpulist", str(node.cpuset)) for node in topology.cpu_nodes)
     table = topology.distances
     if table is not None and not topology.missing_nodes and len(table.nodes) > 1:
         yield _contents(f"{_NODE}/node{table.nodes[0]}/distance", " ".join(map(str, table.rows[0])))
 
 
-def _list(topology: Topology) -> str:
-    """Return the numbers of the NUMA nodes as the kernel writes them: 0-7."""
-    return str(CpuSet(node.os_index for node in topology.nodes))
-
-
-def _adapters(machine: Machine) -> Iterator[Check]:
-    """Yield the state and rate of each port that is up, and the width of each adapter's link that is as wide as it can be."""
+def _devices(machine: Machine) -> Iterator[Check]:
+    """Yield state and rate of each port that is up, widths of links that are as wide as they can be, GPUs still on their bus."""
     cards = {device.address: device for device in machine.pci or ()}
     for hca in machine.hcas or ():
         for port in hca.ports or () if hca.address else ():
-            yield from _port(f"/sys/class/infiniband/{hca.name}/ports/{port.number}", port)
+            folder = f"/sys/class/infiniband/{hca.name}/ports/{port.number}"
+            if is_active(port):
+                yield _contents(f"{folder}/state", "4: ACTIVE*")
+            if is_active(port) and port.rate:
+                yield _contents(f"{folder}/rate", f"{port.rate / 1e9:g} Gb/sec*")
         card = cards.get(hca.address or "")
         if card is not None and card.link and card.link.width and not slower(card.link, card.card):
             yield _contents(f"/sys/bus/pci/devices/{card.address}/current_link_width", str(card.link.width))
-
-
-def _port(folder: str, port: Port) -> Iterator[Check]:
-    if is_active(port):
-        yield _contents(f"{folder}/state", "4: ACTIVE*")
-        if port.rate:
-            yield _contents(f"{folder}/rate", f"{port.rate / 1e9:g} Gb/sec*")
-
-
-def _gpus(machine: Machine) -> Iterator[Check]:
-    """Yield that each GPU is still on its bus: one that fell off is gone there."""
     addresses = {gpu.card or gpu.address for gpu in machine.gpus or ()}
     yield from (("check_file_test", "-d", f"/sys/bus/pci/devices/{address}") for address in sorted(addresses))
 
 
 def _settings(machine: Machine) -> Iterator[tuple[str, str, str]]:
     """Yield settings of the kernel that are known: by their name in the audit, the file, and what it holds."""
-    kernel, cpu = machine.kernel, machine.cpu
+    kernel, cpu = machine.kernel or Kernel(), machine.cpu or Cpu()
     sysctl = {
-        "os.numa_balancing": ("kernel/numa_balancing", kernel.numa_balancing if kernel else None),
-        "os.zone_reclaim_mode": ("vm/zone_reclaim_mode", kernel.zone_reclaim_mode if kernel else None),
-        "os.swappiness": ("vm/swappiness", kernel.swappiness if kernel else None),
+        "os.numa_balancing": ("kernel/numa_balancing", kernel.numa_balancing),
+        "os.zone_reclaim_mode": ("vm/zone_reclaim_mode", kernel.zone_reclaim_mode),
+        "os.swappiness": ("vm/swappiness", kernel.swappiness),
     }
     for setting, (file, number) in sysctl.items():
         if number is not None:
             yield setting, f"/proc/sys/{file}", f"/^{number}$/"
-    if kernel is not None and kernel.thp:
-        yield "os.thp", "/sys/kernel/mm/transparent_hugepage/enabled", f"*[[]{kernel.thp}[]]*"
-    if kernel is not None and kernel.clocksource:
-        yield "os.clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource", kernel.clocksource
-    if cpu is not None and cpu.governors and len(cpu.governors) == 1:
-        yield "os.governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", cpu.governors[0]
-    if cpu is not None and cpu.smt_control:
-        yield "os.smt", "/sys/devices/system/cpu/smt/control", cpu.smt_control
+    governor = cpu.governors[0] if cpu.governors and len(cpu.governors) == 1 else None
+    files = {
+        "os.thp": ("kernel/mm/transparent_hugepage/enabled", kernel.thp and f"*[[]{kernel.thp}[]]*"),
+        "os.clocksource": ("devices/system/clocksource/clocksource0/current_clocksource", kernel.clocksource),
+        "os.governor": ("devices/system/cpu/cpu0/cpufreq/scaling_governor", governor),
+        "os.smt": ("devices/system/cpu/smt/control", cpu.smt_control),
+    }
+    yield from ((setting, f"/sys/{file}", text) for setting, (file, text) in files.items() if text)

@@ -1,4 +1,4 @@
-"""The value and JSON document of ``advisor topology``: a machine and how its firmware partitioned it; parts that an audit's has too."""
+"""The value and JSON document of ``advisor topology``, and the parts of it that an audit has too."""
 
 from typing import Any, Final, NamedTuple
 
