@@ -21,7 +21,7 @@ from advisor.advice.audit_page.screen import Shown, audit_page
 from advisor.advice.schema import audit_schema
 from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as program
-from advisor.cli import manpage
+from advisor.cli import manual as manpage
 from advisor.fleet.page import fleet_schema
 from advisor.jobs.check import Check
 from advisor.jobs.folded_plan import FoldedPlan
@@ -175,7 +175,8 @@ def launcher_page() -> str:
 
 def _options(name: str) -> str:
     """Return the options of a command as a table, from the annotations of its function."""
-    run = import_module(f"advisor.cli.commands.{program.place_of(name)}").run
+    module, function = program.place_of(name)
+    run = getattr(import_module(f"advisor.cli.commands.{module}"), function)
     found = [hint.__metadata__[0] for hint in get_type_hints(run, include_extras=True).values() if hasattr(hint, "__metadata__")]
     rows = ((f"`{', '.join(_names(each))}{f' {each.metavar}' if each.metavar else ''}`", each.help) for each in found)
     return "| option | meaning |\n| --- | --- |\n" + "".join(f"| {names} | {text} |\n" for names, text in rows)

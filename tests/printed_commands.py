@@ -23,7 +23,7 @@ from typer.core import TyperCommand
 
 from advisor.cli.command import Command
 from advisor.cli.main import GROUPS, commands, status, told
-from advisor.cli.manpage import Edition, command_page, program_page
+from advisor.cli.manual import Edition, command_page, program_page
 from advisor.measure.measurement import Measurements
 from tests.bios.imitation import PASSWORD, USER
 from tests.bios.machines import own

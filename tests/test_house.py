@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.cli.main import GROUPS, commands
-from advisor.cli.main import _about as about_command
+from advisor.cli.main import GROUPS, commands, commands_in
 from advisor.machine.sources.registry import sources
 
 ROOT = Path(__file__).parents[1]
@@ -85,18 +84,22 @@ COMMANDS = sorted((ROOT / "advisor/cli/commands").glob("[!_]*.py"))
 
 def lacks(path: Path) -> Iterator[str]:
     """Yield what the file of a command lacks that the help needs."""
-    name, about = path.stem.replace("_", " "), about_command(path)
-    if not about.summary:
-        yield "no docstring, whose first line is the help of the command"
-    if about.group not in GROUPS:
-        yield f"Group: {about.group} is none of {', '.join(GROUPS)} (GROUPS in advisor/cli/main.py)"
-    if not any(f"advisor {name}" in example for example in about.examples):
-        yield f"no line 'Example: advisor {name} ...'"
-    functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef) and node.name == "run"]
-    if not functions:
-        yield "no function run"
-    options = [each for run in functions for each in (*run.args.posonlyargs, *run.args.args, *run.args.kwonlyargs)]
-    yield from (f"{each.arg}, an option of run, has no type" for each in options if each.annotation is None)
+    defined = {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+    for name, function, about in commands_in(path):
+        if not about.summary:
+            yield "no docstring, whose first line is the help of the command"
+        if about.group not in GROUPS:
+            yield f"Group: {about.group} is none of {', '.join(GROUPS)} (GROUPS in advisor/cli/main.py)"
+        if not any(f"advisor {name}" in example for example in about.examples):
+            yield f"no line 'Example: advisor {name} ...'"
+        if function not in defined:
+            yield f"no function {function}"
+            continue
+        taken = defined[function].args
+        options = (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)
+        yield from (f"{each.arg}, an option of {function}, has no type" for each in options if each.annotation is None)
+    public = {name for name in defined if not name.startswith("_")} - {function for _, function, _ in commands_in(path)}
+    yield from (f"{name} is public and no command: it has no docstring, or does not return int" for name in public - {"main"})
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: str(path.relative_to(ROOT)))

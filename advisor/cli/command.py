@@ -1,17 +1,17 @@
 """A command: its help, wrapped to the terminal, what is checked before it runs, and mistakes in the words of its help."""
 
+import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
 
 from advisor.cli.manual import NARROWEST, WIDEST, help_of, page, typed
-from advisor.cli.values import instead_of, must_be_writable, must_not_be_read_too, option_meant
-from advisor.errors import BadValue
+from advisor.errors import BadValue, CannotWork
 
 
 def terminal_width() -> int:
@@ -76,3 +76,58 @@ def _refuse_twice(order: Sequence[Any], command: str) -> None:
         if count > 1 and (not option.is_flag or option.secondary_opts):
             cure = _MANY.get((command, typed(option)), "give it once")
             raise BadValue(f"{typed(option)} is given {'twice' if count == 2 else f'{count} times'}", cure=cure)
+
+
+def must_be_writable(path: Path, *, folder: bool = False) -> None:
+    """Refuse a file or folder that could not be written; nothing is left behind."""
+    what = "folder" if folder else "file"
+    if str(path) == "-" or "%h" in str(path) or str(path).startswith(("/dev/", "/proc/self/fd/")):
+        return  # %h: a file for each BMC, in folders that are made then
+    above = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if above != path and not folder and path.absolute().parent != above:
+        raise CannotWork(f"{path}: there is no folder {path.parent}; make it first, or name another file to write")
+    if path.is_dir() != folder and path.exists():
+        raise CannotWork(f"{path}: is {'no folder' if folder else 'a directory'}; name another {what} to write{' into' * folder}")
+    if not above.is_dir() and above != path:
+        raise CannotWork(f"{path}: {above} is no folder; name another {what} to write")
+    if not os.access(above, os.W_OK | (os.X_OK if above.is_dir() else 0)):
+        raise CannotWork(f"{path}: permission denied; name another {what} to write{' into' * folder}")
+
+
+def must_not_be_read_too(path: Path, others: Mapping[str, Any]) -> None:
+    """Refuse to write over a file that the same command reads: a capture taken on a machine that is gone cannot be had again."""
+    if not path.is_file():
+        return
+    for value in others.values():
+        for named in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(named, str | Path) and os.path.lexists(named) and path.samefile(named):
+                raise CannotWork(f"{path}: is read by this command too; name another file to write")
+
+
+_FOREIGN = {
+    "-h": "--help", "-n": "--ranks", "-np": "--ranks", "--np": "--ranks", "--ntasks": "--ranks", "-c": "--threads",
+    "--cpus-per-task": "--threads", "-H": "--hosts", "--host": "--hosts", "-f": "--from", "--file": "--from", "--input": "--from",
+    "--format": "--as", "--out": "--output", "--outfile": "--output",
+}  # fmt: skip
+"""What other programs call an option of ours."""
+
+
+def instead_of(option: str, names: Collection[str], path: str) -> str | None:
+    """Return what to write instead of an option that a command does not take."""
+    if option == "--from" and not path:
+        return "an option stands behind its command: advisor audit --from FILE"
+    if option == "--from" and path == "diff":
+        return "name both machines: advisor diff BEFORE AFTER"
+    if path == "check":
+        return "write -- before the line: advisor check -- mpirun ..."
+    ours = _FOREIGN.get(option)
+    return f"write {ours}" if ours in {*names, "--help"} else None
+
+
+def option_meant(word: str, names: Collection[str], command: str) -> str | None:
+    """Return the option that an extra word probably belongs to: a file that is there, a number, a file to be written."""
+    if "--from" in names and os.path.lexists(word) and command != "capture":
+        return f"name another machine with --from {word}"
+    if "--only" in names and word.isdecimal():
+        return f"name a finding with --only {word}"
+    return f"name a file to write with -o {word}" if "--output" in names and "." in word[1:] else None

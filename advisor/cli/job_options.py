@@ -1,14 +1,12 @@
 """The options of the commands that place ranks or measure: bind, measure, measure network, measure hpl."""
 
-from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from advisor.cli import values
-from advisor.cli.command import Command
+from advisor.cli import options as opt
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
 from advisor.jobs.placement import STRATEGIES
@@ -43,7 +41,7 @@ Way = Annotated[
         "--strategy",
         metavar="NAME",
         help=f"auto chooses and says why, or {', '.join(STRATEGIES)}.",
-        autocompletion=values.strategies,
+        autocompletion=opt.strategies,
     ),
 ]
 For = Annotated[
@@ -60,11 +58,11 @@ Reserve = Annotated[
 ]
 Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use part k of n of each node.")]
 LauncherName = Annotated[
-    str | None, typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names())}.", autocompletion=values.launchers)
+    str | None, typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names())}.", autocompletion=opt.launchers)
 ]
 MpiLauncher = Annotated[
     str | None,
-    typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=values.starting),
+    typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=opt.starting),
 ]
 SlurmConf = Annotated[Path | None, typer.Option("--slurm-conf", metavar="FILE", help="A slurm.conf, for srun's defaults.")]
 Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form is equivalent.")]
@@ -90,7 +88,6 @@ BindQuiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the comman
 BindCommand = Annotated[
     list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program to start.", show_default=False)
 ]
-LintWords = Annotated[list[str] | None, typer.Argument(metavar="-- LINE...", help="The command to explain.", show_default=False)]
 
 
 class JobPage(NamedTuple):
@@ -120,7 +117,7 @@ class MeasuredPart(StrEnum):
 
 MeasureWords = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...", autocompletion=values.measurements),
+    typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...", autocompletion=opt.measurements),
 ]
 MeasureQuick = Annotated[bool, typer.Option("--quick", help="The quick set, under a minute: the default.")]
 MeasureFull = Annotated[bool, typer.Option("--full", help="Measure everything; many minutes, --dry-run says how many.")]
@@ -156,7 +153,7 @@ Chart = Annotated[
         "--chart",
         metavar="NAME",
         help="Which chart: scaling, bandwidth-matrix, latency-matrix, ladder, map, roofline, ...",
-        autocompletion=values.charts,
+        autocompletion=opt.charts,
     ),
 ]
 Intensity = Annotated[float | None, typer.Option("--intensity", metavar="X", help="Mark a code of X FLOP/byte in the roofline.")]
@@ -209,27 +206,6 @@ NetworkBefore = Annotated[
 NetworkDryRun = Annotated[bool, typer.Option("--dry-run", help="Print every command that would be run, and run none.")]
 
 
-def joined(words: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments with ``--ranks-per l3 2`` as ``--ranks-per l3:2``; only a number is taken, never the command.
-
-    >>> list(joined(["--ranks-per", "l3", "2", "--", "app", "--ranks-per", "l3", "2"]))
-    ['--ranks-per', 'l3:2', '--', 'app', '--ranks-per', 'l3', '2']
-    """
-    end = words.index("--") if "--" in words else len(words)
-    at = 0
-    while at < end:
-        option, equals, _ = words[at].partition("=")
-        part = at + (not equals)
-        if option == RANKS_PER and part + 1 < end and words[part + 1].isascii() and words[part + 1].isdecimal():
-            yield from words[at:part]
-            yield f"{words[part]}:{words[part + 1]}"
-            at = part + 2
-        else:
-            yield words[at]
-            at += 1
-    yield from words[end:]
-
-
 def what_to_measure(words: list[str], *, quick: bool, full: bool) -> str:
     """Return what is to be measured; refuse two things at once."""
     if len(words) > 1:
@@ -248,11 +224,3 @@ def folder_to_build(folder: Path | None, *, build_only: bool) -> Path:
     if folder is None:
         raise BadValue("--build-only builds into a folder", cure="name it with -o DIR")
     return folder
-
-
-class CommandLine(Command):
-    """Takes the number after ``--ranks-per PART`` to it, where there is one: an option cannot have one value or two."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments."""
-        return super().parse_args(ctx, list(joined(args)))

@@ -5,12 +5,13 @@ import contextlib
 import gc
 import io
 import os
-import pkgutil
+import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any, Final
 
 import typer
@@ -29,46 +30,49 @@ GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Many servers", "
 
 
 @cache
+def _placed() -> dict[str, tuple[About, str, str]]:
+    """Return what each command says of itself, its module and its function."""
+    files = sorted(Path(advisor.cli.commands.__path__[0]).glob("[a-z]*.py"))
+    found = {name: (about, file.stem, function) for file in files for name, function, about in commands_in(file)}
+    return dict(sorted(found.items()))
+
+
+@cache
 def commands() -> dict[str, About]:
     """Return what each command in the folder says of itself."""
-    folder = Path(advisor.cli.commands.__path__[0])
-    alone = {
-        info.name.replace("_", " "): folder / f"{info.name}.py" for info in pkgutil.iter_modules([str(folder)]) if not info.ispkg
-    }
-    grouped = {f"{path.parent.name} {path.stem}": path for path in sorted(folder.glob("[a-z]*/[a-z]*.py"))}
-    return {name: _about(path) for name, path in sorted((alone | grouped).items())}
+    return {name: about for name, (about, _, _) in _placed().items()}
 
 
-def place_of(command: str) -> str:
-    """Return where a command's module is: in a folder of its first word, or beside the others."""
-    first, _, rest = command.partition(" ")
-    inside = rest and (Path(advisor.cli.commands.__path__[0]) / first).is_dir()
-    return f"{first}.{rest}" if inside else command.replace(" ", "_")
+def place_of(command: str) -> tuple[str, str]:
+    """Return the module and the function of a command."""
+    return _placed()[command][1:]
 
 
-_QUOTES = '"""'
+_QUOTES: Final = '"""'
+_COMMAND: Final = re.compile(r'^def ([a-z]\w*)\(.*?\) -> (?:int|None):\n    """(.*?)"""', re.MULTILINE | re.DOTALL)
+"""A public function of a file that begins with "Commands": bios_read is advisor bios read."""
 
 
-def _about(path: Path) -> About:
+def commands_in(path: Path) -> Iterator[tuple[str, str, About]]:
+    """Yield the commands of a file, their functions and what they say: each public function, or ``run`` of a file of one."""
     text = path.read_text(encoding="utf-8")
+    if text.startswith(f"{_QUOTES}Commands "):
+        for function, doc in _COMMAND.findall(text):
+            yield function.replace("_", " "), function, _about(cleandoc(doc))
+        return
     end = text.find(_QUOTES, len(_QUOTES)) + len(_QUOTES) if text.startswith(_QUOTES) else len(text)
     try:
         doc = ast.get_docstring(ast.parse(text[:end])) or ""  # parsing the code below it would take ten times as long
     except SyntaxError:
         doc = "This command cannot be loaded."  # which is said when it is called; the others are as before
+    yield path.stem.replace("_", " "), "run", _about(doc)
+
+
+def _about(doc: str) -> About:
     lines = doc.splitlines()
     marked = {word: [line.partition(": ")[2] for line in lines if line.startswith(f"{word}: ")] for word in ("Group", "Example")}
     text = "\n".join(line for line in lines if not line.startswith(("Group: ", "Example: "))).strip()
     return About(lines[0].rstrip(".") if lines else "", "".join(marked["Group"]) or "Other", text, tuple(marked["Example"]))
-
-
-def _module(name: str) -> ModuleType:
-    """Return the module of a command; refuse, in one line, one that has no function to run."""
-    module = import_module(f"advisor.cli.commands.{name}")
-    if not callable(getattr(module, "run", None)):
-        file = f"advisor/cli/commands/{name.replace('.', '/')}.py"
-        raise BadInput("this command lacks the function run", file=file, cure="docs/adding.md says what a command has")
-    return module
 
 
 def told(name: str) -> CommandHelp:
@@ -91,10 +95,15 @@ class CommandFolder(TyperGroup):
         about = commands().get(cmd_name)
         if about is None:
             return None
-        module = _module(place_of(cmd_name))
+        name, function = place_of(cmd_name)
+        module = import_module(f"advisor.cli.commands.{name}")
+        run = getattr(module, function, None)
+        if not callable(run):
+            file = f"advisor/cli/commands/{name}.py"
+            raise BadInput("this command lacks the function run", file=file, cure="docs/adding.md says what a command has")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         kind = getattr(module, "CommandLine", Command)  # of a command that reads its arguments in its own way
-        single.command(cmd_name, cls=kind, help=about.text, short_help=about.summary)(module.run)
+        single.command(cmd_name, cls=kind, help=about.text, short_help=about.summary)(run)
         command: Any = typer.main.get_command(single)
         command.name = command.path = cmd_name
         command.about, command.examples = about.text, about.examples

@@ -3,13 +3,126 @@
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from advisor.cli import values
-from advisor.errors import BadValue
+from advisor.errors import AdvisorError, BadValue
 from advisor.measure.platform import Scope
+
+Offers = list[tuple[str, str]]
+
+
+def _beginning(with_: str, offers: Iterable[tuple[str, str]]) -> Offers:
+    return [(name, " ".join(what.split())) for name, what in offers if name.startswith(with_)]
+
+
+def formats(incomplete: str) -> Offers:
+    """Offer the formats of the checklist."""
+    from advisor.advice.checklist import formats_told
+
+    return _beginning(incomplete, formats_told().items())
+
+
+def report_formats(incomplete: str) -> Offers:
+    """Offer the formats of the report."""
+    return _beginning(incomplete, (("html", "one page"), ("md", "for tickets"), ("json", "for programs, and to compare later")))
+
+
+def exports(incomplete: str) -> Offers:
+    """Offer the formats of advisor export."""
+    from advisor.exports.export import formats as known
+
+    return _beginning(incomplete, ((name, each.title) for name, each in known().items()))
+
+
+def platforms(incomplete: str) -> Offers:
+    """Offer the platforms that can be on order."""
+    from advisor.measure.platforms import platforms as known
+
+    return _beginning(incomplete, ((each.id, each.name) for each in known()))
+
+
+def vendors(incomplete: str) -> Offers:
+    """Offer the vendors that have a sheet."""
+    from advisor.advice.know.vendors import vendors as known
+
+    return _beginning(incomplete, ((name, each.name) for name, each in known().items()))
+
+
+def launchers(incomplete: str) -> list[str]:
+    """Offer the launchers."""
+    from advisor.jobs.registry import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def starting(incomplete: str) -> list[str]:
+    """Offer the launchers that start ranks themselves."""
+    from advisor.jobs.registry import names
+
+    return [name for name in names(starting=True) if name.startswith(incomplete)]
+
+
+def strategies(incomplete: str) -> list[str]:
+    """Offer the ways to place ranks."""
+    from advisor.jobs.placement import STRATEGIES
+
+    return [name for name in ("auto", *STRATEGIES) if name.startswith(incomplete)]
+
+
+def topics(incomplete: str) -> list[str]:
+    """Offer the topics of rules."""
+    from advisor.advice.rules import own_rules
+
+    return [name for name in dict.fromkeys(rule.topic for rule in own_rules(examples=False).rules) if name.startswith(incomplete)]
+
+
+def rules(incomplete: str) -> Offers:
+    """Offer the ids of rules."""
+    from advisor.advice.rules import own_rules
+
+    return _beginning(incomplete, ((rule.id, rule.text.title) for rule in own_rules(examples=False).rules))
+
+
+def rules_and_topics(incomplete: str) -> Offers:
+    """Offer what names rules."""
+    return [*((name, "topic") for name in topics(incomplete)), *rules(incomplete)]
+
+
+def findings(ctx: Any, incomplete: str) -> Offers:
+    """Offer the numbers of the findings of the machine that the line names, and the ids of rules."""
+    numbers = _numbers(ctx.params) if not incomplete or incomplete.isdecimal() else []
+    return [*_beginning(incomplete, numbers), *(rules(incomplete) if not incomplete.isdecimal() else [])]
+
+
+def _numbers(given: dict[str, Any]) -> Offers:
+    from advisor.advice.audit import audit
+
+    bios, measurements_ = (tuple(given.get(name) or ()) for name in ("bios", "measurements"))
+    source, scope, site = given.get("source"), given.get("scope", "mpi"), given.get("rules") or ()
+    try:
+        found = audit(source, scope, site=site, bios=bios, measurements=measurements_)
+    except (AdvisorError, OSError):
+        return []
+    titles = {each.id: each.title for each in found.audit.found}
+    return [(str(number), titles.get(rule, rule)) for rule, number in found.numbers.items()]
+
+
+def measurements(incomplete: str) -> Offers:
+    """Offer what can be measured."""
+    from advisor.measure.contract import read_kernels
+    from advisor.measure.plan import PLANS, SETS
+
+    kernels = ((name, sheet.summary) for name, sheet in read_kernels().sheets.items() if name not in PLANS)
+    return _beginning(incomplete, [*((name, "") for name in PLANS if name not in SETS), ("show", "saved results"), *kernels])
+
+
+def charts(incomplete: str) -> list[str]:
+    """Offer the charts of measurements."""
+    from advisor.measure.charts import KINDS
+
+    return [name for name in KINDS if name.startswith(incomplete)]
 
 
 def each_of(words: list[str] | None) -> list[str] | None:
@@ -39,7 +152,7 @@ Topic = Annotated[
         "--topic",
         metavar="TOPIC",
         help="Only rules of this topic; may be repeated.",
-        autocompletion=values.topics,
+        autocompletion=topics,
         callback=each_of,
     ),
 ]
@@ -92,7 +205,7 @@ AuditFailOn = Annotated[
 OrderedPlatform = Annotated[
     str | None,
     typer.Option(
-        "--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...", autocompletion=values.platforms
+        "--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...", autocompletion=platforms
     ),
 ]
 OrderedCpu = Annotated[
@@ -113,7 +226,7 @@ VendorName = Annotated[
         "--vendor",
         metavar="NAME",
         help="Use this vendor's names: dell, hpe, lenovo, supermicro, ...",
-        autocompletion=values.vendors,
+        autocompletion=vendors,
     ),
 ]
 Format = Annotated[
@@ -122,7 +235,7 @@ Format = Annotated[
         "--as",
         metavar="FORMAT",
         help="txt, md, html, json, or a tool's format; --as help lists all, a line each.",
-        autocompletion=values.formats,
+        autocompletion=formats,
     ),
 ]
 ReportFormat = Annotated[
@@ -131,7 +244,7 @@ ReportFormat = Annotated[
         "--as",
         metavar="FORMAT",
         help="html, md or json; else as the name of the file ends.",
-        autocompletion=values.report_formats,
+        autocompletion=report_formats,
     ),
 ]
 Todo = Annotated[bool, typer.Option("--todo", help="Only what is known to be wrong.")]
@@ -141,7 +254,7 @@ Only = Annotated[
         "--only",
         metavar="N|ID",
         help="Only this finding, by the audit's number or the rule's id; may be repeated.",
-        autocompletion=values.findings,
+        autocompletion=findings,
         callback=each_of,
     ),
 ]

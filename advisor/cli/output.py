@@ -5,13 +5,16 @@ import os
 import re
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from advisor.cli.ticker import Ticker
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.text import Text
+
 from advisor.errors import BadValue
 from advisor.machine.hosts.files import write_file
 from advisor.machine.secrecy import screened, without_secrets
@@ -218,8 +221,6 @@ def emit(renderables: "list[RenderableType]", output: Path | None, *, color: boo
     """Print what rich can draw, to the terminal or without colours to a file."""
     from io import StringIO, TextIOWrapper
 
-    from advisor.cli.screened_console import ScreenedConsole
-
     file = None if output is None else StringIO()
     if file is None and _plain_locale() and isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="ascii", errors="replace")
@@ -302,3 +303,34 @@ class Terminal:
         sys.stderr.write(f"\r\x1b[Kadvisor: {without_secrets(text)[:room]}")
         sys.stderr.flush()
         self._shown = True
+
+
+class ScreenedConsole(Console):
+    """A console whose texts, those in the cells of tables too, are screened as they stand, in one piece."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Any:
+        """Return the segments of what is drawn."""
+        if isinstance(renderable, str):
+            renderable = without_secrets(renderable)
+        elif isinstance(renderable, Text) and (clean := without_secrets(renderable.plain)) != renderable.plain:
+            renderable = Text(clean, renderable.style, justify=renderable.justify, overflow=renderable.overflow)
+        return super().render(renderable, options)
+
+
+class Ticker:
+    """Shows a line now and every second, until it is stopped; it sleeps in between, and leaves the cores to the kernels."""
+
+    def __init__(self, show: Callable[[], None]) -> None:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tick, args=(show,), daemon=True)
+        show()
+        self._thread.start()
+
+    def _tick(self, show: Callable[[], None]) -> None:
+        while not self._over.wait(1.0):
+            show()
+
+    def stop(self) -> None:
+        """Show nothing more."""
+        self._over.set()
+        self._thread.join()

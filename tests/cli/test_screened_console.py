@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from advisor.cli.screened_console import ScreenedConsole
+from advisor.cli.output import ScreenedConsole
 
 LONG = "some words before password=" + "abc4" * 30 + " behind"
 

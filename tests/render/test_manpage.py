@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from advisor.cli.main import commands, told
-from advisor.cli.manpage import Edition, command_page, file_name, program_page
-from advisor.cli.manual import About, CommandHelp, Row, _names
+from advisor.cli.manual import About, CommandHelp, Edition, Row, _names, command_page, file_name, program_page
 from docs import generate
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from advisor.advice.whatif import measured_on
-from advisor.cli.ticker import Ticker
+from advisor.cli.output import Ticker
 from advisor.machine.units import duration, throughput
 from advisor.measure.measured_facts import Compared, MeasuredFacts, Way
 from advisor.measure.measurement import Task

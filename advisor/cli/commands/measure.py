@@ -1,36 +1,73 @@
-"""Measure bandwidth, latency and floating point of each core, CCX, NUMA node and socket.
-
-Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
-of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix (cores of
-each NUMA node against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips
-between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results; show
---before OLD NEW compares two runs. The kernels are built with this machine's compiler when first used. A busy machine is
-refused unless --busy-ok. Every result is a median with its spread; a result above the ceiling of DIMMs and clock is
-rejected. Ctrl-C keeps the finished part.
-
-Group: Look at a machine
-Example: advisor measure
-Example: advisor measure membw --per numa --save node.json
-Example: advisor measure membw --per numa --dry-run --from node.tar.gz
-Example: advisor measure roofline --png roofline.png --intensity 0.25
-Example: advisor measure --build-only --march znver4 -o kernels
-"""
+"""Commands that measure, compare, and take the figures of other programs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
+import typer
+
+from advisor.advice.imported import compare_measured, import_files, must_have_results
 from advisor.cli import job_options as job
-from advisor.cli.options import BusyOk, From, Json, NoColor, Output, Repeats, Save, Steps, Width
-from advisor.cli.output import NO_DRAWING, Drawing, Form, Shown, Terminal, show, show_kernels, show_measured, show_saved
-from advisor.errors import BadValue
+from advisor.cli import options as opt
+from advisor.cli.options import (
+    BusyOk,
+    From,
+    Json,
+    NoColor,
+    Output,
+    PageOrLines,
+    Repeats,
+    Save,
+    Steps,
+    Version,
+    Width,
+    at_most_one,
+)
+from advisor.cli.output import (
+    NO_DRAWING,
+    Drawing,
+    Form,
+    Shown,
+    Terminal,
+    emit_json,
+    show,
+    show_kernels,
+    show_lines,
+    show_measured,
+    show_saved,
+)
+from advisor.errors import AdvisorError, BadValue
+from advisor.jobs.hpl import measure as run_measure
+from advisor.jobs.started.hosts import HostOptions, LauncherOptions, per_part
+from advisor.jobs.started.hpl import HplOptions, hpl_job, hpl_lines, scaling_runs
+from advisor.jobs.started.network import Experiment, NetworkOptions, experiment, fitting_runs, network_lines
+from advisor.jobs.started.network import measure as run_measure_of_measure_network
 from advisor.machine.read import read_machine
+from advisor.measure.before_after import compare_runs
+from advisor.measure.charts import must_be_drawable
+from advisor.measure.contract import read_kernels
+from advisor.measure.page import compared_document, compared_page, imported_page, measured_page, plan_page
+from advisor.measure.plan import CHARTS, SETS, Plan, Request, charts_of_plan
 from advisor.measure.task import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
 
-if TYPE_CHECKING:
-    from advisor.measure.plan import Plan, Request
+OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="What other benchmark programs printed.")]
+
+MeasuredMachine = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        "--machine",
+        metavar="FILE",
+        help="The machine that was measured: a capture, hwloc XML, Machine JSON; - is this one.",
+    ),
+]
+
+Placed = Annotated[
+    str | None,
+    typer.Option("--placed", metavar="PART", help="Where it ran: machine, socket 0, numa 6, l3 2, core 5, cpus 0-15."),
+]
 
 
-def run(
+def measure(
     words: job.MeasureWords = None,
     *,
     quick: job.MeasureQuick = False,
@@ -61,7 +98,23 @@ def run(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Measure this machine."""
+    """Measure bandwidth, latency and floating point of each core, CCX, NUMA node and socket.
+
+    Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
+    of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix (cores of
+    each NUMA node against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips
+    between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results; show
+    --before OLD NEW compares two runs. The kernels are built with this machine's compiler when first used. A busy machine is
+    refused unless --busy-ok. Every result is a median with its spread; a result above the ceiling of DIMMs and clock is
+    rejected. Ctrl-C keeps the finished part.
+
+    Group: Look at a machine
+    Example: advisor measure
+    Example: advisor measure membw --per numa --save node.json
+    Example: advisor measure membw --per numa --dry-run --from node.tar.gz
+    Example: advisor measure roofline --png roofline.png --intensity 0.25
+    Example: advisor measure --build-only --march znver4 -o kernels
+    """
     shown: Shown = (save, Form(output, json, width, not no_color), Drawing(svg, png, chart, intensity))
     if list_kernels or build_only or march is not None:
         return show_kernels(shown[1]) if list_kernels else _build(march, output, build_only=build_only)
@@ -78,8 +131,6 @@ def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
 
 
 def _plan(wish: "Request", source: str | None, form: Form) -> int:
-    from advisor.measure.contract import read_kernels
-    from advisor.measure.page import plan_page
 
     made = planned(read_machine(source, Terminal()), wish)
     left = (f"not: {each.task}: {each.why}" for each in made.left_out)
@@ -89,9 +140,6 @@ def _plan(wish: "Request", source: str | None, form: Form) -> int:
 
 def _check_drawing(drawing: Drawing, what: str, made: "Plan | None" = None) -> None:
     """Refuse before measuring a chart that it, or this machine, does not give, an intensity that is none, no matplotlib."""
-    from advisor.measure.charts import must_be_drawable
-    from advisor.measure.plan import CHARTS, SETS, charts_of_plan
-
     drawn = drawing.svg is not None or drawing.png is not None
     charts = CHARTS.get(what, ()) if made is None else charts_of_plan(made.tasks, what)
     must_be_drawable(drawing.chart, drawing.intensity, charts, drawn=drawn, several=what in SETS)
@@ -110,3 +158,185 @@ def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Sh
         return _plan(wish, source, form)
     done = measure_machine(wish, how, machine=machine, observer=Terminal(verbose=verbose))
     return show_measured(done, (), save, form, drawing=drawing._replace(what=wish.what))
+
+
+First = Annotated[Path, typer.Argument(metavar="FIRST", help="Results of advisor measure, or another program's output.")]
+
+
+Second = Annotated[Path, typer.Argument(metavar="SECOND", help="The same; its figures are shown through the first's.")]
+
+
+def measure_compare(
+    first: First,
+    second: Second,
+    *,
+    source: MeasuredMachine = None,
+    placed: Placed = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Lay our figures and those of another program beside each other.
+
+    Each file is what advisor measure --save FILE wrote, or the output of another program as advisor measure import reads it;
+    of that --from says which machine, and --placed which part of it. Of several figures of a kind the best is taken.
+
+    Group: Compare
+    Example: advisor measure compare node.json stream.log --from node.tar.gz --placed machine
+    """
+    form = Form(output, json, width, not no_color)
+    rows = compare_measured(first, second, source, placed, Terminal())
+    names = (first.name, second.name)
+    show(form, lambda: compared_document(rows, names), lambda: compared_page(rows, names, form.width))
+    return 0
+
+
+def measure_hpl(
+    *,
+    hosts: job.HplHosts = None,
+    launcher: job.MpiLauncher = None,
+    launcher_version: Version = None,
+    xhpl: job.Xhpl = None,
+    quick: job.HplQuick = False,
+    full: job.HplFull = False,
+    n: job.Order = None,
+    nb: job.Block = None,
+    ranks_per: job.HplPerPart = None,
+    scaling: job.Scaling = False,
+    blas: job.BlasFlag = None,
+    kernels: job.HplKernels = None,
+    busy_ok: BusyOk = False,
+    dry_run: job.HplDryRun = False,
+    save: Save = None,
+    verbose: Steps = False,
+    json: Json = False,
+    output: PageOrLines = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Measure HPL (Linpack) and compare it with the peak at base clock and under load.
+
+    Without --xhpl it runs the project's own HPL, built with the mpicc beside the launcher and the BLAS that is found:
+    pkg-config openblas or blis, -lopenblas, -lblis, -lblas, or --blas. --xhpl PATH runs another, with an HPL.dat of its own.
+    NB is the fastest of a short search, N takes about a minute in all, or with --full 85 % of the free memory; P x Q is as
+    square as possible. Ranks are placed as advisor bind does, and our own HPL reports where they really ran. The page names
+    the kernel that OpenBLAS chose, and warns where it does not use the widest instructions of this processor. --scaling
+    makes the table of articles [002] and [003]: 1, 2, 4, .. and all of the hosts, or of one host a NUMA node, a socket and
+    all, with as much of the matrix for each core; --n is N of the first of them.
+
+    Group: Look at a machine
+    Example: advisor measure hpl
+    Example: advisor measure hpl --full --ranks-per numa --save hpl.json
+    Example: advisor measure hpl --xhpl /opt/amd-hpl/xhpl --n 86400 --nb 232
+    Example: advisor measure hpl --hosts node[01-16] --scaling --save scaling.json
+    """
+    at_most_one({"--quick": quick, "--full": full, "--n": n is not None})
+    at_most_one({"--xhpl": xhpl is not None, "--blas": blas is not None, "--kernels": kernels is not None})
+    ask = HplOptions(xhpl, full, n, nb, per_part(ranks_per), blas, kernels, busy_ok, scaling)
+    form, observer = Form(output, json, width, not no_color), Terminal(verbose=verbose)
+    made = hpl_job(HostOptions(hosts=hosts), LauncherOptions(launcher, launcher_version), ask, observer=observer)
+    runs = scaling_runs(made)
+    if dry_run:
+        return show_lines(hpl_lines(runs, observer), form)
+    return show_measured(run_measure(made, runs, observer), made.notes, save, form)
+
+
+def measure_import(
+    files: OtherOutputs,
+    *,
+    source: MeasuredMachine = None,
+    placed: Placed = None,
+    save: opt.Save = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Take the figures that other benchmark programs have printed.
+
+    Reads HPL and HPCC, OSU, Intel MPI Benchmarks, STREAM, BabelStream, Intel MLC, likwid-bench, numademo, perftest,
+    nccl-tests and core-to-core-latency, known by their content; docs/import.md lists versions and traps. A file that was cut
+    off, that failed its own check, or whose figures contradict each other is refused in one line. With --from they become
+    measurements of that machine, which --save keeps for advisor audit and report; where a file does not say on which part it
+    ran, --placed does. Exit status 1 where something is refused, 2 where nothing could be read.
+
+    Group: Look at a machine
+    Example: advisor measure import HPL.out stream.log
+    Example: advisor measure import stream.log --from node.tar.gz --placed "numa 1" --save stream.json
+    Example: advisor audit --from node.tar.gz --measurements stream.json
+    """
+    form = Form(output, json, width, not no_color)
+    found = import_files(files, source, placed, Terminal())
+    if save is not None:
+        emit_json(must_have_results(found).model_dump(mode="json"), save)
+    runs = [(file.name, each) for file in found.files for each in file.runs]
+    pages = [imported_page(runs, found.levels, found.refused, found.notes, form.width)]
+    kept = found.measurements
+    measured = [measured_page(kept, form.width, machine=found.machine, facts=found.facts)] if kept else []
+    show(form, found.document, lambda: [*pages, *measured])
+    return found.status
+
+
+def measure_network(
+    *,
+    hosts: job.NetworkHosts = None,
+    sources: job.NetworkSources = None,
+    launcher: job.MpiLauncher = None,
+    launcher_version: Version = None,
+    per: job.NetworkPer = None,
+    hca: job.Adapter = None,
+    sizes: job.Sizes = None,
+    repeats: Repeats = None,
+    kernels: job.NetworkKernels = None,
+    busy_ok: BusyOk = False,
+    before: job.NetworkBefore = None,
+    dry_run: job.NetworkDryRun = False,
+    save: Save = None,
+    verbose: Steps = False,
+    json: Json = False,
+    output: PageOrLines = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Measure messages between two hosts, near the adapter and far from it: bandwidth, message rate, latency.
+
+    Measures what distance from the adapter costs: the bandwidth and message rate of every NUMA node, every socket and all
+    cores, and the share of line rate. The plan comes from the machine, the commands from advisor bind, and every rank
+    reports where it really ran: results from elsewhere are rejected. The kernel is built with the mpicc beside the launcher,
+    and must be where both hosts see it: in your home, or in --kernels DIR. Under Slurm the hosts are those of the job. Both
+    hosts are taken to be like this one, unless --from says otherwise. With one host or none the pairs are inside it.
+    --dry-run prints every command, ready to paste into a job; -o DIR writes them there. --before OLD compares the messages
+    of all cores with an earlier run: save it, change the BIOS (Preferred IO), restart, measure again. Starts of one setting
+    differ, too: to be sure save five of each with --per node into folders, and compare these with advisor measure show
+    --before off on.
+
+    Group: Look at a machine
+    Example: advisor measure network --hosts node01,node02
+    Example: advisor measure network --hosts node01,node02 --hca mlx5_0 --per numa --save network.json
+    Example: advisor measure network --hosts node01,node02 --before network.json --save after.json
+    Example: advisor measure network --hosts a,b --from node.tar.gz --launcher openmpi --launcher-version 4.1.5 --dry-run
+    """
+    at_most_one({"--dry-run": dry_run, "--before": before is not None})
+    ask = NetworkOptions("machine" if per == "node" else per, hca, sizes, repeats, kernels, busy_ok)
+    there, how = HostOptions(tuple(sources or ()), hosts), LauncherOptions(launcher, launcher_version)
+    form, observer = Form(output, json, width, not no_color), Terminal(verbose=verbose)
+    made = experiment(there, how, ask, dry=dry_run, observer=observer)
+    if dry_run:
+        return show_lines(network_lines(made, folder_given=output is not None, observer=observer), form)
+    if before is not None:
+        return _compared(before, made, save, form, observer)
+    return show_measured(run_measure_of_measure_network(made, observer), made.notes, save, form)
+
+
+def _compared(before: Path, made: "Experiment", save: Path | None, form: Form, observer: Terminal) -> int:
+    """Measure, and print what has changed; earlier runs that do not fit are refused first."""
+    earlier = fitting_runs(before, made)
+    done = run_measure_of_measure_network(made, observer)
+    try:
+        found = compare_runs(earlier, [done.measurements])
+    except AdvisorError as error:
+        status = show_measured(done, made.notes, save, form)
+        observer.say(f"not compared: {error}")
+        return status or 2
+    return show_measured(done, made.notes, save, form, compared=found)

@@ -1,0 +1,481 @@
+"""Commands that say what is wrong and what to do: audit, explain, checklist, what-if, comparison, rules."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+
+from advisor.advice.audit import Audited
+from advisor.advice.audit import audit as run_audit
+from advisor.advice.audit_page.explain import finding_page
+from advisor.advice.audit_page.screen import Lines, Shown, audit_page
+from advisor.advice.audit_page.whole import Step, whole_audit_page
+from advisor.advice.checklist import Ordered, TuningChecklist, formats_told, template_of
+from advisor.advice.checklist import checklist as run_checklist
+from advisor.advice.checklist_page.exports import remarks
+from advisor.advice.checklist_page.page import checklist_page
+from advisor.advice.difference_page import difference_document, difference_page, whatif_document, whatif_page
+from advisor.advice.explain import Explained, explain_rule
+from advisor.advice.judge.rule import Rule
+from advisor.advice.know.vendors import publications
+from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.rule_page import explain_page, rule_page, rules_page
+from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rules_named, sheets_checked, tried
+from advisor.advice.whatif import diff as run_diff
+from advisor.advice.whatif import whatif as run_whatif
+from advisor.cli import options as opt
+from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
+from advisor.cli.main import commands
+from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Topic, Width, same_view
+from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
+from advisor.errors import BadValue
+from advisor.exports.measuring_now import MeasureNow
+from advisor.jobs.started.hosts import asker
+from advisor.machine.hosts.trust import believed_files
+from advisor.machine.secrecy import without_secrets
+from advisor.machine.units import count
+from advisor.measure.page import hpl_and_network
+from advisor.measure.platform import Scope
+
+
+@reads_bios
+def audit(
+    *,
+    source: opt.From = None,
+    scope: opt.ScopeOption = "mpi",
+    topic: opt.Topic = None,
+    rules: opt.Rules = None,
+    bios: GivenBios = NO_BIOS,
+    measurements: opt.MeasurementsOption = None,
+    measure: opt.AuditMeasure = True,
+    network: opt.AuditNetwork = None,
+    hpl: opt.AuditHpl = False,
+    full: opt.AuditFull = False,
+    busy_ok: opt.BusyOk = False,
+    fail_on: opt.AuditFailOn = "never",
+    verbose: opt.AuditVerbose = False,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Find what is misconfigured or broken, what it costs, how to fix it, and how that is known.
+
+    Prints one screen: the machine, what to fix first and how, what to consider, what was measured beside what is published,
+    and what was not seen. An idle machine is measured first with small kernels, in under a minute, so that costs are its
+    own; --no-measure skips that, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two
+    hosts, --full everything: all of advisor measure, HPL in most of the memory, and messages where a second host is named or
+    the job has one. --measurements reads earlier measurements, and --hpl and --network add to them. --verbose prints
+    everything: commands, prerequisites, undo, guides, sources, and every fact with the file or command it was read from.
+    Changes nothing on the machine; what it builds and measures is kept in ~/.cache/advisor. Root sees more. Exit status is 0
+    whatever it finds, unless --fail-on names the severity from which findings make it 1; Ctrl-C while it measures keeps the
+    finished part and ends with 130.
+
+    Group: Look at a machine
+    Example: sudo advisor audit
+    Example: sudo advisor audit --scope hpl --verbose
+    Example: advisor audit --network node01,node02 --hpl
+    Example: sudo advisor audit --measurements quick.json --measurements hpl.json
+    Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
+    """
+    more = {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok}
+    _together(more, {"--from": source is not None, "--no-measure": not measure})
+    opt.at_most_one({"--measurements": bool(measurements), "--full": full})
+    now = None
+    if measure and source is None:
+        now = MeasureNow(not measurements, full, network, hpl, busy_ok)
+    observer = Terminal(details=sys.stderr.isatty())
+    given, files, site = bios.read(observer, here=source is None), measurements or (), rules or ()
+    found = run_audit(
+        source, scope, site=site, bios=given, measurements=files, measure=now, topics=topic or (), observer=observer
+    )
+    again = (*opt.same_view(source, scope, {"--rules": rules, "--measurements": found.measured.files}), *bios.words)
+    tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
+    show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose))
+    return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))
+
+
+def _together(more: dict[str, bool], others: dict[str, bool]) -> None:
+    """Refuse to measure more where nothing is measured at all."""
+    for name, is_given in more.items():
+        for other, is_other in others.items():
+            opt.at_most_one({other: is_other, name: is_given})
+
+
+def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":
+    """Return the page, with the tables of HPL and of messages where they were asked for."""
+    measured, layout, facts = found.measured.measurements, found.judgement.layout, found.judgement.case.measured
+    who = asker(again, bios=found.given.bios is not None)
+    added: Lines = (lambda room: hpl_and_network(measured, room, facts)) if tables and measured else (lambda _: [])
+    if verbose:
+        steps = _steps(found, again)
+        parts: dict[str, Any] = {
+            "added": added,
+            "steps": steps,
+            "numbers": found.numbers,
+            "asker": who,
+            "bounds": found.judgement.case.bounds,
+        }
+        believed = believed_files()
+        return whole_audit_page(found.audit, found.machine, layout, publications(), **parts, believed=believed, width=width)
+    shown = Shown(found.audit, found.machine, layout, facts, who, found.plan, found.judgement.case.bounds, found.numbers)
+    return audit_page(shown, added=added, width=width)
+
+
+def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
+    """Return the commands to go on with, of those that there are."""
+    first = "the first finding: why, every value, and where it was read"
+    steps: list[Step | None] = [
+        (("explain", "1", *again), first) if found.audit.found else None,
+        (("checklist", *again), "the steps with this vendor's names, to tick off"),
+    ]
+    return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]
+
+
+Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
+
+
+Trace = Annotated[bool, typer.Option("--trace", help="Show every expression with its values, and where each was read.")]
+
+
+WhyNot = Annotated[bool, typer.Option("--why-not", help="Show only what decided where there is no finding.")]
+
+
+@reads_bios
+def explain(
+    rule: Annotated[
+        str, typer.Argument(help="A finding's number in the audit, or the id of a rule.", autocompletion=opt.findings)
+    ],
+    *,
+    source: From = None,
+    scope: ScopeOption = "mpi",
+    rules: Rules = None,
+    bios: GivenBios = NO_BIOS,
+    measurements: MeasurementsOption = None,
+    subject: Subject = None,
+    trace: Trace = False,
+    why_not: WhyNot = False,
+    json: Json = False,
+    output: Output = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> None:
+    """Explain a finding on one page: what it means here, what it costs, how to fix, check and undo it, when to leave it.
+
+    RULE is the number that an audit gives a finding, or the id of a rule; give the audit's options too. The fix is in the
+    words of the server's vendor: line, menu, attribute, what moves along and what must restart. Of a verdict that is not
+    known it says first what would make it known. --trace shows every expression of the rule with its values, and where each
+    was read; --why-not only what decided where nothing was found.
+
+    Group: Explain
+    Example: advisor explain 1
+    Example: advisor explain numa-nps-below-best --from node.tar.gz --scope hpl
+    Example: advisor explain 1 --trace
+    Example: advisor explain numa-nps-below-best --why-not
+    """
+    observer, files, site = Terminal(), measurements or (), rules or ()
+    given = bios.read(observer, here=source is None)
+    found = explain_rule(rule, source, scope, site=site, bios=given, measurements=files, subject=subject, observer=observer)
+    form = Form(output, json, width, not no_color)
+    again = (*same_view(source, scope, {"--rules": rules, "--measurements": measurements}), *bios.words)
+    show(form, found.document, lambda: _explain_page(found, again, width, trace=trace, why_not=why_not))
+
+
+def _explain_page(found: Explained, again: tuple[str, ...], width: int | None, *, trace: bool, why_not: bool) -> "RenderableType":
+
+    if trace or why_not:
+        return explain_page(found.explanation, why_not=why_not, width=width)
+    return finding_page(found.told(asker(again, bios=found.audited.given.bios is not None)), width)
+
+
+@reads_bios
+def checklist(
+    *,
+    source: opt.From = None,
+    platform: opt.OrderedPlatform = None,
+    cpu: opt.OrderedCpu = None,
+    vendor: opt.VendorName = None,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    bios: GivenBios = NO_BIOS,
+    measurements: opt.MeasurementsOption = None,
+    form: opt.Format = "txt",
+    include: opt.Include = None,
+    todo: opt.Todo = False,
+    only: opt.Only = None,
+    verbose: opt.ChecklistVerbose = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Print the tuning checklist of this machine, with its vendor's own names, to tick off.
+
+    A line a step: what is to be done, with the audit's numbers; what is not known, with the one command that reads it; what
+    is right, folded. -v prints everything of each step: why, how to check it, which benchmark proves it, with the published
+    value for this platform, undo and sources. --todo prints what is known to be wrong, --only 1 one finding. With --platform
+    or --cpu it is the list for hardware on order, the table of BIOS settings first, and no machine is read. --as writes it
+    as a page (txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm,
+    ilorest, onecli, sum or redfish for the BIOS. Those files hold findings alone: values that are known to differ from the
+    recommended ones, where no guide contradicts; --include unknown and --include contested add the rest, marked. --as plan
+    is the plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
+    ~/.config/advisor/templates/checklist is a format too. Nothing is ever changed here.
+
+    Group: Set it up
+    Example: advisor checklist
+    Example: advisor checklist --cpu "EPYC 7702" --vendor dell --as html -o rome.html
+    Example: advisor checklist --from node.tar.gz --only 1 --as racadm -o bios.sh
+    """
+    if form == "help":
+        return say("".join(f"{name:<16} {what}\n" for name, what in formats_told().items()))
+    template_of(form)  # a format that is none is refused before the machine is read
+    order, observer = platform is not None or cpu is not None, Terminal()
+    if order:
+        _alone(source, measurements)
+    found = run_checklist(
+        Ordered(platform, cpu) if order else source,
+        scope,
+        vendor=vendor,
+        site=rules or (),
+        bios=bios.read(observer, here=source is None and not order),
+        measurements=measurements or (),
+        include=include or (),
+        only=only or (),
+        observer=observer,
+    )
+    found = replace(found, again=_again({"--from": source, "--platform": platform, "--cpu": cpu}))
+    return _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)
+
+
+def _again(asked: dict[str, str | None]) -> tuple[str, ...]:
+    """Return the words that ask for the same list once more."""
+    return tuple(word for name, value in asked.items() if value for word in (name, value))
+
+
+def _alone(source: str | None, measurements: list[Path] | None) -> None:
+    """Refuse what is of a machine beside hardware that is none yet."""
+    others = {"--from is a machine": source is not None, "--measurements are of one": bool(measurements)}
+    for what in (words for words, is_given in others.items() if is_given):
+        raise BadValue(f"--platform is hardware without a machine, {what}", cure="give one of the two")
+
+
+def _show(found: TuningChecklist, name: str, form: Form, *, verbose: bool) -> None:
+    """Print the list, the plan, or a file for a tool with what its format cannot say in it."""
+    if template_of(name) is not None:  # a site's own may be called as one that is built in
+        emit_text(found.text(name), form.output)
+        for line in remarks(name, found.plan, found.vendor, form.output):
+            Terminal().say(line)
+    elif name == "txt":
+        page = checklist_page(found.sheet, form.width, verbose=verbose, formats=found.scripts)
+        emit([page], form.output, color=form.color, width=form.width)
+    else:
+        emit_json(found.document() if name == "json" else found.plan_document(), form.output)
+
+
+def whatif(
+    wishes: Annotated[list[str] | None, typer.Argument(metavar="[WISH]...", help="nps=4,smt=off, or a finding's number.")] = None,
+    *,
+    nps: opt.Nps = None,
+    l3_as_node: opt.L3 = None,
+    interleave: opt.Interleave = None,
+    snc: opt.Snc = None,
+    cod: opt.Cod = None,
+    smt: opt.Smt = None,
+    enumeration: opt.Enumeration = None,
+    source: opt.From = None,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    bios: opt.Bios = None,
+    measurements: opt.MeasurementsOption = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Predict what a BIOS setting changes, before the restart: nodes, CPU numbers, findings, and what stays unknown.
+
+    WISH is a setting, nps=4 or nps=4,smt=off, as the options are; or the number that an audit gives a finding, or a rule,
+    whose wish it is then. The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off,
+    CPUs numbered in another order. What cannot be known before the restart is listed and left open. -o writes the resulting
+    machine as JSON, which every other command reads with --from: 'advisor bind --from after.json -- ./app' writes the
+    rankfiles for after the restart.
+
+    Group: Set it up
+    Example: advisor whatif nps=4
+    Example: advisor whatif 1
+    Example: advisor whatif --nps 4 --smt off
+    Example: advisor whatif --from node.tar.gz --nps 4 --enumeration linear -o after.json
+    Example: advisor bind --from after.json --ranks-per numa -- ./app
+    """
+    told = {"nps": nps, "l3_as_node": l3_as_node, "interleave": interleave, "snc": snc, "cod": cod, "smt": smt}
+    text = _text(wishes or [], {**told, "enumeration": enumeration})
+    files = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
+    found = run_whatif(source, text, scope, **files, observer=Terminal())
+
+    if json or output is not None:
+        emit_json(whatif_document(found), output)
+    if not json:
+        emit([whatif_page(found, str(output) if output else None)], None, color=not no_color, width=width)
+
+
+def _text(wishes: list[str], told: dict[str, Any]) -> str:
+    """Return the assumption as a text: nps=4,smt=off."""
+    texts = [*wishes, *(f"{name}={value}" for name, value in told.items() if value is not None)]
+    if not texts:
+        raise BadValue("no setting is given", cure="write advisor whatif nps=4, or another setting; see advisor whatif --help")
+    return ",".join(texts)
+
+
+One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
+
+
+Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]
+
+
+FailOn = Annotated[
+    Severity | None,
+    typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 where B gained a finding of this severity or worse."),
+]
+
+
+def diff(
+    one: One,
+    other: Other,
+    *,
+    scope: ScopeOption = "mpi",
+    rules: Rules = None,
+    fail_on: FailOn = None,
+    json: Json = False,
+    output: Output = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Compare two machines, or one machine before and after a change.
+
+    A and B are captures, hwloc XML, Machine JSON or the output of 'advisor audit --json'; '-' is this machine. Parts are
+    matched by name, so that a changed NPS shows as one change of NUMA partitioning and not as a hundred moved nodes. What
+    only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
+
+    Group: Compare
+    Example: advisor diff before.tar.gz after.tar.gz
+    Example: advisor diff golden-node.tar.gz - --json
+    """
+    a, b = (None if each == "-" else each for each in (one, other))
+    found = run_diff(a, b, scope, site=rules or (), observer=Terminal())
+
+    form = Form(output, json, width, not no_color)
+    show(form, lambda: difference_document(found), lambda: difference_page(found))
+    worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on else ()
+    return int(any(each.severity in worst for each in found.gained))
+
+
+class Action(StrEnum):
+    """What to do with the rules."""
+
+    LIST = "list"
+    SHOW = "show"
+    TEST = "test"
+    CHECK = "check"
+    FACTS = "facts"
+    SETTINGS = "settings"
+
+
+@reads_bios
+def rules(
+    action: Annotated[Action, typer.Argument(help="list, show, test, check, facts or settings.")] = Action.LIST,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Rule ids, topics, or numbers of findings.", autocompletion=opt.rules_and_topics),
+    ] = None,
+    *,
+    source: From = None,
+    scope: ScopeOption = "mpi",
+    rules: Rules = None,
+    bios: GivenBios = NO_BIOS,
+    measurements: MeasurementsOption = None,
+    topic: Topic = None,
+    json: Json = False,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """List, show, test and check rules: the product's own and a site's.
+
+    ACTION is list, show, test or check. NAMES are rule ids, topics, or numbers of findings: those of advisor audit of this
+    machine, or of the audit whose options are given too. 'check' reads the rules and lists every mistake with file and line;
+    'test' runs the examples beside each rule as well.
+
+    Group: Explain
+    Example: advisor rules list --topic numa
+    Example: advisor rules show numa-nps-below-best
+    Example: advisor rules show 1 --from node.tar.gz
+    Example: advisor rules test --rules my-rules.yaml
+    Example: advisor rules facts numa
+    """
+    if action in (Action.FACTS, Action.SETTINGS):
+        return _names_of(action, names or [], json=json)
+    if rules:
+        must_be_known(rules, ())
+    named = [*(names or []), *(topic or [])]
+    if not any(name.isdecimal() for name in named) and (source is not None or bios.there or measurements):
+        raise BadValue("--from is where findings have numbers, and none is named", cure="write advisor rules show 1 --from FILE")
+    files: dict[str, Any] = {"site": rules or (), "measurements": measurements or ()}
+    chosen = rules_named(rules or (), named, lambda: _numbers(source, scope, bios, files))
+    if action in (Action.TEST, Action.CHECK):
+        return _test(chosen) if action is Action.TEST else _check(chosen)
+    if json:
+        emit_json({"schema": "advisor-rules/1", "rules": [_document(rule) for rule in chosen]}, None)
+    elif action is Action.SHOW:
+        say("\n\n".join(rule_page(rule.text, rule.topic, rule.where) for rule in chosen) + "\n")
+    else:
+        emit([rules_page([(rule.text, rule.topic) for rule in chosen], width)], None, color=not no_color, width=width)
+    return 0
+
+
+def _names_of(action: Action, words: "Sequence[str]", *, json: bool) -> int:
+    """Print name, kind and meaning of the facts or settings whose names contain one of the words; all without words."""
+    rows = rule_names(action.value, words)
+    if json:
+        emit_json({"schema": "advisor-rules/1", action.value: rows}, None)
+    else:
+        say("".join("{name}  ({kind}{comma}{unit})  {about}\n".format(comma=", " * bool(row["unit"]), **row) for row in rows))
+    return 0
+
+
+def _numbers(source: str | None, scope: Scope, bios: GivenBios, files: dict[str, Any]) -> dict[str, int]:
+    """Return the number that the audit of a machine gives each rule that found something."""
+    observer = Terminal()
+    return run_audit(source, scope, bios=bios.read(observer, here=source is None), **files, observer=observer).numbers
+
+
+def _check(chosen: "Sequence[Rule]") -> int:
+    if wrong := mistakes_between(chosen):
+        typer.echo(without_secrets("\n".join(f"advisor: {line}" for line in wrong)), err=True)
+        return 2
+    say(f"{len(chosen)} rules in {len({rule.file for rule in chosen})} files: every fact, setting and publication exists\n")
+    say(
+        "{} files of vendors and {} of platforms: of {} names, {} were seen in firmware of the vendor, "
+        "and are called verified for its generations\n".format(*sheets_checked())
+    )
+    return 0
+
+
+def _document(rule: "Rule") -> dict[str, object]:
+    return {**rule.text.model_dump(mode="json"), "topic": rule.topic, "where": rule.where, "file": rule.file, "line": rule.line}
+
+
+def _test(rules: "Iterable[Rule]") -> int:
+    """Print what the examples show; return 1 where one went wrong, or a verdict has none."""
+    trials = tried(rules)
+    for rule, _, lacking in trials:
+        if lacking:
+            say(f"{rule.file}: line {rule.line}: {rule.id} has no example for {', '.join(lacking)}\n")
+    for trial in trials:
+        for each in trial.wrong:
+            say(f"{trial.rule.file}: line {trial.rule.line}: {each.rule}: example {each.number}: {each.problem}\n")
+    number, wrong = sum(len(trial.examples) for trial in trials), sum(len(trial.wrong) for trial in trials)
+    say(f"{number - wrong} of {number} examples of {count(len(trials), 'rule')} as expected\n")
+    return 1 if any(trial.wrong or trial.lacking for trial in trials) else 0

@@ -1,0 +1,538 @@
+"""Commands that read and change the BIOS through a BMC, and experiments with it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.model.setting import Neutral
+from advisor.bios import experiment as task
+from advisor.bios.door import Door
+from advisor.bios.experiment import Foreseen, Ran
+from advisor.bios.experiment import experiment_status as run_experiment_status
+from advisor.bios.experiment_page import experiment_chart, list_page, plan_page, result_page
+from advisor.bios.experiment_plan import experiment_plan, list_document, listed, ready_programs
+from advisor.bios.many import Kept
+from advisor.bios.page import proof_page, read_page, restart_page, status_page
+from advisor.bios.plan import PlannedBios, Planner, plan_bios
+from advisor.bios.prove import prove_bios
+from advisor.bios.reading import BiosReading, read_bios
+from advisor.bios.stage import bios_status as run_bios_status
+from advisor.bios.stage import restart_server, stage_bios, undo_bios, without_advisor
+from advisor.cli import options as opt
+from advisor.cli.bmc_options import (
+    Asked,
+    PlanArgument,
+    RecordFile,
+    Unchecked,
+    Yes,
+    agreed,
+    answer,
+    asks_bmcs,
+    change,
+    or_own,
+    staged_page,
+)
+from advisor.cli.options import Json, NoColor, Width
+from advisor.cli.output import Form, Terminal, emit_json, emit_text, say, show
+from advisor.errors import BadValue, CannotWork
+from advisor.machine.hosts.files import write_file
+from advisor.machine.observer import SILENT, Observer
+
+PlanName = Annotated[str | None, typer.Argument(metavar="PLAN", help="A plan's file, or the name of a ready one (--list).")]
+
+ListPlans = Annotated[bool, typer.Option("--list", help="Print the ready plans and programs.")]
+
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Look and say what would be done, how long, what it can show; change nothing.")
+]
+
+NodeName = Annotated[
+    str | None,
+    typer.Option("--node", metavar="NAME", help="The server's name for ssh and Slurm, with --bmc; else -w or --hosts."),
+]
+
+BiosNoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The servers are in no Slurm cluster: do not ask for their state.")]
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--folder", metavar="DIR", help="Keep journal, records and captures there: experiment-PLAN by default."),
+]
+
+Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the experiment of this folder.")]
+
+KeepWinner = Annotated[
+    bool, typer.Option("--keep-winner", help="Stay in the state that is proven better than the first, if there is one.")
+]
+
+Svg = Annotated[
+    Path | None, typer.Option("--svg", metavar="FILE", help="Draw states by programs, with intervals (needs matplotlib).")
+]
+
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Fix the random order of the restarts.")]
+
+Restarts = Annotated[int | None, typer.Option("--restarts", metavar="N", min=1, max=32, help="Restart each state N times.")]
+
+Repeats = Annotated[
+    int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help="Run each program N times at a restart.")
+]
+
+Partner = Annotated[str | None, typer.Option("--partner", metavar="HOST", help="The other host of programs that send messages.")]
+
+Hold = Annotated[
+    list[str] | None, typer.Option("--hold", metavar="SETTING=VALUE", help="Have this in every state; may be repeated.")
+]
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment.")]
+
+
+def _alone(plan: str | None, folder: Path | None) -> None:
+    """Refuse --resume with what its folder says itself."""
+    if plan or folder:
+        raise BadValue("--resume goes on with what its folder says", cure="leave the plan and --folder out")
+
+
+def _held(words: list[str] | None) -> dict[str, Neutral]:
+    """Return settings and values.
+
+    >>> _held(["io.preferred_bus=97", "cpu.smt=off"])
+    {'io.preferred_bus': 97, 'cpu.smt': 'off'}
+    """
+    found: dict[str, Neutral] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise BadValue(f"--hold {word[:60]} names no setting and value", cure="such as --hold io.preferred_bus=97")
+        found[name.strip()] = int(value) if value.strip().isdigit() else value.strip()
+    return found
+
+
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule, setting or attribute; may be repeated.")
+]
+
+
+@asks_bmcs
+def bios_plan(
+    *,
+    asked: Asked,
+    source: opt.From = None,
+    bios: opt.Bios = None,
+    scope: opt.ScopeOption = "mpi",
+    only: Only = None,
+    unchecked: Unchecked = None,
+    rules: opt.Rules = None,
+    measurements: opt.MeasurementsOption = None,
+) -> int:
+    """Plan the BIOS changes of one server: what findings want, as far as its own registry takes it. Changes nothing.
+
+    Each change stands with its reason, its present value and the values that are legal here; below it what changes along
+    with it, and what is left out and why. The YAML is to be read and edited; bios stage checks it again. --only keeps the
+    changes of some rules, settings or attributes, with what they need, and is how a change that guides differ about gets in.
+    With --bmc or -w the BIOS is read at once; of many BMCs each plan goes into a file of its own. Without --from it is
+    planned for this machine where the BIOS is this machine's, else for what the file says of its server. Without an
+    attribute registry nothing is planned by name, but what --unchecked names.
+
+    Group: Change the BIOS
+    Example: advisor bios plan --bios bios.json -o plan.yaml
+    Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
+    Example: advisor bios plan --from node.tar.gz --bios bios.json --only numa.nps -o plan.yaml
+    """
+    opt.at_most_one({"--bios": bool(bios), "--bmc and -w": bool(asked.doors)})
+
+    def make(given: BiosInput | Sequence[Path], observer: Observer) -> PlannedBios:
+        return plan_bios(
+            given,
+            source,
+            scope,
+            only=only or (),
+            unchecked=unchecked or (),
+            site=rules or (),
+            measurements=measurements or (),
+            observer=observer,
+        )
+
+    if asked.many and source is None:
+        raise BadValue("several servers are planned from the capture of one of them", cure="give --from node.tar.gz")
+    if asked.many:
+        planner = Planner(partial(make, observer=SILENT))
+        return _many(asked, planner.for_bmc)
+    observer = Terminal()
+    found = (
+        Planner(partial(make, observer=observer)).for_bmc(asked.doors[0]) if asked.doors else make(bios or (), observer=observer)
+    )
+    _write(found, asked.form.output, json=asked.form.json)
+    return 0
+
+
+def _many(asked: Asked, plan: Callable[[Door], PlannedBios]) -> int:
+    """Plan for each of many, into a file of its own."""
+    place = asked.form.output
+    if place is None:
+        raise BadValue("several plans go into several files", cure="write -o plans/%h.yaml")
+
+    def task(door: Door) -> Kept:
+        file = asked.file(place, door)
+        found = plan(door)
+        write_file(file, found.text().encode())
+        return Kept(found.word, file)
+
+    return answer(replace(asked, form=replace(asked.form, output=None)), "plan", task, lambda *_, **__: "")
+
+
+def _write(found: PlannedBios, output: Path | None, *, json: bool) -> None:
+    if json:
+        emit_json(found.document(), output)
+        return
+    emit_text(found.text(), output)
+    if output is not None:
+        Terminal().say(found.summary(output))
+
+
+Runs = Annotated[Path | None, typer.Option("--before", metavar="FILE", help="Measurements from before the change.")]
+
+
+Later = Annotated[Path | None, typer.Option("--after", metavar="FILE", help="The same measurements after it.")]
+
+
+Record = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="What bios stage saved: its job is followed.")]
+
+
+Wait = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, max=7200, help="Wait so long for the BMC's job to end.")]
+
+
+@asks_bmcs
+def bios_prove(
+    plan: PlanArgument,
+    *,
+    asked: Asked,
+    source: opt.From = None,
+    before: Runs = None,
+    after: Later = None,
+    record: Record = None,
+    wait: Wait = 0,
+) -> int:
+    """Prove that a plan of BIOS changes is in effect, by three witnesses. Changes nothing.
+
+    The BMC: every attribute is applied, nothing waits, its job has ended well, and it is the same server. The operating
+    system, from a capture of the machine after its restart (--from): NUMA nodes per socket, SMT, the order of the CPUs. What
+    was measured, from runs before and after (--before, --after), with an exact p. Exit status 1 where a witness speaks
+    against the plan.
+
+    Group: Change the BIOS
+    Example: advisor bios prove plan.yaml --bmc bmc01 --from after.tar.gz
+    Example: advisor bios prove plan.yaml --bmc bmc01 --record before.json --wait 1200
+    """
+    if (before is None) != (after is None):
+        raise BadValue("--before and --after go together", cure="give the runs before the change and those after it")
+    observer = SILENT if asked.many else Terminal()
+    return answer(
+        asked,
+        "prove",
+        lambda door: prove_bios(
+            door.of(plan),
+            door,
+            source and str(door.of(Path(source))),
+            measured=(door.of(before), door.of(after)) if before is not None and after is not None else None,
+            record=record and door.of(record),
+            wait=wait,
+            observer=observer,
+        ),
+        lambda found, width, **_: proof_page(found.document(), width),
+    )
+
+
+@asks_bmcs
+def bios_read(*, asked: Asked) -> int:
+    """Read a server's BIOS settings through its BMC (Redfish), with what waits for the next restart. Changes nothing.
+
+    The file that -o writes is what --bios of audit, checklist and bios plan takes: every attribute and its value, what
+    waits, and the registry that says which values there are; secrets, serial numbers and addresses are left out. Without
+    --bmc, on the node itself, its own BMC is looked for. Of many BMCs each goes into a file of its own. docs/bios.md says
+    what is sent.
+
+    Group: Change the BIOS
+    Example: advisor bios read --bmc bmc01 -o bios.json
+    Example: advisor bios read -w 'bmc[001-400]' --ca site-ca.pem -o bios/%h.json
+    Example: advisor bios read --bmc bmc01 --login-file ~/.bmc --ca site-ca.pem -o bios.json
+    """
+
+    def task(door: Door) -> BiosReading | Kept:
+        place = asked.form.output and asked.file(asked.form.output, door)
+        found = read_bios(door)
+        if place is None:
+            return found
+        emit_json(found.document(), place, private=True, indent=None if asked.many else 1)
+        return Kept(found.word, place) if asked.many else found
+
+    told = replace(or_own(asked), form=replace(asked.form, output=None))
+    return answer(told, "read", task, lambda found, width, **_: read_page(found.bmc, found.owner, found.about(), width))
+
+
+Node = Annotated[str | None, typer.Option("--node", metavar="NAME", help="The server's name in Slurm.")]
+
+
+NoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The server is in no Slurm cluster: do not ask for its state.")]
+
+
+Drained = Annotated[bool, typer.Option("--drained", help="The server runs nothing, and no scheduler is there to ask.")]
+
+
+Staged = Annotated[
+    Path | None, typer.Option("--record", metavar="FILE", help="What bios stage saved: restart where it waits, and nothing else.")
+]
+
+
+Nothing = Annotated[bool, typer.Option("--nothing-staged", help="Restart though nothing was staged, and where nothing waits.")]
+
+
+@asks_bmcs
+def bios_restart(
+    *,
+    asked: Asked,
+    record: Staged = None,
+    nothing_staged: Nothing = False,
+    node: Node = None,
+    no_slurm: NoSlurm = False,
+    drained: Drained = False,
+    yes: Yes = False,
+) -> int:
+    """Restart a server through its BMC, so that staged BIOS changes take effect: drained, gracefully, asked once.
+
+    Only where exactly the change waits that --record is of, the file that bios stage saved: where a stranger's change waits
+    too, nothing of ours, or another job for the BIOS, the server is named and not restarted. --nothing-staged restarts one
+    on which nothing waits. Shows which server and asks; --yes answers. Where Slurm is, the node must be drained and run
+    nothing; its name is what its system reported to the BMC, --node, or with --bmc-name what -w names. Without Slurm say
+    --drained. A BMC that offers no graceful restart is asked for nothing. The request is sent once, whatever comes back.
+
+    Group: Change the BIOS
+    Example: advisor bios restart --bmc bmc01 --record before.json --node node01
+    Example: advisor bios restart -w 'node[01-16]' --bmc-name 'bmc-%h' --record before/%h.json
+    """
+    if asked.many and node is not None:
+        raise BadValue("--node names one server", cure="leave it out: of several, each BMC reports its own")
+    if (record is None) is not nothing_staged:
+        cure = "give --record FILE of its stage, or --nothing-staged where nothing was staged"
+        raise BadValue("what a restart is to apply is not said" if record is None else "--record says what was staged", cure=cure)
+    sent: dict[str, str] = {}
+    more: dict[str, Any] = {"node": node, "no_slurm": no_slurm, "drained": drained, "asked": sent}
+    return change(
+        asked,
+        "restart",
+        lambda door, confirm: restart_server(door, confirm, record=record and door.of(record), **more),
+        lambda found, width, **_: restart_page(found.document(), found.reading.owner, width),
+        "Restart this server now?",
+        yes=yes,
+    )
+
+
+@asks_bmcs
+def bios_stage(
+    plan: PlanArgument, *, asked: Asked, record: RecordFile = None, unchecked: Unchecked = None, yes: Yes = False
+) -> int:
+    """Stage a plan of BIOS changes through a BMC, for the next restart. Never restarts anything.
+
+    Shows what changes and what changes along with it, and asks; --yes answers. What is set now is saved first, in the file
+    that --record names: advisor bios undo takes it. Refused where somebody else's change waits already, where a value is not
+    legal on this server, and where the plan is of another server or another BIOS. A BMC without an attribute registry lets
+    nobody check values: each of them is named with --unchecked, or it is refused. What was written is read again: what a BMC
+    accepted and dropped is an error.
+
+    Group: Change the BIOS
+    Example: advisor bios stage plan.yaml --bmc bmc01
+    Example: advisor bios stage plans/%h.yaml -w 'bmc[001-400]' --record before/%h.json
+    Example: advisor bios stage plan.yaml --bmc bmc01 --yes --record before.json
+    """
+    return change(
+        asked,
+        "stage",
+        lambda door, confirm: stage_bios(door.of(plan), door, asked.record(record, "stage", door), confirm, unchecked or ()),
+        staged_page,
+        "Stage this for the next restart?",
+        yes=yes,
+    )
+
+
+@asks_bmcs
+def bios_status(*, asked: Asked) -> int:
+    """Say what waits for a server's next restart, and the BMC's jobs for it. Changes nothing.
+
+    Group: Change the BIOS
+    Example: advisor bios status --bmc bmc01
+    """
+    return answer(
+        or_own(asked),
+        "status",
+        run_bios_status,
+        lambda found, width, **_: status_page(found.document(), found.reading.owner, width),
+    )
+
+
+ByHand = Annotated[bool, typer.Option("--print", help="Print how to do it without advisor: the vendor's own commands.")]
+
+
+Saved = Annotated[
+    Path, typer.Argument(metavar="RECORD", help="What advisor bios stage saved; %h is the BMC's name, or the node's.")
+]
+
+
+@asks_bmcs
+def bios_undo(
+    saved: Saved,
+    *,
+    asked: Asked,
+    record: RecordFile = None,
+    unchecked: Unchecked = None,
+    by_hand: ByHand = False,
+    yes: Yes = False,
+) -> int:
+    """Stage what a BIOS was before, from the record that bios stage wrote. Never restarts anything.
+
+    Only what was asked then, and what changed along with it, goes back: what others changed since stays. Refused where the
+    server, its BIOS or its attribute registry is another than the record's, and where somebody else's change waits.
+
+    Group: Change the BIOS
+    Example: advisor bios undo before.json --bmc bmc01
+    Example: advisor bios undo before.json --print
+    """
+    if by_hand:
+        say(without_advisor(saved))
+        return 0
+
+    return change(
+        asked,
+        "undo",
+        lambda door, confirm: undo_bios(door.of(saved), door, asked.record(record, "undo", door), confirm, unchecked or ()),
+        staged_page,
+        "Stage this for the next restart?",
+        yes=yes,
+    )
+
+
+_INTERRUPTED = 130
+
+
+@asks_bmcs
+def experiment(
+    plan: PlanName = None,
+    *,
+    asked: Asked,
+    node: NodeName = None,
+    list_: ListPlans = False,
+    dry_run: DryRun = False,
+    hold: Hold = None,
+    restarts: Restarts = None,
+    repeats: Repeats = None,
+    partner: Partner = None,
+    folder: Folder = None,
+    resume: Resume = None,
+    keep_winner: KeepWinner = False,
+    no_slurm: BiosNoSlurm = False,
+    seed: Seed = None,
+    yes: Yes = False,
+) -> int:
+    """Try BIOS and kernel settings on your servers, over restarts, with your programs; prove what they bring; put all back.
+
+    Stages each state of PLAN through the server's BMC, restarts, proves that the state is in effect, measures, and in the
+    end goes back to where it began, also after errors and Ctrl-C. A restart is one observation, however often a program runs
+    in it: below four of each state nothing is proven, and the page says so beforehand. Runs on another host, which reaches
+    the servers over ssh and their BMCs over Redfish. Every step is on disk before it is done: after a power cut --resume
+    goes on, experiment abort goes back. Servers under Slurm must be drained. docs/experiment.md says how to write a plan and
+    how to read the answer.
+
+    Group: Change the BIOS
+    Example: advisor experiment --list
+    Example: advisor experiment nps-l3 --bmc bmc01 --node node01 --partner node02 --dry-run
+    Example: advisor experiment plan.yaml -w 'node[01-02]' --bmc-name 'bmc-%h' --login-file ~/.bmc --ca site-ca.pem
+    Example: advisor experiment --resume experiment-nps-l3 --login-file ~/.bmc --ca site-ca.pem
+    """
+    if list_:
+        return _list(asked.form)
+    observer = Terminal()
+    if resume is not None:
+        _alone(plan, folder)
+        return _shown(task.resume_experiment(resume, task.doors_of(resume, asked.base), observer=observer), asked.form, observer)
+    if plan is None:
+        raise BadValue("no plan is given", cure="see advisor experiment --list; docs/experiment.md says how to write one")
+    if asked.many and node is not None:
+        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts name servers themselves")
+    found = experiment_plan(plan, hold=_held(hold), restarts=restarts, repeats=repeats, partner=partner)
+    doors = tuple(replace(door, node=node) for door in asked.doors) if node else asked.doors
+    if dry_run:
+        return _foresee(task.look(found, doors, no_slurm=no_slurm, observer=observer)[0], asked.form)
+    how = task.ExperimentOptions(doors, folder or Path(f"experiment-{Path(plan).stem}"), keep_winner, no_slurm, seed)
+    done = task.run_experiment(found, how, lambda about: yes or _agreed(about, asked.form), observer)
+    return _shown(done, asked.form, observer)
+
+
+def _list(form: Form) -> int:
+
+    show(
+        form,
+        list_document,
+        lambda: list_page(list(listed().items()), {n: p.run for n, p in ready_programs().items()}, form.width),
+    )
+    return 0
+
+
+def _foresee(about: Foreseen, form: Form) -> int:
+
+    show(form, about.document, lambda: plan_page(about.document(), about.plan, form.width))
+    return 0
+
+
+def _agreed(about: Foreseen, form: Form) -> bool:
+    _foresee(about, replace(form, output=None, json=False))
+    return agreed("Restart these servers so often, and change these settings?")
+
+
+def _shown(done: Ran, form: Form, observer: Terminal) -> int:
+    """Show what an experiment showed, and say what went wrong; return the exit status."""
+    show(form, done.document, lambda: result_page(done.result, str(done.folder), form.width))
+    for each in done.wrong:
+        observer.say(each)
+    left = [name for name, how in done.result.where.items() if how == "not yet back"]
+    if left:
+        observer.say(
+            f"{', '.join(left)}: not yet back; advisor experiment abort {done.folder} goes back, --resume {done.folder} goes on"
+        )
+    return _INTERRUPTED if done.interrupted else 2 if done.wrong else 0
+
+
+@asks_bmcs
+def experiment_abort(folder: FolderArgument, *, asked: Asked, yes: Yes = False) -> int:
+    """End an experiment and put every setting back to what it was; restarts the servers where that takes a restart.
+
+    Takes back what was staged, what took effect and what was written to the running kernel. Asks first; --yes answers. What
+    was measured so far is kept, and experiment --resume would go on with it. Should it fail, DIR/home-NODE.json goes back by
+    hand: advisor bios undo DIR/home-NODE.json --bmc HOST, and --print says how without advisor.
+
+    Group: Change the BIOS
+    Example: advisor experiment abort experiment-nps-l3 --login-file ~/.bmc --ca site-ca.pem
+    """
+    doors = task.doors_of(folder, asked.base)
+    if not yes and not agreed(f"Put back {', '.join(door.name for door in doors)}, with a restart where it takes one?"):
+        raise CannotWork("nothing was changed, for nobody said yes")
+    observer = Terminal()
+    return _shown(task.resume_experiment(folder, doors, only_back=True, observer=observer), asked.form, observer)
+
+
+def experiment_status(
+    folder: FolderArgument, *, svg: Svg = None, json: Json = False, width: Width = None, no_color: NoColor = False
+) -> int:
+    """Say how an experiment stands, and what it has shown so far. Looks at its folder alone; changes nothing.
+
+    Group: Change the BIOS
+    Example: advisor experiment status experiment-nps-l3
+    Example: advisor experiment status experiment-nps-l3 --svg nps.svg
+    """
+    found = run_experiment_status(folder)
+    form = Form(None, json, width, not no_color)
+    if svg is not None:
+        write_file(svg, experiment_chart(found.result))
+    show(form, found.document, lambda: result_page(found.result, str(folder), form.width))
+    return 0

@@ -1,1 +1,0 @@
-"""Commands that read and change the BIOS through a BMC: each module is one."""

@@ -1,0 +1,521 @@
+"""Commands of many nodes: capture, audit, compare, plan, measure."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from advisor.advice.difference_page import difference_document, difference_page
+from advisor.cli import job_options as job
+from advisor.cli import options as opt
+from advisor.cli.bmc_options import with_several
+from advisor.cli.output import Form, Terminal, emit_json, say, show
+from advisor.errors import BadValue, CannotWork
+from advisor.fleet.audit import audit_fleet, diff_nodes
+from advisor.fleet.baseline import checked_fleet, saved_baseline
+from advisor.fleet.capture import CaptureOptions, age, capture_fleet, capture_now
+from advisor.fleet.measure import measure_fleet
+from advisor.fleet.measure_hpl import measure_fleet_hpl
+from advisor.fleet.measure_pairs import PairsOptions, measure_pairs
+from advisor.fleet.page import (
+    captured_page,
+    check_page,
+    checklist_page,
+    excluded_text,
+    fleet_page,
+    measured_page,
+    node_document,
+    node_page,
+    pairs_page,
+    wrong_document,
+    wrong_page,
+)
+from advisor.fleet.plan import fleet_checklist as run_fleet_checklist
+from advisor.fleet.plan import fleet_plan as run_fleet_plan
+from advisor.fleet.table import columns, need_parquet, parquet
+from advisor.jobs.started.hosts import LauncherOptions
+from advisor.jobs.started.hpl import HplOptions
+from advisor.machine.hosts.errands import Way
+from advisor.machine.hosts.files import write_file
+
+Where = Annotated[str | None, typer.Option("-w", metavar="LIST", help="The nodes: n[001-400], or @group of ClusterShell.")]
+
+HostsFile = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="The nodes, a line each, as -w has them.")]
+
+Slurm = Annotated[
+    str | None, typer.Option("--slurm", metavar="PARTITION", help="A small job of Slurm for each node, instead of ssh.")
+]
+
+Folder = Annotated[Path, typer.Option("-o", metavar="DIR", help="The fleet's folder: NODE.tar.gz and answers.jsonl.")]
+
+Again = Annotated[
+    str | None,
+    typer.Option(
+        "--again", metavar="OUTCOME", help="Ask those again whose last outcome was this; failed: all without a capture."
+    ),
+]
+
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="S", min=1, max=86400, help="Seconds for each node; in Slurm's queue too.")
+]
+
+FanOut = Annotated[int, typer.Option("--fan-out", metavar="N", min=1, max=1024, help="Nodes that are asked at the same time.")]
+
+Pairs = Annotated[
+    bool, typer.Option("--pairs", help="Messages between pairs of nodes, each with some others: a bad link, a bad node.")
+]
+
+Meetings = Annotated[
+    int, typer.Option("--meetings", metavar="K", min=1, max=64, help="With --pairs: others that each node meets.")
+]
+
+PairCommand = Annotated[
+    str | None,
+    typer.Option(
+        "--pair-command", metavar="CMD", help="With --pairs: run this; {a} and {b} in it are the nodes; prints what OSU does."
+    ),
+]
+
+Hpl = Annotated[bool, typer.Option("--hpl", help="HPL on each node by itself, on all at once, with the same N.")]
+
+FleetQuick = Annotated[bool, typer.Option("--quick", help="Memory, peak, latency of each node: the default.")]
+
+FleetXhpl = Annotated[
+    Path | None, typer.Option("--xhpl", metavar="PATH", help="With --hpl: run this HPL, that every node has at that path.")
+]
+
+FleetKernels = Annotated[
+    Path | None, typer.Option("--kernels", metavar="DIR", help="Use mbw_mr or hpl of this folder, that every node sees.")
+]
+
+
+def _named(where: str | None, hosts: Path | None) -> tuple[str, ...] | None:
+    """Return the nodes that are named; None where none is, and Slurm or the folder says which."""
+    opt.at_most_one({"-w": where is not None, "--hosts": hosts is not None})
+    from advisor.jobs.started.hosts import names_in, names_of
+
+    return names_of(where) if where is not None else names_in(hosts) if hosts is not None else None
+
+
+Places = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR|FILE...", help="A folder of captures, or captures, hwloc XMLs, Machine JSONs."),
+]
+
+MayBePlaces = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[DIR|FILE...]", help="A folder of captures, or captures, hwloc XMLs, Machine JSONs; with -w the folder."
+    ),
+]
+
+CaptureFirst = Annotated[
+    str | None, typer.Option("-w", metavar="LIST", help="Capture these nodes into DIR first (fleet): n[001-400], @group.")
+]
+
+CaptureHosts = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="As -w: the nodes, a line each.")]
+
+CaptureSlurm = Annotated[
+    str | None, typer.Option("--slurm", metavar="PARTITION", help="As -w: by a small job of Slurm for each; all, or those of -w.")
+]
+
+FailOnMissing = Annotated[bool, typer.Option("--fail-on-missing", help="Exit with status 1 where a node did not answer.")]
+
+Exclude = Annotated[
+    Path | None,
+    typer.Option("--exclude", metavar="FILE", help="Write there the odd and silent nodes, as srun --exclude takes them."),
+]
+
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every line, unshortened.")]
+
+What = Annotated[str, typer.Argument(metavar="WHAT", help="A finding's number on the screen, its rule, or a node.")]
+
+OneNode = Annotated[str, typer.Argument(metavar="A", help="The first node.")]
+
+OtherNode = Annotated[str, typer.Argument(metavar="B", help="The second node.")]
+
+
+def _captured_first(
+    *,
+    places: MayBePlaces = None,
+    where: CaptureFirst = None,
+    hosts: CaptureHosts = None,
+    slurm: CaptureSlurm = None,
+    timeout: Timeout = 60.0,
+    fan_out: FanOut = 64,
+) -> list[Path]:
+    """Return the places to look at; where nodes are named they are captured first, all of them again."""
+    names = _named(where, hosts)
+    if names is None and slurm is None:
+        if not places:
+            raise BadValue("no fleet is named", cure="give a folder of captures, captures: *.tar.gz, or nodes with -w")
+        return places
+    if places and (len(places) > 1 or (places[0].exists() and not places[0].is_dir())):
+        raise BadValue("nodes that are captured go into one folder", cure="give one DIR beside -w, or none: fleet")
+
+    folder = places[0] if places else Path("fleet")
+    capture_now(names, folder, Way(slurm, fan_out, timeout), Terminal())
+    return [folder]
+
+
+def _captures_first(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that looks at a fleet -w and what goes with it; it takes the places to look at as ``places``."""
+    return with_several(run, "places", _captured_first)
+
+
+@_captures_first
+def fleet_audit(
+    *,
+    places: list[Path],
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    fail_on: opt.AuditFailOn = "never",
+    fail_on_missing: FailOnMissing = False,
+    exclude: Exclude = None,
+    verbose: Verbose = False,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Audit many nodes on one screen: who is wrong, who drifted, who is slow, who did not answer.
+
+    Reads a folder of captures, with answers.jsonl of who was asked where there is one, or captures, hwloc XMLs and Machine
+    JSONs from elsewhere; with -w the nodes are captured again first, into DIR, and all of DIR is judged. Nodes are put
+    together by their hardware. WRONG is a finding of the rules, INFO one that is no fault, DRIFT a fact in which at most a
+    tenth of a kind differs from the rest, SPLIT one that divides a kind (nobody but you knows which side is meant), SLOW a
+    measured figure far below those of its like. A second audit of a folder reads only what is new. Exit status is 0 whatever
+    it finds, unless --fail-on or --fail-on-missing says otherwise; 2 where no node answered.
+
+    Group: Many servers
+    Example: advisor fleet audit -w 'n[001-400]' fleet/
+    Example: advisor fleet audit fleet/
+    Example: advisor fleet audit 'captures'/*.tar.gz --json
+    Example: advisor fleet audit fleet/ --fail-on high --exclude odd.nodes
+    """
+    observer = Terminal()
+    found = audit_fleet(places, scope, site=rules or (), observer=observer)
+    if exclude is not None:
+        write_file(exclude, f"{found.fleet.exclude}\n".encode())
+        observer.say(f"wrote {exclude}: {excluded_text(found.fleet)}")
+    page = partial(fleet_page, found.fleet, [str(place) for place in places], verbose=verbose, width=width)
+    show(Form(output, json, width, not no_color), found.document, page)
+    return int((fail_on != "never" and found.fleet.reaches(fail_on)) or (fail_on_missing and bool(found.fleet.silent)))
+
+
+Words = Annotated[list[str], typer.Argument(metavar="save DIR | check FILE DIR", help="What to do, and with which fleet.")]
+
+
+def fleet_baseline(
+    words: Words,
+    *,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Save what a fleet is while it is good, and check later what left it.
+
+    'save DIR -o FILE' keeps every fact and finding of each node, without what names it: serial numbers, MACs, GUIDs and host
+    names are in no baseline; versions of firmware and kernel are. 'check FILE DIR' says which facts are otherwise now and
+    which findings are new, on which nodes, and between when and when. Exit status of check is 1 where something left the
+    baseline.
+
+    Group: Many servers
+    Example: advisor fleet baseline save fleet/ -o good.json
+    Example: advisor fleet baseline check good.json fleet/
+    """
+    site, observer = rules or (), Terminal()
+    match words:
+        case ["save", first, *more]:
+            places = [Path(each) for each in (first, *more)]
+            emit_json(saved_baseline(places, scope, site=site, observer=observer).model_dump(mode="json"), output)
+            return 0
+        case ["check", file, first, *more]:
+            places = [Path(each) for each in (first, *more)]
+            found = checked_fleet(Path(file), places, scope, site=site, observer=observer)
+            told = found.document()
+            show(Form(output, json, width, not no_color), lambda: told, lambda: check_page(told, width))
+            return int(bool(found.checked.left))
+    raise BadValue(f"{' '.join(words)[:60]} is neither", cure="write baseline save DIR -o FILE, or baseline check FILE DIR")
+
+
+def fleet_capture(
+    *,
+    where: Where = None,
+    hosts: HostsFile = None,
+    slurm: Slurm = None,
+    folder: Folder = Path("fleet"),
+    fresh_after: Annotated[
+        str | None, typer.Option("--fresh-after", metavar="AGE", help="Take captures again that are older: 12h, 1d, 2w.")
+    ] = None,
+    again: Again = None,
+    timeout: Timeout = 60.0,
+    fan_out: FanOut = 64,
+    fail_on_missing: FailOnMissing = False,
+    json: opt.Json = False,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Store many nodes, each in one file of a folder: nothing is installed on them, and nothing left there.
+
+    The script that advisor capture --script prints goes to each node on standard input, over ssh (your own configuration,
+    keys and known_hosts; clush.conf's ssh options) or as one small job of Slurm for each node; the capture comes back, is
+    checked, and is kept as DIR/NODE.tar.gz. Run it again to ask those that have not answered; captures that are there are
+    not taken again.
+
+    Group: Many servers
+    Example: advisor fleet capture -w 'n[001-400]' -o fleet
+    Example: advisor fleet capture --slurm main -o fleet
+    Example: advisor fleet capture --again failed -o fleet
+    Example: advisor fleet capture -w @rack1 --fresh-after 1d -o fleet
+    """
+    oldest = None if fresh_after is None else age(fresh_after)
+    how = CaptureOptions(Way(slurm, fan_out, timeout), oldest, again)
+    done = capture_fleet(_named(where, hosts), folder, how, Terminal())
+    show(Form(None, json, width, not no_color), done.document, lambda: captured_page(done.document(), width))
+    return done.status(fail_on_missing=fail_on_missing)
+
+
+@_captures_first
+def fleet_checklist(
+    *,
+    places: list[Path],
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Print what is to be done on a fleet: one list for each kind of hardware, each step with the nodes that need it.
+
+    Group: Many servers
+    Example: advisor fleet checklist -w 'n[001-400]' fleet/
+    Example: advisor fleet checklist fleet/
+    Example: advisor fleet checklist fleet/ --scope hpl --json
+    """
+    told = run_fleet_checklist(places, scope, site=rules or (), observer=Terminal()).document()
+    show(Form(output, json, width, not no_color), lambda: told, lambda: checklist_page(told, width))
+    return 0
+
+
+def fleet_diff(
+    one: OneNode,
+    other: OtherNode,
+    places: Places,
+    *,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Compare two nodes of a fleet, as advisor diff compares two machines.
+
+    Group: Many servers
+    Example: advisor fleet diff n0001 n0471 fleet/
+    """
+    found = diff_nodes(places, one, other, scope, site=rules or (), observer=Terminal())
+    show(Form(output, json, width, not no_color), lambda: difference_document(found), lambda: difference_page(found))
+    return 0
+
+
+def fleet_measure(
+    *,
+    where: Where = None,
+    hosts: HostsFile = None,
+    slurm: Slurm = None,
+    folder: Folder = Path("fleet"),
+    quick: FleetQuick = False,
+    pairs: Pairs = False,
+    meetings: Meetings = 4,
+    pair_command: PairCommand = None,
+    hpl: Hpl = False,
+    xhpl: FleetXhpl = None,
+    n: job.Order = None,
+    nb: job.Block = None,
+    launcher: job.MpiLauncher = None,
+    launcher_version: opt.Version = None,
+    kernels: FleetKernels = None,
+    busy_ok: opt.BusyOk = False,
+    timeout: Timeout = 60.0,
+    fan_out: FanOut = 64,
+    json: opt.Json = False,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Measure many nodes at once, and say who is slow beside the others.
+
+    Every node must have been captured into DIR first: its plan is made from its capture. Nothing is installed on nodes and
+    nothing left there; each has an idle gate of its own: one that is busy is not measured. Who is slow is measured a second
+    time before being named. --quick sends kernels that are built here. --pairs lets each node exchange messages with some
+    others of its kind, half of the nodes with the other half at the same time: a node that is slow with most is bad, a pair
+    whose both ends do well with others is a bad link. --hpl runs HPL on each node by itself with the same N. For --pairs and
+    --hpl the launcher is started here, and its program must be where all nodes see it: in your home, or in --kernels DIR.
+    Exit status is 1 where something is slow, 2 where nothing was measured.
+
+    Group: Many servers
+    Example: advisor fleet measure -o fleet
+    Example: advisor fleet measure -w 'n[001-040]' --pairs -o fleet
+    Example: advisor fleet measure --pairs --pair-command 'mpirun -np 2 --host {a},{b} osu_bw' -w 'n[001-040]'
+    Example: advisor fleet measure --hpl --xhpl /opt/hpl/xhpl -o fleet
+    """
+    opt.at_most_one({"--quick": quick, "--pairs": pairs, "--hpl": hpl})
+    _must_mean_something({"--pair-command": pair_command}, "--pairs", there=pairs)
+    _must_mean_something({"--xhpl": xhpl, "--n": n, "--nb": nb}, "--hpl", there=hpl)
+    asked = _Asked(_named(where, hosts), folder, Way(slurm, fan_out, timeout), Form(None, json, width, not no_color))
+    how = LauncherOptions(launcher, launcher_version)
+    if pairs:
+        return _pairs(asked, PairsOptions(meetings, how, kernels, pair_command, busy_ok))
+    return _each(asked, HplOptions(xhpl, n=n, nb=nb, kernels=kernels, busy_ok=busy_ok), how, hpl=hpl)
+
+
+class _Asked(NamedTuple):
+    names: tuple[str, ...] | None
+    folder: Path
+    way: Way
+    form: Form
+
+
+def _must_mean_something(options: Mapping[str, object], of: str, *, there: bool) -> None:
+    """Refuse options of what is not measured."""
+    if not there and (name := next((name for name, value in options.items() if value is not None), None)):
+        raise BadValue(f"{name} is an option of {of}", cure=f"give {of} too")
+
+
+def _pairs(asked: _Asked, options: PairsOptions) -> int:
+    """Measure pairs of nodes."""
+    done = measure_pairs(asked.names, asked.folder, asked.way, options, Terminal())
+    show(asked.form, done.document, lambda: pairs_page(done.document(), asked.form.width))
+    return done.status
+
+
+def _each(asked: _Asked, options: HplOptions, launcher: LauncherOptions, *, hpl: bool) -> int:
+    """Measure each node by itself: the quick set, or HPL."""
+    names, folder, way, form = asked
+    if hpl:
+        done = measure_fleet_hpl(names, folder, way, options, launcher=launcher, observer=Terminal())
+    else:
+        done = measure_fleet(names, folder, way, busy_ok=options.busy_ok, observer=Terminal())
+    show(form, done.document, lambda: measured_page(done.document(), done.slow, form.width))
+    return done.status
+
+
+Files = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write each kind's plan there; %k is the kind: A, B, ...")
+]
+
+
+@_captures_first
+def fleet_plan(
+    *,
+    places: list[Path],
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    bios: opt.Bios = None,
+    json: opt.Json = False,
+    output: Files = None,
+) -> int:
+    """Plan the BIOS changes of a fleet: one plan for each kind of hardware. Changes nothing.
+
+    A kind's plan is that of its most usual node, as advisor bios plan makes it: from the BIOS attributes beside its capture
+    (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the first --bios that can be of
+    its kind. bios stage checks each server again before it writes.
+
+    Group: Many servers
+    Example: advisor fleet plan -w 'n[001-400]' fleet/
+    Example: advisor fleet plan fleet/ --bios bios.json -o plans/%k.yaml
+    """
+    observer = Terminal()
+    found = run_fleet_plan(places, bios or (), scope, site=rules or (), observer=observer)
+    if json:
+        emit_json(found.document(), output)
+        return 0
+    for kind in found.kinds:
+        if kind.name in found.without:
+            observer.say(f"kind {kind.name}: {found.without[kind.name]}")
+            continue
+        planned = found.plans[kind.name]
+        if output is None:
+            say(f"# kind {kind.name}, {kind.count} nodes: {kind.nodes}\n{planned.text()}")
+        else:
+            file = Path(str(output).replace("%k", kind.name))
+            write_file(file, planned.text().encode())
+            observer.say(f"kind {kind.name}, {kind.count} nodes: {planned.summary(file)}")
+    if not found.plans:
+        raise CannotWork("no kind has a BIOS to plan for")
+    return 0
+
+
+Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there, not to fleet.html.")]
+
+
+FleetReportForm = Annotated[
+    Literal["html", "parquet"], typer.Option("--as", help="A page, or a table (needs pyarrow or polars).")
+]
+
+
+def fleet_report(
+    places: Places,
+    *,
+    form: FleetReportForm = "html",
+    output: Page = None,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+) -> int:
+    """Write one page about a fleet: a matrix of kinds and findings, what drifted, split and is slow, and every node.
+
+    One file without script that loads nothing, for light and dark screens. With --as parquet it is a table for analysts
+    instead: a row for each node that answered, a column for each fact, figure and finding, and no serial number, MAC or
+    other name of a node.
+
+    Group: Many servers
+    Example: advisor fleet report fleet/ -o fleet.html
+    Example: advisor fleet report fleet/ --as parquet -o fleet.parquet
+    """
+    if form == "parquet":
+        need_parquet()
+    observer, file = Terminal(), output or Path(f"fleet.{form}")
+    found = audit_fleet(places, scope, site=rules or (), observer=observer)
+    written = found.html(scope).encode() if form == "html" else parquet(columns(found))
+    write_file(file, written)
+    observer.say(f"wrote {file} ({len(written) >> 10} KiB)")
+    return 0
+
+
+def fleet_show(
+    what: What,
+    places: Places,
+    *,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Show one line of the fleet's screen in full, or everything it says of one node.
+
+    WHAT is the number of a finding on the screen of advisor fleet audit, the id of its rule, or the name of a node.
+
+    Group: Many servers
+    Example: advisor fleet show 1 fleet/
+    Example: advisor fleet show n0471 fleet/
+    """
+    found = audit_fleet(places, scope, site=rules or (), observer=Terminal())
+    form = Form(output, json, width, not no_color)
+    wrong = found.wrong_named(what)
+    if wrong is not None:
+        show(form, lambda: wrong_document(wrong), lambda: wrong_page(wrong, found.source_of(wrong.nodes), width))
+    else:
+        node = found.node_named(what)
+        told, usual = node_document(found.fleet, node), found.usual_beside(node)
+        compare = ("advisor", "fleet", "diff", usual, node, *map(str, places)) if usual else ()
+        show(form, lambda: told, lambda: node_page(told, found.source_of(node), compare, width))
+    return 0

@@ -1,1 +1,0 @@
-"""Commands that look at many nodes at once: each module is one."""

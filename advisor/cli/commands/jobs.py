@@ -1,0 +1,440 @@
+"""Commands of a job: where its ranks go, what its script does, whether they are there, what is fastest."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from advisor.cli import job_options as job
+from advisor.cli import options as opt
+from advisor.cli.command import Command
+from advisor.cli.options import BusyOk, Json, MeasurementsOption, NoColor, Version, Width, at_most_one
+from advisor.cli.output import Form, Terminal, emit_text, say, show, show_job, show_lines
+from advisor.errors import BadValue
+from advisor.jobs.bind import bind as run_bind
+from advisor.jobs.bind import lint_line
+from advisor.jobs.check import check as run_check
+from advisor.jobs.check import document, script_text, surroundings
+from advisor.jobs.line import started_by
+from advisor.jobs.pages.check import check_page
+from advisor.jobs.pages.races import race_chart
+from advisor.jobs.pages.ranks import lint_document, lint_page
+from advisor.jobs.pages.tune import plan_page, race_page
+from advisor.jobs.pages.verify import comparison_document, comparison_page, running_page
+from advisor.jobs.racing.lines import Asked
+from advisor.jobs.racing.race import Limits
+from advisor.jobs.racing.task import planned_race, tune_line
+from advisor.jobs.started.benchmark import benchmark_lines
+from advisor.jobs.started.folder import write_job
+from advisor.jobs.started.hosts import HostOptions, JobOptions, LauncherOptions, one_machine, per_part
+from advisor.jobs.verify import probe, running
+from advisor.jobs.verify import verify as run_verify
+from advisor.machine.hosts.files import write_file
+from advisor.measure.charts import need_matplotlib
+
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="-- LINE...", help="Your command, or a program for --ranks and --threads.")
+]
+
+Hosts = Annotated[
+    str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; otherwise the line's or the job's.")
+]
+
+Split = Annotated[
+    bool,
+    typer.Option(
+        "--split", help="Try other numbers of ranks and threads too; only where the program does the same work with them."
+    ),
+]
+
+SmtToo = Annotated[bool, typer.Option("--smt", help="Try second hardware threads too.")]
+
+Devices = Annotated[bool, typer.Option("--devices", help="Try ranks near each adapter and each GPU too.")]
+
+Hugepages = Annotated[bool, typer.Option("--hugepages", help="Try your line with hugepages for malloc too (glibc 2.35).")]
+
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="NAME=VALUE", help="Try your line with this variable too, as UCX_TLS=rc,sm; can be repeated."),
+]
+
+MostLines = Annotated[
+    int | None, typer.Option("--lines", metavar="N", min=2, max=12, help="Race at most N lines, yours among them.")
+]
+
+MetricPattern = Annotated[
+    str | None, typer.Option("--metric", metavar="REGEX", help="Compare this number of the output instead of wall time.")
+]
+
+MetricFile = Annotated[
+    Path | None, typer.Option("--metric-file", metavar="FILE", help="Look for the number in this file, which each run writes.")
+]
+
+Better = Annotated[Literal["high", "low"] | None, typer.Option("--better", help="Whether more of --metric is better, or less.")]
+
+Worth = Annotated[str, typer.Option("--worth", metavar="PERCENT", help="A gain below this is taken for none.")]
+
+Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", min=0.05, max=100_000, help="End after this time.")]
+
+MostRuns = Annotated[
+    int | None,
+    typer.Option("--runs", metavar="N", min=2, max=100_000, help="Make at most so many runs; 30 for each line by default."),
+]
+
+RunTimeout = Annotated[
+    float,
+    typer.Option("--timeout", metavar="SECONDS", min=1, max=864_000, help="End a first run after this time; later ones sooner."),
+]
+
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Fix the random order of the runs.")]
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the lines and how many runs they take; run nothing.")]
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="DIR", help="Keep journal, scripts and result there: tune-PROGRAM by default."),
+]
+
+RaceSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw each line's interval (needs matplotlib).")]
+
+Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the race of this folder.")]
+
+EachRun = Annotated[bool, typer.Option("--verbose", "-v", help="Print each run on standard error.")]
+
+
+def _part(text: str) -> float:
+    """Return a gain as a part of one.
+
+    >>> _part("2"), _part("2 %"), _part("0.5%")
+    (0.02, 0.02, 0.005)
+    """
+    match = re.fullmatch(r"\s*(\d{1,2}(?:\.\d{1,4})?)\s*%?\s*", text)
+    if not match or not 0.1 <= float(match[1]) <= 50:
+        raise BadValue(f"--worth {text[:40]} is no gain", cure="write percent from 0.1 to 50, such as --worth 2")
+    return round(float(match[1]) / 100, 6)
+
+
+def bind(
+    command: job.BindCommand = None,
+    *,
+    sources: job.BindSources = None,
+    hosts: job.BindHosts = None,
+    hostfile: job.Hostfile = None,
+    nodes: job.Nodes = None,
+    assume: job.Assume = None,
+    measurements: MeasurementsOption = None,
+    learned: job.LearnedFile = None,
+    ranks: job.Ranks = None,
+    ranks_per_node: job.PerNode = None,
+    ranks_per: job.PerPart = None,
+    threads: job.Threads = None,
+    strategy: job.Way = "auto",
+    purpose: job.For = None,
+    near: job.Near = None,
+    smt: job.Smt = "skip",
+    reserve: job.Reserve = "0",
+    part: job.Slice = None,
+    launcher: job.LauncherName = None,
+    launcher_version: Version = None,
+    exact: job.Exact = False,
+    wrapper: job.Wrap = False,
+    report: job.Report = False,
+    benchmark: job.Benchmark = None,
+    per: job.BindPer = None,
+    output: job.BindFolder = None,
+    svg: job.BindSvg = None,
+    explain: job.BindExplain = False,
+    line: job.BindLine = False,
+    quiet: job.BindQuiet = False,
+    json: Json = False,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Write the mpirun or srun command, or the rankfile, for a rank placement.
+
+    Prints the command to paste, the variables and files it needs, the reasons for the rank placement, and a drawing of the
+    node with its ranks. The hosts are those of --hosts, of --hostfile or of the Slurm or PBS job that this runs in; --nodes
+    N plans for hosts without names yet; without any of them it is this one machine. -o DIR writes a script, the files, job
+    scripts for Slurm and PBS, and the plan for advisor verify. --benchmark prints the commands that measure a fabric or a
+    memory part by part. Nothing is started.
+
+    Group: Run a job
+    Example: advisor bind --ranks 64 --threads 2 -- ./app
+    Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 --threads 4 -o job -- ./app input
+    Example: advisor bind --hosts a,b --ranks-per-node 8 --near mlx5_0 --launcher openmpi --launcher-version 4.1.5 -- ./app
+    Example: advisor bind --learned tune-app -- ./app
+    Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
+    """
+    there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()), learned)
+    wanted = JobOptions(ranks, ranks_per_node, per_part(ranks_per), threads, strategy, near, smt, reserve, part, purpose)
+    how, form = LauncherOptions(launcher, launcher_version, exact, wrapper, report), Form(output, json, width, not no_color)
+    return _bind(command or [], (there, wanted, how), (benchmark, per), form, (svg, job.JobPage(line, quiet, explain)))
+
+
+def _bind(
+    words: list[str],
+    asked: tuple[HostOptions, JobOptions, LauncherOptions],
+    benchmark: tuple[str | None, str | None],
+    form: Form,
+    shown: tuple[Path | None, job.JobPage],
+) -> int:
+    """Place the job, or print the lines of a benchmark."""
+    (there, wanted, how), (name, per), (svg, page) = asked, benchmark, shown
+    what = page.kind(json=form.json)
+    if name is not None:
+        return show_lines(benchmark_lines(there, wanted, how, (name, per), command=words, observer=Terminal()), form)
+    if per is not None:
+        raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per}?")
+    found = run_bind(words, wanted, there, how, observer=Terminal())
+    job_shown = found.shown() if form.output is None else write_job(form.output, found)
+    show_job(job_shown, form, svg, what)
+    return 0
+
+
+CheckedWords = Annotated[
+    list[str] | None, typer.Argument(metavar="FILE | -- LINE...", help="The script, or the line.", show_default=False)
+]
+Fix = Annotated[bool, typer.Option("--fix", help="Print the corrected script as a patch.")]
+Corrected = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the corrected script, or a line's page, here.")
+]
+CheckFailOn = Annotated[
+    Literal["high", "medium", "low", "never"],
+    typer.Option("--fail-on", help="Exit with status 1 where a script's fault is as severe as this, or worse."),
+]
+SlurmVersion = Annotated[str | None, typer.Option("--slurm-version", metavar="V", help="Slurm's version: 23.02, 24.05.")]
+
+
+def check(
+    words: CheckedWords = None,
+    *,
+    sources: job.BindSources = None,
+    assume: job.Assume = None,
+    launcher_version: Version = None,
+    slurm_conf: job.SlurmConf = None,
+    slurm_version: SlurmVersion = None,
+    fix: Fix = False,
+    fail_on: CheckFailOn = "never",
+    json: Json = False,
+    output: Corrected = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Say what a job script or a launch line starts, and what is wrong in it.
+
+    Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux): what each launch line starts, how many ranks, threads and GPUs,
+    what is wrong with the line's number, and the cure. --fix prints the corrected script as a patch, -o writes it to a new file.
+    With a node of the job (--from) it says where ranks go. After -- stands a line instead of a file: its options are explained,
+    and the same is written for other launchers. Nothing is run. Exit status 1 where a line goes wrong, or a script has a fault of
+    --fail-on.
+
+    Group: Run a job
+    Example: advisor check job.sbatch
+    Example: advisor check --from node.tar.gz --fix job.sbatch
+    Example: advisor check --fail-on high job.sbatch && sbatch job.sbatch
+    Example: advisor check -- mpirun -np 8 --map-by numa ./app
+    Example: advisor check --slurm-conf slurm.conf -- srun -n 8 -c 4 ./app
+    """
+    at_most_one({"--fix": fix, "--json": json})
+    there, form = HostOptions(tuple(sources or ()), assume=tuple(assume or ())), Form(output, json, width, not no_color)
+    given = [word for word in words or [] if word != "--"] if (words or [])[:1] == ["--"] else words or []
+    if not given:
+        raise BadValue(
+            "no script and no line", cure="advisor check job.sbatch, or a line after --: advisor check -- mpirun -np 8 ./app"
+        )
+    if len(given) > 1 or started_by(given[0].rpartition("/")[2]) or (" " in given[0] and not Path(given[0]).exists()):
+        if Path(given[0]).is_file() and not started_by(given[0].rpartition("/")[2]):
+            raise BadValue(f"{given[1]} is one word too many", cure="check one script at a time; a line stands after --")
+        return _line(there, given, (launcher_version, slurm_conf, slurm_version), form)
+    terminal = Terminal()
+    machine = one_machine(there, terminal) if there.sources or there.assume else None
+    found = run_check(
+        given[0], machine, slurm_conf=slurm_conf, slurm_version=slurm_version, version=launcher_version, observer=terminal
+    )
+    if output is not None:
+        write_file(
+            output,
+            (found.corrected if found.corrected is not None else script_text(Path(given[0]))).encode(errors="surrogateescape"),
+        )
+    if fix:
+        emit_text(found.patch, None)
+    else:
+        show(replace(form, output=None), lambda: document(found), lambda: check_page(found, form.width))
+    return int(fail_on != "never" and found.reaches(fail_on))
+
+
+def _line(there: HostOptions, words: list[str], how: tuple[str | None, Path | None, str | None], form: Form) -> int:
+    """Say what an existing line does; return 1 where something goes wrong."""
+    version, slurm_conf, slurm_version = how
+    terminal = Terminal()
+    machine = one_machine(there, terminal)
+    if (
+        slurm_version
+        and not version
+        and "srun" in started_by(next((word for word in words if "=" not in word), "").rpartition("/")[2])
+    ):
+        version = f"srun {slurm_version}"
+    inside = surroundings(words, os.environ) if not there.sources else words
+    found = lint_line(inside, machine, version=version, slurm_conf=slurm_conf, live=not there.sources, observer=terminal)
+    show(form, lambda: lint_document(found), lambda: lint_page(found, form.width))
+    return 1 if found.warnings else 0
+
+
+def verify(
+    words: opt.VerifyWords = None,
+    *,
+    plan: opt.PlanFile = None,
+    observed: opt.Observed = None,
+    pid: opt.Pids = None,
+    job: opt.ProgramName = None,
+    print_probe: opt.PrintProbe = False,
+    timeout: opt.Timeout = 60,
+    source: opt.From = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Check that ranks run where the plan has them, by what each rank sees, not by what the launcher reports.
+
+    Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR -- ./app'
+    wrote. With --plan it is your own command, with {} for the application where the end of its options is not clear. With
+    --observed nothing is run: it reads the lines that the probe (--print-probe) printed inside a job. The probe is one shell
+    script and needs no compiler, no MPI and no file on the other nodes. --pid and --job look at an application that runs on
+    this node, with a plan or without. Exit status 1 where something differs from the plan, or without a plan where there is
+    a warning.
+
+    Group: Run a job
+    Example: advisor verify DIR
+    Example: advisor verify --plan plan.json -- mpirun -n 16 --map-by ppr:1:l3cache {}
+    Example: advisor verify --print-probe > probe.sh; srun sh probe.sh > lines; advisor verify --plan plan.json --observed lines
+    Example: advisor verify --job xhpl
+    """
+    form, given, observer = Form(output, json, width, not no_color), words or [], Terminal()
+    if print_probe:
+        say(probe(), own=True)
+        return 0
+    if pid or job is not None:
+        if given:
+            raise BadValue(f"--pid and --job take no {given[0][:40]}", cure="give a plan with --plan")
+        here = running(pid or (), job, plan=plan, observer=observer)
+        show(form, here.document, lambda: running_page(*here, width))
+        return int(not here.good)
+    folder = given[0] if plan is None and len(given) == 1 else None
+    found = run_verify(folder, plan=plan, line=given, observed=observed, source=source, timeout=timeout, observer=observer)
+    show(form, lambda: comparison_document(found), lambda: comparison_page(found, width))
+    return int(not found.equal)
+
+
+_INTERRUPTED = 130
+
+
+def tune(
+    words: Words = None,
+    *,
+    ranks: job.Ranks = None,
+    threads: job.Threads = None,
+    hosts: Hosts = None,
+    near: job.Near = None,
+    smt: SmtToo = False,
+    split: Split = False,
+    devices: Devices = False,
+    hugepages: Hugepages = False,
+    settings: With = None,
+    lines: MostLines = None,
+    launcher: job.LauncherName = None,
+    launcher_version: Version = None,
+    metric: MetricPattern = None,
+    metric_file: MetricFile = None,
+    better: Better = None,
+    worth: Worth = "2",
+    minutes: Minutes = None,
+    runs: MostRuns = None,
+    timeout: RunTimeout = 3600,
+    seed: Seed = None,
+    busy_ok: BusyOk = False,
+    dry_run: DryRun = False,
+    resume: Resume = None,
+    output: Folder = None,
+    svg: RaceSvg = None,
+    verbose: EachRun = False,
+    json: Json = False,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Find by experiment which placement makes your program fastest, and prove it.
+
+    Races your own launch command against the same job placed otherwise: blocks in random order, lines left out as soon as
+    they are proven not to be better, an end as soon as the answer is known. The answer is one of three: a line is faster
+    than yours, no line is by more than --worth, or the noise hides it still, and how many runs that would take. The first
+    run of each line is not counted; in it every rank is asked where it runs. Every run is on disk before the next one
+    starts: Ctrl-C loses nothing, --resume goes on. Without a launcher in LINE the job is that of --ranks and --threads.
+    docs/tune.md says how to read the answer.
+
+    Group: Run a job
+    Example: advisor tune -- mpirun -n 64 ./app input
+    Example: advisor tune --minutes 30 --worth 1 --metric 'GFLOPS: ([0-9.]+)' --better high -- mpirun -n 64 ./app
+    Example: advisor tune --ranks 16 --threads 4 --split --dry-run -- ./app
+    Example: advisor tune --with OMP_PROC_BIND=spread --with UCX_TLS=rc,sm --devices -- mpirun -n 64 ./app
+    Example: advisor tune --resume tune-app
+    """
+    if resume and (words or output):
+        raise BadValue("--resume goes on with what its folder says", cure="leave the line and -o out")
+    file, way = str(metric_file.absolute()) if metric_file else None, _plan if dry_run else _race
+    how = (ranks, threads, hosts, near, smt, split, lines, launcher, launcher_version, metric, file, better, devices, hugepages)
+    limits, form = (_part(worth), minutes, runs, timeout, busy_ok, seed), Form(None, json, width, not no_color)
+    return way((tuple(words or ()), *how, tuple(settings or ())), limits, form, Terminal(verbose=verbose), (resume, output, svg))
+
+
+def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, _: object) -> int:
+
+    planned = planned_race(Asked(*asked), Limits(*limits), observer)
+    show(form, planned.document, lambda: plan_page(planned, form.width))
+    return 0
+
+
+def _race(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, files: tuple[Any, Any, Any]) -> int:
+
+    resume, output, svg = files
+    if svg:  # not after an hour of runs
+        need_matplotlib()
+    done = tune_line(Asked(*asked), Limits(*limits), resume or output, resume=resume is not None, observer=observer)
+    show(form, done.document, lambda: race_page(done.page, form.width))
+    if svg:
+        write_file(svg, race_chart(done.page))
+    if done.interrupted:
+        observer.say(f"go on with advisor tune --resume {done.page.folder}")
+    return _INTERRUPTED if done.interrupted else 0
+
+
+def _joined(words: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments with ``--ranks-per l3 2`` as ``--ranks-per l3:2``; only a number is taken, never the command.
+
+    >>> list(_joined(["--ranks-per", "l3", "2", "--", "app", "--ranks-per", "l3", "2"]))
+    ['--ranks-per', 'l3:2', '--', 'app', '--ranks-per', 'l3', '2']
+    """
+    end = words.index("--") if "--" in words else len(words)
+    at = 0
+    while at < end:
+        option, equals, _ = words[at].partition("=")
+        part = at + (not equals)
+        if option == job.RANKS_PER and part + 1 < end and words[part + 1].isascii() and words[part + 1].isdecimal():
+            yield from words[at:part]
+            yield f"{words[part]}:{words[part + 1]}"
+            at = part + 2
+        else:
+            yield words[at]
+            at += 1
+    yield from words[end:]
+
+
+class CommandLine(Command):
+    """Takes the number after ``--ranks-per PART`` to it, where there is one: an option cannot have one value or two."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        return super().parse_args(ctx, list(_joined(args)))
