@@ -105,6 +105,18 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         "srun torchrun --nproc_per_node 4 t.py\n"),
         [("srun", 8, 2, 1, 8)],
     ),
+    "torch.distributed.run in a shell of its own": (
+        ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n"
+        "export RUN='python -u -m torch.distributed.run --nproc_per_node 4'\nsrun bash -c '$RUN --node_rank $SLURM_PROCID t.py'\n"),
+        [("srun", 8, 2, 1, 0)],
+    ),
+    "a line that eval makes": (f'{HEAD}run="srun -n 4"; com="./a -x"\neval "$run $com"\n', [("srun", 4, 2, 4, 0)]),
+    "an option of another mpirun": (f"{HEAD}mpirun --gm-kill 7 -v -np 3 ./a\n", [("mpirun", 3, 2, 4, 0)]),
+    "a copy of the node file": (
+        "#PBS -l nodes=3:ppn=2\ncat $PBS_NODEFILE > mf\nmpirun -np `wc -l mf | awk '{print $1}'` ./a\n",
+        [("mpirun", 6, 3, 1, 0)],
+    ),
+    "a line that a sourced script starts": (f'{HEAD}run="srun -n 4"\n. ./tests.sh\n', [("srun", 4, 2, 4, 0)]),
     "a script that is written and submitted": (
         "N=4\ncat > job.sh <<EOF\n#!/bin/bash\n#PBS -l select=$N:mpiprocs=2\nmpirun ./a\nEOF\nqsub job.sh\n",
         [("mpirun", 8, 4, 1, 0)],
@@ -188,6 +200,12 @@ def test_a_fault_is_found_and_mended(name: str) -> None:
 
 
 CLEAN = {
+    "a variable that is only printed": "#!/bin/sh\n#SBATCH -n 4\necho $SLURM_CPUS_PER_TASK\nsrun ./a\n",
+    "directives of another script": f"{HEAD}srun ./a\nsbatch <<EOF\n#!/bin/sh\n#SBATCH -n 3\nsrun ./b\nEOF\n",
+    "a wrapper that places ranks itself": (
+        "#!/bin/sh\n#SBATCH -N 1\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=8\nmodule load rocm\n"
+        "cat > w <<EOF\nexec numactl -N \\$SLURM_LOCALID \\$*\nEOF\nsrun ./w ./a\n"
+    ),
     "placeholders of a page": "#!/bin/sh\n#SBATCH -A <my project>\n#SBATCH -n 2\nsrun ./a <input file>\n",
     "bound by sockets": f"{HEAD}srun --cpu-bind=map_cpu:0,1,2,3,4,5,6,7 ./a\n",
     "steps that share": "#!/bin/sh\n#SBATCH -n 8\nsrun --exact -n 4 ./a &\nsrun --overlap -n 4 ./b &\nwait\n",

@@ -145,13 +145,17 @@ def read(text: str) -> Job:
         stripped = line.strip()
         body = _behind(stripped, mark, job.scheduler)
         if body is None:
-            begun = begun or bool(stripped and not stripped.startswith("#"))
+            begun = begun or bool(stripped and not stripped.startswith("#") and not _BLANK.fullmatch(stripped))
             continue
         indented = line[:1].isspace() and not blockwise
         counts = not (indented and job.scheduler in ("slurm", "pbs")) and not (begun and job.scheduler in ("slurm", "pbs"))
         _take(job, body, span, counts=counts)
     {"slurm": _slurm, "pbs": _pbs, "lsf": _lsf, "sge": _sge, "flux": _flux, "pjm": _pjm}[job.scheduler](job)
     return job
+
+
+_BLANK: Final = re.compile(r"@\w+@|<[\w ]+>|\{\{.*\}\}|\.\.\.")
+"""A line that a template leaves to be filled in."""
 
 
 def _rows(text: str) -> Iterator[tuple[Span, str]]:
@@ -268,7 +272,7 @@ def _number(job: Job, *names: str) -> int | None:
         return int(match[1])
     if "$" in found.value:
         job.odd.append((found, f"{found.value} is not replaced: no shell reads a directive"))
-    elif not re.fullmatch(r"[<{\[].*[>}\]]|.*<.*>.*", found.value):
+    elif not re.fullmatch(r"[<{\[].*[>}\]]|.*<.*>.*|@\w+@", found.value):
         job.odd.append((found, f"{found.value or 'nothing'} is no number"))
     return None
 

@@ -25,6 +25,11 @@ def parser() -> "Parser":
     return Parser(Language(tree_sitter_bash.language()))
 
 
+def is_node_file(text: str) -> bool:
+    """Whether a text is the name of the file in which a job's slots stand."""
+    return text in [unknown(name) for name in _NODEFILES]
+
+
 class Expander(ABC):
     """Expands words by the variables that are known so far; `script` keeps what was asked for."""
 
@@ -35,8 +40,12 @@ class Expander(ABC):
     arrays: dict[str, list[str] | None]
     sizes: Mapping[str, int | None]
     script: Script
+    node_files: set[str]
+    """Files that the node file was copied to."""
     last_background = -1
     substituted = 0
+    shown_only = False
+    """Whether a word is only printed."""
 
     @abstractmethod
     def inside(self, node: "Node") -> None:
@@ -163,7 +172,7 @@ class Expander(ABC):
             return unknown(f"!{self.last_background}")
         found = self.variables.get(name)
         if found is None:
-            if not self.nested and self._here not in self.script.bare.setdefault(name, []):
+            if not self.nested and not self.shown_only and self._here not in self.script.bare.setdefault(name, []):
                 self.script.bare[name].append(self._here)
             return unknown(name)
         return found.text
@@ -398,7 +407,7 @@ class Expander(ABC):
         flat = [word for stage in words for word in stage]
         programs = [stage[0].rpartition("/")[2] if stage else "" for stage in words]
         counted = any(stage[:1] == ["wc"] and any(re.fullmatch(r"-\w*l\w*", word) for word in stage) for stage in words)
-        node_file = any(word in [unknown(name) for name in _NODEFILES] for word in flat) or any(
+        node_file = any(is_node_file(word) or word in self.node_files for word in flat) or any(
             name in self.source(node) for name in _NODEFILES
         )
         named = programs[0] == "scontrol" and any(word.startswith("hostname") for word in flat)

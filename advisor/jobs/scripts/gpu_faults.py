@@ -118,6 +118,8 @@ def _gpu_order(script: Scripted, known: Known) -> Iterator[Fault]:
         ):
             continue
         wrapped = _wrapped(script, step)
+        if re.search(r"numactl|taskset|hwloc-bind|likwid-pin|_MAP\b|\[\\?\$", wrapped):
+            continue
         threads = min(step.threads or 1, 7)
         order = _MI250X[:each]
         width = 7 if threads > 1 else 1
@@ -201,12 +203,7 @@ def _gpu_by_rank(script: Scripted, known: Known) -> Iterator[Fault]:
                 "leave the variable to Slurm",
                 edits,
             )
-        one = step.per_node == 1 or (
-            step.per_node is None
-            and step.ranks is None
-            and not job.has("ntasks", "ntasks-per-node")
-            and not step.first.has("ntasks", "ntasks-per-node")
-        )
+        one = not job.has("ntasks", "ntasks-per-node") and not step.first.has("ntasks", "ntasks-per-node")
         selects = bool(_SELECTS.search(wrapped.replace("\\", "")) or match)
         if selects and one and here and here > 1 and step.launcher == "srun":
             yield Fault(

@@ -99,11 +99,16 @@ def _twice(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
+def _is_written(script: Scripted, line: int) -> bool:
+    """Whether a line belongs to a here document: another script's."""
+    return any(first <= line < first + text.count("\n") + 1 for text, first in script.script.files.values())
+
+
 def _ignored(script: Scripted, known: Known) -> Iterator[Fault]:
     """Yield directives that are not read."""
     del known
     for each in script.job.directives:
-        if each.counts or not is_slurm(script):
+        if each.counts or not is_slurm(script) or _is_written(script, each.span.line):
             continue
         line = script.text.encode(errors="replace")[each.span.start : each.span.end].decode(errors="replace")
         indented = line[:1].isspace()

@@ -148,6 +148,8 @@ def walked(words: Sequence[Word], launcher: str, family: str | None) -> Segment:
         plain, count, equals, value = _form(text, kind, family, spoken)
         if plain == "--env" and at + 1 < len(words) and "=" in words[at + 1].text:
             count = 1
+        if not count and not equals and _has_value(words, at, plain, kind):
+            count = 1
         taken = words[at + 1 : at + 1 + count]
         parts = [value] * bool(equals) + [each.text for each in taken]
         segment.options.append(
@@ -161,6 +163,14 @@ def walked(words: Sequence[Word], launcher: str, family: str | None) -> Segment:
         at += 1 + count
     segment.program = list(words[at:])
     return segment
+
+
+def _has_value(words: Sequence[Word], at: int, plain: str, kind: str) -> bool:
+    """Whether the word behind an option that is in no table is its value: another option follows it."""
+    if plain in _mpi_options() or kind not in ("mpirun", "mpiexec") or at + 2 >= len(words):
+        return False
+    value = words[at + 1].text
+    return bool(re.fullmatch(r"\d+|\.{0,2}/.*", value)) and words[at + 2].text.startswith("-")
 
 
 def _form(text: str, kind: str, family: str | None, spoken: Dialect | None) -> tuple[str, int, str, str]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadInput
-from advisor.jobs.scripts.expansion import FIELDS, Expander, parser, within
+from advisor.jobs.scripts.expansion import FIELDS, Expander, is_node_file, parser, within
 from advisor.jobs.scripts.values import Launch, Script, Variable, Word, cleaned, is_known, names_in, unknown
 from advisor.jobs.scripts.values import words as words_in
 
@@ -35,9 +35,10 @@ _PASSED = {
     "setsid": (), "ionice": ("-c", "-n"),
     "numactl": ("-N", "-C", "-m", "-i", "-p", "-c", "-P", "-w"), "taskset": (), "ddt": (), "map": (),
     "perf-report": (),
-    "/usr/bin/time": ("-f", "-o"), "scalasca": (), "catchsegv": (), "eval": (), "hwloc-bind": (),
+    "/usr/bin/time": ("-f", "-o"), "scalasca": (), "catchsegv": (), "hwloc-bind": (),
 }  # fmt: skip
 """Programs that start the command behind them, with those of their options that a word follows."""
+_PRINTING = ("echo", "printf", "print")
 _COUNTED = {"timeout": 1, "taskset": 0}
 """Words of these that stand before the command, beside options."""
 
@@ -75,6 +76,7 @@ class Follower(Expander):
         self.script = script or Script()
         self.functions: dict[str, Node] = {}
         self.arrays: dict[str, list[str] | None] = {}
+        self.node_files: set[str] = set()
         self.running: list[int] = []
         self.loops = 0
         self.turn = 0
@@ -414,7 +416,7 @@ class Follower(Expander):
             if body is None:
                 return
             node = body
-        self._redirected(redirects)
+        written = self._redirected(redirects)
         if node.type != "command":
             self._statement(node, background=background)
             return
@@ -431,9 +433,13 @@ class Follower(Expander):
             elif child.type.endswith("redirect"):
                 self._redirected([child])
             elif child.is_named:
+                self.shown_only = bool(words) and words[0].text in _PRINTING
                 words += self.words_of(child)
+        self.shown_only = False
         if not words:
             return
+        if written and len(words) == 2 and words[0].text == "cat" and is_node_file(words[1].text):
+            self.node_files.add(written)
         if heads and not is_known(words[0].text):
             for text in heads:
                 again = [Word(each, words[0].span, literal=False, variable=words[0].variable) for each in FIELDS.findall(text)]
@@ -510,6 +516,9 @@ class Follower(Expander):
             if match and before:
                 given[match[1]] = match[2]
                 words = words[1:]
+            elif program.startswith("python") and (at := _torch_module(words)):
+                before += [word.text for word in words[:at]]
+                words = [replace(words[at], text="torchrun"), *words[at + 1 :]]
             elif program in _CONTAINERS:
                 at = next((at for at, word in enumerate(words[1:], 1) if self.is_launcher(word.text.rpartition("/")[2])), None)
                 if at is None:
@@ -683,6 +692,15 @@ class Follower(Expander):
 
     def _do_alias(self, words: Sequence[Word], node: "Node") -> None:
         del words, node
+
+
+def _torch_module(words: Sequence[Word]) -> int | None:
+    """Return where python -m torch.distributed.run stands in a command: it is what torchrun is."""
+    pairs = enumerate(zip(words, words[1:], strict=False), 1)
+    return next(
+        (at for at, (flag, name) in pairs if flag.text == "-m" and re.fullmatch(r"torch\.distributed\.(run|launch)", name.text)),
+        None,
+    )
 
 
 def _as_shell(text: str) -> str:

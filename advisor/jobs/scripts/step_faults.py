@@ -24,21 +24,31 @@ from advisor.jobs.scripts.fault import (
 )
 from advisor.jobs.scripts.options import Option
 from advisor.jobs.scripts.steps import Scripted, Step, exports, program_threads
-from advisor.jobs.scripts.values import is_known, shown, whole
+from advisor.jobs.scripts.values import is_known, shown, whole, words
 
 # counts
 
 _SERIAL: Final = {"grompp", "pdb2gmx", "editconf", "solvate", "genion", "trjconv", "make_ndx", "genrestr", "energy"}
 
 
+_OPENFOAM: Final = words("blockMesh decomposePar reconstructPar reconstructParMesh surfaceFeatureExtract extrudeMesh")
+"""Tools of OpenFOAM that are serial, or are without -parallel."""
+
+
 def _is_serial(step: Step) -> bool:
-    words = [word.text for word in step.program[:3]]
-    at = 1 if words and re.search(r"(^|/)gmx\w*$", words[0]) else None
-    return at is not None and len(words) > at and words[at] in _SERIAL
+    words = [word.text for word in step.program]
+    program = words[0].rpartition("/")[2] if words else ""
+    if program in _OPENFOAM:
+        return "-parallel" not in words
+    return bool(re.fullmatch(r"gmx\w*", program)) and len(words) > 1 and words[1] in _SERIAL
+
+
+def _tool(step: Step) -> str:
+    return step.program[1].text if program_of(step).startswith("gmx") else program_of(step)
 
 
 def _serial(script: Scripted, known: Known) -> Iterator[Fault]:
-    """Yield serial tools of GROMACS that are started as many ranks."""
+    """Yield serial tools of GROMACS and OpenFOAM that are started as many ranks."""
     del known
     for step in starting(script):
         if _is_serial(step) and step.ranks is not None and step.ranks > 1:
@@ -50,9 +60,9 @@ def _serial(script: Scripted, known: Known) -> Iterator[Fault]:
                 "serial-program",
                 step.line,
                 "high",
-                f"{step.program[1].text} is serial: {step.ranks} copies of it write the same files",
+                f"{_tool(step)} is serial: {step.ranks} copies of it write the same files",
                 "Each rank does the whole work.",
-                f"{step.launcher} -n 1 ... {step.program[1].text}",
+                f"{step.launcher} -n 1 ... {_tool(step)}",
                 edits,
             )
 

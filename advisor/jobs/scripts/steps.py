@@ -1,9 +1,9 @@
 """What each launch line of a script starts: ranks, nodes, threads, GPUs, as its words, its variables and its job say."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Final
 
 from advisor.jobs.line import started_by
@@ -134,7 +134,8 @@ def _hidden(script: Script) -> Iterator[Launch]:
     for name, values in script.assigned.items():
         value, span, exported = values[-1]
         held = value.split()
-        if exported and name not in script.used and held and is_launcher(held[0].rpartition("/")[2]) and script.sourced:
+        shared = exported or any(not name.endswith((".bashrc", ".profile")) for name, _ in script.sourced)
+        if shared and name not in script.used and held and is_launcher(held[0].rpartition("/")[2]) and script.sourced:
             texts = tuple(Word(each, span, literal=False, variable=name) for each in held)
             yield Launch(texts, span, script.exported, {}, nested=True)
 
@@ -365,6 +366,7 @@ def _of_mpirun(step: Step, job: Job, script: Script) -> None:
         each = "1"
     step.per_node = _known(step, "per node", each) if each else int(ppr[1]) if ppr and ppr[2].lower() == "node" else None
     if step.per_node and step.ranks:
+        step.per_node = min(step.per_node, step.ranks)
         used = -(-step.ranks // step.per_node)
         step.nodes = (
             min(used, step.nodes)
@@ -611,26 +613,17 @@ def _gpus_of_a_node(step: Step, job: Job) -> None:
 
 def _agents(step: Step, job: Job) -> None:
     """Count what torchrun starts behind a launcher: each rank is an agent that starts workers."""
-    words = [word.text for word in step.program]
-    at = next(
-        (
-            at
-            for at, text in enumerate(words)
-            if text.rpartition("/")[2] == "torchrun" or text in ("torch.distributed.run", "torch.distributed.launch")
-        ),
-        None,
+    inside = " ".join(word.text if not word.quoted or " " not in word.text else shlex.quote(word.text) for word in step.program)
+    if "torch" not in inside and not any("torch" in text for text in step.launch.variables.values()):
+        return
+    variables = {name: text for name, text in step.launch.variables.items() if is_known(text)}
+    found = (
+        Follower(_plain_text(inside), variables, directives.sizes(job), lambda program: program == "torchrun").follow().launches
     )
-    if at is None:
-        inside = next((text for flag, text in pairwise(words) if re.fullmatch(r"-\w*c", flag) and "torch" in text), None)
-        if inside is None:
-            return
-        found = Follower(_plain_text(inside), {}, directives.sizes(job), lambda program: program == "torchrun").follow().launches
-        if not found:
-            return
-        segment = walked(found[0].words[1:], "torchrun", None)
-    else:
-        segment = walked(step.program[at + 1 :], "torchrun", None)
-    each = whole(segment.value("--nproc-per-node"))
+    if not found or step.launcher == "torchrun":
+        return
+    segment = walked(found[0].words[1:], "torchrun", None)
+    each = whole(segment.value("--nproc-per-node")) if segment.has("--nproc-per-node") else 1
     if each is None:
         step.ranks, step.why["ranks"] = None, shown(segment.value("--nproc-per-node") or "torchrun's processes of a node")
         return
