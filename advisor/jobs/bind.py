@@ -162,7 +162,7 @@ def carried(
         wrap=launcher_options.wrap,
     )
     launch, failed = launch_or_wrap(choice, needs.placement, wish)
-    said = [*failed, *launch.notes, *_counted(launch, placement), *_of_command(command)]
+    said = [*failed, *launch.notes, *_counted(launch, placement), *_of_command(command), *_not_carried_out(launch, job_hosts)]
     every = (*placement.notes, *notes, *needs.notes, *said)
     return Binding(command, job_hosts, placement, needs, choice, launch, tuple(dict.fromkeys(every)))
 
@@ -179,6 +179,14 @@ def launch_or_wrap(choice: Choice, placement: Placement, wish: LaunchRequest) ->
         except BadValue:
             raise error from None
         return made, (f"{choice.launcher.name} cannot bind this itself, so {wrapper.FILE} does: {error}",)
+
+
+def _not_carried_out(launch: Launch, job_hosts: JobHosts) -> Iterator[str]:
+    """Yield a note where Slurm's set-up, as the hosts' files say, does not bind what the line asks it to."""
+    plugins = job_hosts.machines[0].slurm_conf and job_hosts.machines[0].slurm_conf.task_plugins
+    if plugins is not None and "affinity" not in plugins and any(word.startswith("--cpu-bind=") for word in launch.argv):
+        named = ",".join(f"task/{each}" for each in plugins) or "task/none"
+        yield f"bind-ignored: TaskPlugin is {named}, and only task/affinity binds ranks; --wrapper binds them without it"
 
 
 def _counted(launch: Launch, placement: Placement) -> Iterator[str]:

@@ -270,7 +270,7 @@ def _steps(
                 Fault(
                     each.id,
                     step.line,
-                    "high" if each.misbinds else "medium",
+                    "high" if each.misbinds else "low",
                     each.what,
                     each.why,
                     each.better or "advisor bind writes a line for this node",
@@ -329,7 +329,7 @@ def _predicted(step: Step, node: Machine, slurm: SlurmWords | None, known: Known
     ends = len(words) - len(step.program)
     if any(not is_known(text) for text in words[:ends]) or (len(step.segments) > 1 and odd):
         return None, f"{shown(odd or '')[:60]} is not known"
-    words = [shown(text) for text in words]
+    words = [shown(text) for text in (*words, *(() if step.program else ("./program",)))]  # of a script that is not read
     words[0] = step.launcher.split(" ")[0]
     if step.family in ("openmpi", "openmpi4", "openmpi5", "intelmpi", "mpich", "mpt") and (step.nodes or 1) > 1:
         if not step.per_node or len(step.segments) > 1:

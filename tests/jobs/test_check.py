@@ -107,7 +107,8 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     ),
     "torch.distributed.run in a shell of its own": (
         ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n"
-        "export RUN='python -u -m torch.distributed.run --nproc_per_node 4'\nsrun bash -c '$RUN --node_rank $SLURM_PROCID t.py'\n"),
+        "export RUN='python -u -m torch.distributed.run --nproc_per_node 4'\n"
+        "srun bash -c '$RUN --node_rank $SLURM_PROCID t.py'\n"),
         [("srun", 8, 2, 1, 0)],
     ),
     "a line that eval makes": (f'{HEAD}run="srun -n 4"; com="./a -x"\neval "$run $com"\n', [("srun", 4, 2, 4, 0)]),

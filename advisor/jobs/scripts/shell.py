@@ -696,11 +696,8 @@ class Follower(Expander):
 
 def _torch_module(words: Sequence[Word]) -> int | None:
     """Return where python -m torch.distributed.run stands in a command: it is what torchrun is."""
-    pairs = enumerate(zip(words, words[1:], strict=False), 1)
-    return next(
-        (at for at, (flag, name) in pairs if flag.text == "-m" and re.fullmatch(r"torch\.distributed\.(run|launch)", name.text)),
-        None,
-    )
+    modules = ("torch.distributed.run", "torch.distributed.launch")
+    return next((at for at in range(1, len(words)) if words[at - 1].text == "-m" and words[at].text in modules), None)
 
 
 def _as_shell(text: str) -> str:
