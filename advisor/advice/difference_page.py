@@ -34,9 +34,9 @@ def difference_document(difference: Difference) -> dict[str, Any]:
     return {"schema": DIFF_SCHEMA, **difference.model_dump(mode="json")}
 
 
-def difference_page(difference: Difference, width: int | None = None) -> Page:
+def difference_page(difference: Difference) -> Page:
     """Return what differs, as a page."""
-    return Page(lambda room: _lines(difference, room), width)
+    return Page(lambda room: _lines(difference, room))
 
 
 def _lines(difference: Difference, width: int) -> list[Line]:
@@ -146,9 +146,9 @@ def whatif_document(found: WhatIf) -> dict[str, Any]:
     }
 
 
-def whatif_page(found: WhatIf, written: str | None = None, width: int | None = None) -> Page:
+def whatif_page(found: WhatIf, written: str | None = None) -> Page:
     """Return what would change, as a page; ``written`` names the file that holds the machine after the restart."""
-    return Page(lambda room: _whatif_lines(found, written, room), width)
+    return Page(lambda room: _whatif_lines(found, written, room))
 
 
 def _whatif_lines(found: WhatIf, written: str | None, width: int) -> list[Line]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from advisor.advice.model.findings import Answer, Explanation, Part, Step
+from advisor.advice.model.findings import Answer, Explanation, Step
 from advisor.advice.model.rule import ExampleText, Publication, RuleText
 from advisor.machine.units import count, plain
 from advisor.show.lines import Line, Page, wrapped
@@ -30,25 +30,26 @@ def explain_page(told: Explanation, *, why_not: bool = False, width: int | None 
 def _lines(told: Explanation, width: int, *, why_not: bool) -> list[Line]:
     facts = f"{told.severity}; for {', '.join(told.scope)}; {plain(told.file)} line {told.line}"
     result = [*wrapped([(told.id, "title"), (f": {plain(told.title)}", "")], width), *wrapped([(facts, "dim")], width)]
-    answers = [each for each in told.answers if not why_not or each.verdict != "finding"]
-    for first, alike in _together(answers):
-        result += [(), *_verdict(first, alike, width, said=not why_not)]
+    # One answer stands for all that have the same verdict for the same want; the others stand beside it by name.
+    alike: dict[tuple[str, ...], list[Answer]] = {}
+    for each in told.answers:
+        if not why_not or each.verdict != "finding":
+            alike.setdefault((each.verdict, *(lack.fact for lack in each.lacks)), []).append(each)
+    for first, *others in alike.values():
+        result += [(), *_verdict(first, others, width, said=not why_not)]
         result += _why_not(first, width) if why_not else _whole(first, width)
-        result += _lacks(first, width)
-    if why_not and not answers:
+        if first.lacks:
+            result.append(((f"  {'lacks':<{LABEL}}", "label"), (count(len(first.lacks), "fact"), "dim")))
+        head = " " * (2 + LABEL)
+        for lack in first.lacks:
+            spans = [(head, ""), (f"{plain(lack.fact, 80)}: {plain(lack.why)} ", ""), ("-> ", "dim"), (plain(lack.help), "title")]
+            result += wrapped(spans, width, indent=len(head) + 2)
+    if why_not and not alike:
         result += [(), (("Nothing to explain: the rule finds something for every subject.", ""),)]
     return result
 
 
-def _together(answers: Iterable[Answer]) -> Iterator[tuple[Answer, list[Answer]]]:
-    """Yield one answer for all that have the same verdict for the same want; the others stand beside it by name."""
-    found: dict[tuple[str, ...], list[Answer]] = {}
-    for each in answers:
-        found.setdefault((each.verdict, *(lack.fact for lack in each.lacks)), []).append(each)
-    yield from ((own[0], own[1:]) for own in found.values())
-
-
-def _verdict(first: Answer, alike: list[Answer], width: int, *, said: bool) -> list[Line]:
+def _verdict(first: Answer, alike: Sequence[Answer], width: int, *, said: bool) -> list[Line]:
     about = f"{plain(first.subject, 80)}: " if first.subject else ""
     words = f"  {plain(first.said, 2000)}" if first.said and (said or not first.parts) else ""
     result = wrapped([(about, "title"), (first.verdict.upper(), _STYLE.get(first.verdict, "dim")), (words, "")], width)
@@ -64,34 +65,33 @@ def _whole(answer: Answer, width: int) -> list[Line]:
     shown: set[str] = set()
     result: list[Line] = []
     for part in answer.parts:
-        label = "" if part.key in shown else part.key
-        if label:
-            result += [((f"  {label:<{LABEL}}", "label"), (_MEANS[part.key], "dim"))]
+        if part.key not in shown:
+            result.append(((f"  {part.key:<{LABEL}}", "label"), (_MEANS[part.key], "dim")))
         shown.add(part.key)
-        result += [line for step in part.steps for line in _step(step, _text(part, step), width, bold=step.decides)]
+        for step in part.steps:  # the whole of a named value comes with its name
+            named = step.depth == 0 and part.name is not None and part.key != "each"
+            result += _step(step, f"{part.name}: {step.text}" if named else step.text, width, bold=step.decides)
     return result
-
-
-def _text(part: Part, step: Step) -> str:
-    """Return what a step is about; the whole of a named value comes with its name."""
-    if step.depth == 0 and part.name is not None and part.key != "each":
-        return f"{part.name}: {step.text}"
-    return step.text
 
 
 def _step(step: Step, text: str, width: int, *, bold: bool) -> list[Line]:
     indent = " " * (2 + LABEL + 2 * min(step.depth, 10))
-    style = {"unknown": "unknown", "true": "title", "false": "title"}.get(step.value, "title")
-    read = [(f" [{plain(step.where)}]", "dim")] if step.where else []
     spans = [(indent, ""), (plain(text, 700), "" if bold else "dim")]
     if step.value != step.text:
+        style = "unknown" if step.value == "unknown" else "title"
         spans += [(" = ", "dim"), (plain(step.value, 400), style if bold else "dim")]
-    return wrapped([*spans, *read], width, indent=len(indent) + 2)
+    spans += [(f" [{plain(step.where)}]", "dim")] if step.where else []
+    return wrapped(spans, width, indent=len(indent) + 2)
 
 
 def _why_not(answer: Answer, width: int) -> list[Line]:
-    """Return only what decided: of the expression that settled the verdict, the parts without which it were otherwise."""
-    part = _settling(answer)
+    """Return only what decided: of the expression that settled the verdict, the parts without which it were otherwise.
+
+    The part that settled it is ``only`` where that is not true, else ``when``.
+    """
+    parts = {part.key: part for part in answer.parts}
+    only = parts.get("only")
+    part = only if only and only.steps[0].value != "true" else parts.get("when") or parts.get("each")
     if part is None:
         return []
     whole = part.steps[0]
@@ -101,25 +101,6 @@ def _why_not(answer: Answer, width: int) -> list[Line]:
     inner = [step for step in part.steps[1:] if step.decides]
     for step in inner or part.steps[:1]:
         result += _step(step, step.text, width, bold=True)
-    return result
-
-
-def _settling(answer: Answer) -> Part | None:
-    """Return the part that settled the verdict: only where it is not true, else when."""
-    parts = {part.key: part for part in answer.parts}
-    if "only" in parts and parts["only"].steps[0].value != "true":
-        return parts["only"]
-    return parts.get("when") or parts.get("each")
-
-
-def _lacks(answer: Answer, width: int) -> list[Line]:
-    if not answer.lacks:
-        return []
-    result: list[Line] = [((f"  {'lacks':<{LABEL}}", "label"), (count(len(answer.lacks), "fact"), "dim"))]
-    for lack in answer.lacks:
-        head = " " * (2 + LABEL)
-        words = f"{plain(lack.fact, 80)}: {plain(lack.why)} "
-        result += wrapped([(head, ""), (words, ""), ("-> ", "dim"), (plain(lack.help), "title")], width, indent=len(head) + 2)
     return result
 
 
@@ -153,11 +134,17 @@ def rule_page(text: RuleText, topic: str, where: str, publications: Mapping[str,
 
 
 def _sections(text: RuleText, known: Mapping[str, Publication]) -> Iterator[tuple[str, str]]:
-    yield "What it finds", _finds(text)
+    each = f"For each {_code(text.each)}: " if text.each else ""
+    yield "What it finds", f"{each}{_code(text.say)}"
     yield "Why", text.why
-    if text.cost:
-        yield "What it costs", _cost(text)
-    yield "How to fix it", _fix(text)
+    if cost := text.cost:
+        part = f"{_part(cost.gain)} of" if cost.gain else "Part of"
+        here = f" Where it was measured: {_part(cost.measured)} of {cost.measured_of or cost.of}." if cost.measured else ""
+        yield "What it costs", f"{part} {cost.of}, {cost.basis}{f' in {cost.ref}' if cost.ref else ''}.{here}"
+    steps = [f"Setting {_code(name)}: {_code(value)}." for name, value in text.set.items()]
+    steps += [f"Wanted: {text.want}."] if text.want else []
+    steps += [_code(text.fix) if "\n" not in text.fix else text.fix] if text.fix else []
+    yield "How to fix it", _list(steps)
     yield "How to check it", _code(text.check)
     if text.undo or text.set:
         yield "How to undo it", text.undo or "Set it back to what it was; the audit names that value."
@@ -166,22 +153,17 @@ def _sections(text: RuleText, known: Mapping[str, Publication]) -> Iterator[tupl
     if text.guides:
         yield "What guides say", _list(f"{guide.says} ({_cited(guide.ref, known)})" for guide in text.guides)
     yield "Sources", _list(_source(ref, known) for ref in text.refs)
-    yield "Expression", _expression(text)
+    rows = (
+        ("each  ", text.each),
+        *((f"let   {name} = ", value) for name, value in text.let.items()),
+        ("only  ", text.only),
+        ("when  ", text.when),
+        ("gain  ", cost and cost.gain),
+        ("measured  ", cost and cost.measured),
+    )
+    body = "\n".join(f"{label}{row}".replace("\n", " ") for label, row in rows if row)
+    yield "Expression", f"```text\n{body}\n```"
     yield "Examples", "\n".join(_example(example) for example in text.tests)
-
-
-def _finds(text: RuleText) -> str:
-    each = f"For each {_code(text.each)}: " if text.each else ""
-    return f"{each}{_code(text.say)}"
-
-
-def _cost(text: RuleText) -> str:
-    cost = text.cost
-    if cost is None:
-        return ""
-    part = f"{_part(cost.gain)} of" if cost.gain else "Part of"
-    here = f" Where it was measured: {_part(cost.measured)} of {cost.measured_of or cost.of}." if cost.measured else ""
-    return f"{part} {cost.of}, {cost.basis}{f' in {cost.ref}' if cost.ref else ''}.{here}"
 
 
 def _part(gain: str) -> str:
@@ -191,31 +173,11 @@ def _part(gain: str) -> str:
         return _code(gain)
 
 
-def _fix(text: RuleText) -> str:
-    steps = [f"Setting {_code(name)}: {_code(value)}." for name, value in text.set.items()]
-    if text.want:
-        steps.append(f"Wanted: {text.want}.")
-    if text.fix:
-        steps.append(_code(text.fix) if "\n" not in text.fix else text.fix)
-    return _list(steps)
-
-
-def _expression(text: RuleText) -> str:
-    rows = [f"each  {text.each}"] if text.each else []
-    rows += [f"let   {name} = {value}" for name, value in text.let.items()]
-    rows += [f"only  {text.only}"] if text.only else []
-    rows += [f"when  {text.when}"]
-    rows += [f"gain  {text.cost.gain}"] if text.cost and text.cost.gain else []
-    rows += [f"measured  {text.cost.measured}"] if text.cost and text.cost.measured else []
-    body = "\n".join(row.replace("\n", " ") for row in rows)
-    return f"```text\n{body}\n```"
-
-
 def _example(example: ExampleText) -> str:
     given = ", ".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in example.given.items())
     scope = f" for {example.scope}" if example.scope else ""
-    said = f", which says {example.say!r}" if example.say else ""
-    return f"- {example.expect}{scope}{said}: {_code(given or 'no fact given')}"
+    words = f", which says {example.say!r}" if example.say else ""
+    return f"- {example.expect}{scope}{words}: {_code(given or 'no fact given')}"
 
 
 def _source(ref: str, known: Mapping[str, Publication]) -> str:

@@ -72,29 +72,25 @@ def vendor_file(name: str) -> Path:
 
 def _check(sheet: Sheet, vendor: Vendor) -> None:
     """Refuse a sheet that names settings or values that the vocabulary does not have."""
-    known = settings()
+    known, cited = settings(), publications()
     named: list[tuple[Keys, str]] = [(("settings", name), name) for name in vendor.settings]
-    named += [
-        (("absent", i, "settings", j), name) for i, each in enumerate(vendor.absent) for j, name in enumerate(each.settings)
-    ]
+    for at, absent in enumerate(vendor.absent):
+        named += [(("absent", at, "settings", number), name) for number, name in enumerate(absent.settings)]
     for place, name in named:
         if name not in known:
             cure = did_you_mean(name, known, "see rules/settings.yaml", cutoff=0.6)
             raise sheet.wrong(place, f"{name[:60]} is not a setting", cure)
         if known[name].where != "bios":
-            said = f"{name} is no setting of the BIOS: the operating system takes it, whoever built the server"
-            raise sheet.wrong(place, said, "take it out")
+            problem = f"{name} is no setting of the BIOS: the operating system takes it, whoever built the server"
+            raise sheet.wrong(place, problem, "take it out")
     for word, evidence in vendor.evidence.items():
-        if evidence.source not in publications():
-            cure = did_you_mean(evidence.source, publications(), "see rules/sources.yaml")
+        if evidence.source not in cited:
+            cure = did_you_mean(evidence.source, cited, "see rules/sources.yaml")
             raise sheet.wrong(("evidence", word, "source"), f"{evidence.source[:60]} is not a publication", cure)
     for place, entry in vendor.entries():
         setting = known[str(place[1])]
-        spoken = [
-            *(("values", word, word) for word in entry.values),
-            *(("reads", key, str(to)) for key, to in entry.reads.items()),
-        ]
-        for key, inside, word in spoken:
+        words = [("values", word, word) for word in entry.values] + [("reads", key, str(to)) for key, to in entry.reads.items()]
+        for key, inside, word in words:
             if not setting.takes(setting.neutral(word)):
                 there = did_you_mean(word, setting.values, f"there are {', '.join(setting.values)}")
                 raise sheet.wrong((*place, key, inside), f"{word[:60]} is not a value of {setting.name}", there)
