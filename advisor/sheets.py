@@ -16,14 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from yaml.events import (
-    AliasEvent,
-    CollectionEndEvent,
-    DocumentStartEvent,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-)
+from yaml.events import AliasEvent, CollectionEndEvent, DocumentStartEvent, MappingStartEvent, NodeEvent, ScalarEvent
 
 from advisor.errors import AdvisorError, BadInput, BadSheet, did_you_mean, plain_problem
 
@@ -64,11 +57,18 @@ class Sheet(NamedTuple):
 
 
 def read_sheet(path: Path, without: str | None = None, only: Iterable[str] = ()) -> Sheet:
-    """Return what a YAML file says; of one known to be right ``without`` what is under a key, or ``only`` some first keys."""
+    """Return what a YAML file says; of one known to be right ``without`` what is under a key, or ``only`` some first keys.
+
+    Empty lines stand in place of what is not asked for, and of all that is indented under it: it costs most.
+    """
     data = _bytes(path)
     try:
         text = data.decode("utf-8")
-        return parse_sheet(_part(text, without, only) if without or only else text, str(path))
+        if without or only:
+            first = rf"^(?!(?:{'|'.join(only)}):)[^ \t\n#-].*(?:\n(?:[ \t#-].*)?)*$"
+            block = rf"^( *){without}: *\n(?:(?:\1(?: |- ).*| *)\n)*" if without else first
+            text = re.sub(block, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE)
+        return parse_sheet(text, str(path))
     except UnicodeDecodeError as error:
         raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
 
@@ -90,13 +90,6 @@ def _bytes(path: Path) -> bytes:
 
 
 _CURES: Final = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
-
-
-def _part(text: str, without: str | None, only: Iterable[str]) -> str:
-    """Return a text with empty lines in place of what is not asked for, and of all that is indented under it: it costs most."""
-    first = rf"^(?!(?:{'|'.join(only)}):)[^ \t\n#-].*(?:\n(?:[ \t#-].*)?)*$"
-    block = rf"^( *){without}: *\n(?:(?:\1(?: |- ).*| *)\n)*" if without else first
-    return re.sub(block, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE)
 
 
 def parse_sheet(text: str, file: str) -> Sheet:
@@ -233,8 +226,12 @@ def model_of(sheet: Sheet, model: type[M], place: Place = ()) -> M:
 
 
 def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -> AdvisorError:
-    place = place[:-1] if place[-1:] == ("[key]",) else place
-    name, wanted, context = _named(place), _described(model, first["loc"]), first.get("ctx", {})
+    place, inside, context = place[:-1] if place[-1:] == ("[key]",) else place, first["loc"], first.get("ctx", {})
+    name = next((str(key)[:60] for key in reversed(place) if isinstance(key, str)), "sheet")
+    if place and isinstance(place[-1], int):
+        name = f"{name}, entry {place[-1] + 1}"
+    field = _model_at(model, inside[:-1]).model_fields.get(str(inside[-1])) if inside else None
+    wanted = field.description if field else None  # what it is for, in the model's own words
     if first["type"] == "missing":
         return sheet.wrong(place, f"{name} is missing", wanted or f"write {name}: ")
     if first["type"] == "extra_forbidden":
@@ -253,18 +250,6 @@ def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -
     problem = plain_problem(first["type"], first.get("input"), context, first["msg"])
     wanted = wanted or (None if place else f"it has {', '.join(_fields(model)[:8])}")
     return sheet.wrong(place, f"{name}: {problem}", None if "; " in problem else wanted)
-
-
-def _named(place: Place) -> str:
-    """Return what an error calls a place: its key, with the number of an entry in a list."""
-    key = next((str(key)[:60] for key in reversed(place) if isinstance(key, str)), "sheet")
-    return f"{key}, entry {place[-1] + 1}" if place and isinstance(place[-1], int) else key
-
-
-def _described(model: type[BaseModel], place: Place) -> str | None:
-    """Return what a field is for, in the model's own words."""
-    field = _model_at(model, place[:-1]).model_fields.get(str(place[-1])) if place else None
-    return field.description if field else None
 
 
 def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel]:

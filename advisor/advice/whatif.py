@@ -24,7 +24,7 @@ from advisor.measure.before_after import compare_runs
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.measurement import BeforeAfter, Measurements
 from advisor.measure.platform import Scope
-from advisor.measure.platforms import match_platform
+from advisor.measure.platforms import match_platform, published_figures
 from advisor.measure.task import read_measurements
 
 
@@ -73,19 +73,17 @@ def _wanted_by(name: str, judgement: Judgement) -> str:
     """Return what a finding wants of the settings that can be foreseen, as a text; refuse one that wants none of them."""
     rule = rule_named(judgement, name).id
     fields = {setting: field for field, setting in _SETTINGS.items()}
-    wants = [want for finding in judgement.audit.found if finding.id == rule for want in finding.wants if want.value is not None]
-    texts = [f"{fields[want.setting]}={_spelled(want.setting, want.value or '')}" for want in wants if want.setting in fields]
+    texts = []
+    for want in (want for finding in judgement.audit.found if finding.id == rule for want in finding.wants):
+        if want.value is not None and want.setting in fields:  # as an assumption writes it: 2 of snc2, on of cod
+            value = want.value.removeprefix("snc") if want.setting == "cpu.snc" else want.value
+            if want.setting == "cpu.snoop_mode":
+                value = "on" if value == "cod" else "off"
+            texts.append(f"{fields[want.setting]}={value}")
     if not texts:
         cure = "name a setting, such as nps=4; advisor explain has the fix"
         raise BadValue(f"{name}: {rule} is fixed by no setting that can be foreseen here", cure=cure)
     return ",".join(dict.fromkeys(texts))
-
-
-def _spelled(setting: str, value: str) -> str:
-    """Return a setting's value as an assumption writes it: 2 of snc2, on of cod."""
-    if setting == "cpu.snoop_mode":
-        return "on" if value == "cod" else "off"
-    return value.removeprefix("snc") if setting == "cpu.snc" else value
 
 
 def diff(
@@ -138,10 +136,9 @@ def _attributes(machine: Machine, wish: Assumption) -> frozenset[str] | None:
         return None
     names = [setting for field, setting in _SETTINGS.items() if getattr(wish, field) is not None]
     entries = [entry for name in names for entry in vendor.settings.get(name, ())]
-    known = {entry.attribute for entry in entries if entry.attribute}
-    starts = tuple(entry.prefix for entry in entries if entry.prefix)
+    known, starts = {entry.attribute for entry in entries}, tuple(entry.prefix for entry in entries if entry.prefix)
     present = (*machine.bios.attributes, *(machine.bios.pending or ()))
-    return frozenset(name for name in present if name in known or (starts and name.startswith(starts)))
+    return frozenset(name for name in present if name in known or name.startswith(starts))
 
 
 def before_after(before: Path, after: Path) -> BeforeAfter:
@@ -159,7 +156,5 @@ def runs_in(place: Path) -> list[Measurements]:
 
 def measured_on(machine: Machine, measurements: Measurements) -> MeasuredFacts:
     """Return what measurements say of their machine, beside what is published for such machines."""
-    from advisor.measure.platforms import match_platform, published_figures
-
     platform = match_platform(machine)
     return measured_facts(measurements, case_of(machine, infer_layout(machine), platform), published_figures(platform))
