@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor.advice.judge.case import case_of, with_standings
-from advisor.advice.judge.engine import Origins, ask, ask_of_any, finding, judge, waive
-from advisor.advice.judge.explain import explain
+from advisor.advice.judge.engine import Origins, ask, ask_of_any, explain, finding, judge, waive
 from advisor.advice.judge.measured import with_measurements
 from advisor.advice.judge.rule import Rule
 from advisor.advice.judge.rulebook import Rulebook

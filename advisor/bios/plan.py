@@ -15,8 +15,7 @@ from advisor.advice.know.vendors import FALLBACK, match_vendor, vendor_by_id, ve
 from advisor.advice.model.bios_change import BiosPlan, Owner, PlannedChange
 from advisor.advice.model.plan import Change, NotWritten, Plan
 from advisor.advice.model.vendor import VendorValue
-from advisor.advice.plan.draft import FirmwareState, moved
-from advisor.advice.plan.legal import legal, refusals
+from advisor.advice.plan.draft import FirmwareState, legal, moved, refusals
 from advisor.bios.door import Door
 from advisor.bios.page import plan_text
 from advisor.bios.reading import BiosReading, bios_input

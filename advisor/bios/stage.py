@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from advisor.advice.bios_files import text_of
 from advisor.advice.model.bios_change import BiosPlan, BiosRecord, Owner, out_of_reach
 from advisor.advice.model.plan import Target, edit_instruction, filled_lines
-from advisor.advice.plan.draft import FirmwareState, named, settle
-from advisor.advice.plan.legal import legal, refusals
+from advisor.advice.plan.draft import FirmwareState, legal, named, refusals, settle
 from advisor.bios.changes import restart, stage
 from advisor.bios.connection import seen_to_its_end
 from advisor.bios.door import Door

@@ -1,7 +1,6 @@
 import pytest
 
-from advisor.advice.judge.engine import Asked, Origins
-from advisor.advice.judge.explain import answer
+from advisor.advice.judge.engine import Asked, Origins, answer
 from advisor.advice.judge.rule import Stand, Words, check_rule
 from advisor.advice.judge.rulebook import asked_of_example
 from advisor.advice.judge.scope import scope_with
