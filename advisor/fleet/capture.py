@@ -103,6 +103,10 @@ class AnswersFolder:
         except OSError:
             return False
 
+    def named(self, nodes: Sequence[str] | None) -> tuple[str, ...]:
+        """Return nodes whose names are checked; those whose capture is kept where none are named."""
+        return checked_names(nodes if nodes is not None else tuple(node for node in self.last if self.is_kept(node)))
+
     def is_stale(self, node: str, oldest: timedelta | None) -> bool:
         """Return whether a node's answer is older than wished; one whose time cannot be read is."""
         if oldest is None:

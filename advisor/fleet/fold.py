@@ -330,15 +330,20 @@ def essence(machine: Machine, *, modules: bool = False) -> Machine:
 
 
 def _without_makers(dimms: Sequence[Dimm]) -> tuple[Dimm, ...]:
-    """Return DIMMs without maker and part, but for those of a socket that mixes parts: that is said of it, with their names."""
-    parts: dict[int | None, set[str | None]] = defaultdict(set)
+    """Return DIMMs without makers; of their parts what is said of a socket that mixes them: which there are, in their order."""
+    parts: dict[tuple[int | None, str | None], list[str | None]] = defaultdict(list)
     for dimm in dimms:
+        if dimm.size != 0 and dimm.part not in parts[dimm.socket, dimm.kind]:
+            parts[dimm.socket, dimm.kind].append(dimm.part)
+    seen: Counter[tuple[int | None, str | None]] = Counter()
+    bare = []
+    for dimm in dimms:
+        own, part = parts[dimm.socket, dimm.kind], dimm.part and "..."
         if dimm.size != 0:
-            parts[dimm.socket].add(dimm.part)
-    return tuple(
-        dimm if len(parts[dimm.socket]) > 1 else dimm.model_copy(update={"maker": None, "part": dimm.part and "..."})
-        for dimm in dimms
-    )
+            part = own[min(seen[dimm.socket, dimm.kind], len(own) - 1)] if len(own) > 1 else part
+            seen[dimm.socket, dimm.kind] += 1
+        bare.append(dimm.model_copy(update={"maker": None, "part": part}))
+    return tuple(bare)
 
 
 def _adapter(hca: Hca, topology: Topology | None) -> Hca:

@@ -14,7 +14,7 @@ from advisor.errors import AdvisorError, BadInput, BadValue
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fleet import PAIRS
 from advisor.fleet.kinds import FAR, FINEST, practical, spread_of
-from advisor.fleet.measure_launches import Start, chosen, folder_of, gate, groups_of, start_all
+from advisor.fleet.measure import Start, chosen, folder_of, gate, groups_of, start_all
 from advisor.jobs.launcher import Launch
 from advisor.jobs.network_results import RankPlan, read_network
 from advisor.jobs.observed_binding import planned_ranks
@@ -22,7 +22,7 @@ from advisor.jobs.placement import Placement
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
 from advisor.jobs.started.network import Experiment, NetworkOptions, adapters
-from advisor.machine.hosts.errands import Way, checked_names
+from advisor.machine.hosts.errands import Way
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
@@ -485,7 +485,7 @@ def measure_pairs(
     """Let each node exchange messages with some others of its kind, all at once; say which nodes and which links are bad."""
     way, options = way or Way(), options or PairsOptions()
     kept = AnswersFolder(folder, must_exist=options.command is None or nodes is None)
-    names = checked_names(nodes if nodes is not None else tuple(node for node in kept.last if kept.is_kept(node)))
+    names = kept.named(nodes)
     played: list[Played] = []
     why_not: dict[str, str] = {}
     interrupted = False

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
-from advisor.fleet import measure_hpl as hpl
-from advisor.fleet.measure import MeasuredFleet
-from advisor.fleet.measure_hpl import measure_fleet_hpl
+from advisor.fleet import measure as hpl
+from advisor.fleet.measure import MeasuredFleet, measure_fleet_hpl
 from advisor.jobs.started.hosts import LauncherOptions
 from advisor.jobs.started.hpl import HplOptions
 from advisor.machine.hosts.errands import Way

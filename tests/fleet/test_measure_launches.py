@@ -12,8 +12,7 @@ import pytest
 from advisor.cli.main import status
 from advisor.fleet import measure
 from advisor.fleet.capture import AnswersFolder
-from advisor.fleet.measure import measure_fleet
-from advisor.fleet.measure_launches import Start, gate, groups_of, start_all
+from advisor.fleet.measure import Start, gate, groups_of, measure_fleet, start_all
 from advisor.jobs.launcher import Launch
 from advisor.machine.hosts.errands import Way
 from advisor.machine.observer import Silent
@@ -67,7 +66,7 @@ def test_only_nodes_that_are_cut_alike_are_compared(tmp_path: Path) -> None:
 
 def test_a_line_that_fails_or_hangs_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its own time and its own reason; what printed too much is cut off."""
-    monkeypatch.setattr("advisor.fleet.measure_launches.limit_of", lambda _: 1.0)
+    monkeypatch.setattr("advisor.fleet.measure.limit_of", lambda _: 1.0)
     does = {"good": "echo hello", "fails": "echo why >&2; exit 3", "hangs": "echo begun; exec sleep 600"}
     starts = [
         Start(name, Launch("", None, "", (str(program(tmp_path / name, f"#!/bin/sh\n{text}\n")),)), 1.0)
