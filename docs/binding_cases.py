@@ -15,7 +15,7 @@ import tests.fakenode.hydra  # noqa: F401 - its import makes MPICH and Intel MPI
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.pages.page import with_ranks
 from advisor.jobs.place import place
-from advisor.jobs.place_strategies import sentence
+from advisor.jobs.place_cores import sentence
 from advisor.jobs.placement import JobShape, Placement
 from advisor.jobs.registry import launchers
 from advisor.machine.machine import Machine

@@ -207,7 +207,11 @@ class Captured:
                 {"node": each.node, "is": str(each.outcome), "why": each.why, "by_hand": _by_hand(each, self.partition)}
                 for each in self.silent
             ],
-            "other_names": [{"node": each.node, "seen_as": each.seen_as} for each in self.answered if _is_other(each)],
+            "other_names": [
+                {"node": each.node, "seen_as": each.seen_as}
+                for each in self.answered
+                if each.seen_as is not None and _short(each.seen_as) != _short(each.node)
+            ],
         }
 
 
@@ -217,10 +221,6 @@ def _by_hand(answer: Answer, partition: str | None) -> str:
     if answer.outcome in _UNREACHED:
         return f"{reach} true"
     return f"advisor capture --script | {reach} /bin/sh -s -- -o - >{answer.node}{CAPTURE_SUFFIX}"
-
-
-def _is_other(answer: Answer) -> bool:
-    return answer.seen_as is not None and _short(answer.seen_as) != _short(answer.node)
 
 
 def capture_fleet(

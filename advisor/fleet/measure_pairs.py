@@ -4,7 +4,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import inf, sqrt
 from pathlib import Path
 from statistics import median
@@ -16,8 +16,7 @@ from advisor.fleet.fleet import PAIRS
 from advisor.fleet.kinds import FAR, FINEST, practical, spread_of
 from advisor.fleet.measure import Start, chosen, folder_of, gate, groups_of, start_all
 from advisor.jobs.launcher import Launch
-from advisor.jobs.network_results import RankPlan, read_network
-from advisor.jobs.observed_binding import planned_ranks
+from advisor.jobs.network_results import read_network
 from advisor.jobs.placement import Placement
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
@@ -97,18 +96,14 @@ def tournament(nodes: Sequence[str], meetings: int = MEETINGS) -> tuple[tuple[Pa
         raise BadValue("a tournament needs two nodes at least", cure="name more with -w")
     if len(players) % 2:
         players.append(None)
-    rounds = len(players) - 1
-    chosen = range(rounds) if meetings >= rounds else [at * rounds // meetings for at in range(meetings)]
-    return tuple(_round(players, at) for at in chosen)
-
-
-def _round(players: Sequence[str | None], turn: int) -> tuple[Pair, ...]:
-    first, rest = players[0], [*players[1:]]
-    rest = rest[turn:] + rest[:turn]
-    ring = [first, *rest]
-    half = len(ring) // 2
-    facing = zip(ring[:half], reversed(ring[half:]), strict=True)
-    return tuple((one, other) for one, other in facing if one is not None and other is not None)
+    (first, *rest), half = players, len(players) // 2
+    turns = range(len(rest)) if meetings >= len(rest) else [at * len(rest) // meetings for at in range(meetings)]
+    found = []
+    for turn in turns:
+        ring = [first, *rest[turn:], *rest[:turn]]
+        facing = zip(ring[:half], reversed(ring[half:]), strict=True)
+        found.append(tuple((one, other) for one, other in facing if one is not None and other is not None))
+    return tuple(found)
 
 
 def blame(values: Mapping[Pair, float | None], unit: str = "bytes/s") -> Blame:
@@ -289,15 +284,6 @@ class SiteCommand:
         return {f"{what} {binary(sizes[what])}" if sizes[what] else what: value for what, value in found.items()}
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """A pair's line before it is written."""
-
-    made: Experiment
-    leg: NetworkRun
-    placement: Placement
-
-
 class OwnMessages:
     """Our own kernel, one rank on each node, beside the adapter where that is known."""
 
@@ -307,16 +293,17 @@ class OwnMessages:
         self._machines, self._launcher = machines, launcher
         self._choice = chosen(launcher, way)
         self._legs: dict[tuple[int, int], tuple[NetworkRun, bool]] = {}
-        first = self._plan((next(iter(machines)), list(machines)[-1]))
-        argv = first.made.launch(first.leg, first.placement, MESSAGES).argv
-        self._built, _, _ = mpi_program(LiveHost(), first.made.machine, MESSAGES, argv[0], folder=kernels, observer=observer)
+        made, leg, placement = self._plan((next(iter(machines)), list(machines)[-1]))
+        argv = made.launch(leg, placement, MESSAGES).argv
+        self._built, _, _ = mpi_program(LiveHost(), made.machine, MESSAGES, argv[0], folder=kernels, observer=observer)
 
     @property
     def program(self) -> str:
         """The kernel."""
         return self._built
 
-    def _plan(self, pair: Pair) -> _Plan:
+    def _plan(self, pair: Pair) -> tuple[Experiment, NetworkRun, Placement]:
+        """Return a pair's line before it is written."""
         machines = tuple(self._machines[node] for node in pair)
         job_hosts = JobHosts(Allocated(pair), machines, None)
         key = (id(machines[0]), id(machines[1]))
@@ -325,23 +312,18 @@ class OwnMessages:
             self._legs[key] = (network_runs(machines, hcas[:1])[0], asked)
         leg, asked = self._legs[key]
         made = Experiment(job_hosts, self._launcher, self._choice, NetworkOptions(sizes=SIZES), (leg,), (), asked)
-        return _Plan(made, leg, made.placement(leg))
+        return made, leg, made.placement(leg)
 
     def start(self, pair: Pair, folder: Path) -> Start:
         """Return the line of a pair."""
-        plan = self._plan(pair)
-        launch = plan.made.launch(plan.leg, plan.placement, self._built)
-        command = [self._built, *plan.leg.arguments(plan.made.sizes, plan.made.repeats)]
-        seconds = plan.made.task(plan.leg, plan.placement).seconds
-        return Start(name_of(pair), prepared(launch, command, folder), seconds)
+        made, leg, placement = self._plan(pair)
+        launch = prepared(made.launch(leg, placement, self._built), made.command(leg, self._built), folder)
+        return Start(name_of(pair), launch, made.task(leg, placement).seconds)
 
     def figures(self, pair: Pair, said: LaunchOutput) -> Figures:
         """Return latency and bandwidth, where the ranks were where they were to be."""
-        plan = self._plan(pair)
-        version = f" {self._choice.version}" if self._choice.version else ""
-        launcher = f"{self._choice.launcher.name}{version}"
-        seat = RankPlan(pair, planned_ranks(plan.placement), plan.made.machine, launcher, plan.made.asked)
-        results = read_network(plan.leg, plan.made.task(plan.leg, plan.placement), seat, said.lines)
+        made, leg, placement = self._plan(pair)
+        results = read_network(leg, made.task(leg, placement), made.rank_plan(placement), said.lines)
         found = dict(_named(each) for each in results if each.refused is None and _key(each) in _JUDGED)
         if not found:
             refused = next((each.refused for each in results if each.refused), None)
@@ -421,24 +403,11 @@ class Played:
 
 
 def _node(each: SlowNode) -> dict[str, Any]:
-    value = None if each.z == float("-inf") else each.value
-    return {
-        "node": each.node,
-        "value": value,
-        "median": each.median,
-        "z": None if value is None else each.z,
-        "met": each.met,
-        "slow_with": each.slow_with,
-    }
+    return {**asdict(each), **({"value": None, "z": None} if each.z == -inf else {})}
 
 
 def _link(each: SlowLink) -> dict[str, Any]:
-    return {
-        "pair": list(each.pair),
-        "value": each.value,
-        "median": each.median,
-        "z": None if each.value is None else each.z,
-    }
+    return {**asdict(each), "pair": list(each.pair), "z": None if each.value is None else each.z}
 
 
 @dataclass(frozen=True)

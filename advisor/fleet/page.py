@@ -100,12 +100,21 @@ def _first(rows: list[Row], most: int) -> list[Row]:
 
 def answered_text(fleet: Fleet) -> str:
     """Return who answered and who did not, and why."""
-    by_reason = defaultdict[str, list[str]](list)
-    for each in fleet.silent:
-        by_reason[plain(each.why, 60)].append(each.node)
-    whys = sorted(by_reason.items(), key=lambda item: -len(item[1]))
-    said = ", ".join(f"{_names(nodes)} {why}" for why, nodes in whys)
+    whys = _by_reason((plain(each.why, 60), each.node) for each in fleet.silent)
+    said = ", ".join(f"{_names(nodes)} {why}" for why, nodes in sorted(whys.items(), key=_most))
     return f"{count(fleet.asked, 'node')} asked, {fleet.answered} answered" + (f" ({said})" if said else "")
+
+
+def _by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return whom each reason is of."""
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for why, name in pairs:
+        reasons[why].append(name)
+    return reasons
+
+
+def _most(reason: tuple[str, list[str]]) -> int:
+    return -len(reason[1])
 
 
 def excluded_text(fleet: Fleet) -> str:
@@ -182,18 +191,15 @@ def _share(few: int, of: int) -> str:
 
 def _drift(drift: Sequence[Drift], room: int) -> list[str]:
     """Return a text for each set of nodes: what they differ in first, and how much else; the nodes are at the end of each."""
-    sets: dict[tuple[str, str], list[Drift]] = defaultdict(list)
-    for each in drift:
-        sets[each.kind, each.nodes].append(each)
     texts = []
-    for (kind, nodes), own in sets.items():
+    for own in _by_nodes(drift):
         first = own[0]
         more = f" and {count(len(own) - 1, 'other fact')}" if len(own) > 1 else ""
         told = f"{first.fact} {plain(first.value, 40)} ({first.of - first.count} have {plain(first.majority, 40)})"
-        share = f"{kind:<2} {_share(first.count, first.of)} "
+        share = f"{first.kind:<2} {_share(first.count, first.of)} "
         if room - len(share) - len(more) < 2 * _NODES:
             more = ""
-        names = cut(nodes, max(_NODES, room - len(share) - len(told) - len(more) - 2))
+        names = cut(first.nodes, max(_NODES, room - len(share) - len(told) - len(more) - 2))
         texts.append(f"{share}{cut(told, room - len(share) - len(more) - len(names) - 2)}{more}  {names}")
     return texts
 
@@ -334,10 +340,8 @@ def _beside(each: Mapping[str, Any]) -> str:
 
 def not_measured_lines(told: Sequence[Mapping[str, Any]], width: int) -> Iterator[Line]:
     """Yield why nodes were not measured, each reason once."""
-    reasons: dict[str, list[str]] = {}
-    for each in told:
-        reasons.setdefault(each["why"].replace(f"-w {each['node']} ", "-w NODES "), []).append(each["node"])
-    for why, nodes in sorted(reasons.items(), key=lambda item: -len(item[1]))[:_MOST_ANSWERS]:
+    reasons = _by_reason((each["why"].replace(f"-w {each['node']} ", "-w NODES "), each["node"]) for each in told)
+    for why, nodes in sorted(reasons.items(), key=_most)[:_MOST_ANSWERS]:
         names = plain(folded(nodes), _LONGEST_WHY)
         said = plain(why, 400).replace("-w NODES ", f"-w {word(names)} ")
         yield from labelled("Not measured", [(f"{names}: {said}", "")], width, _ANSWERS_ROOM)
@@ -465,9 +469,7 @@ def check_page(told: dict[str, Any], width: int | None = None) -> Page:
 
 
 def _baseline_lines(told: dict[str, Any], width: int) -> Iterator[Line]:
-    silent: dict[str, list[str]] = defaultdict(list)
-    for each in told["silent"]:
-        silent[plain(each["why"], 60)].append(each["node"])
+    silent = _by_reason((plain(each["why"], 60), each["node"]) for each in told["silent"])
     gone = "".join(f", {folded(nodes)} {why}" for why, nodes in silent.items())
     yield from wrapped([(f"{count(told['nodes'], 'node')} of the baseline answered{gone}", "title")], width)
     style = "warn" if told["left"] else "good"
@@ -561,15 +563,12 @@ def _told(own: Sequence[_Bad]) -> str:
 
 def _no_result(found: Sequence[Mapping[str, Any]], kind: str, width: int) -> Iterator[Line]:
     """Yield why pairs gave nothing, each reason once."""
-    reasons: dict[str, list[str]] = {}
-    for each in found:
-        why = reduce(lambda text, node: text.replace(node, "NODE"), each["pair"], each["why"])
-        reasons.setdefault(why, []).append(" - ".join(each["pair"]))
-    for why, pairs in sorted(reasons.items(), key=lambda item: -len(item[1]))[:3]:
+    whys = (reduce(lambda text, node: text.replace(node, "NODE"), each["pair"], each["why"]) for each in found)
+    reasons = _by_reason((why, " - ".join(each["pair"])) for why, each in zip(whys, found, strict=True))
+    for why, pairs in sorted(reasons.items(), key=_most)[:3]:
         more = f" and {len(pairs) - 2} more" if len(pairs) > 2 else ""
-        yield from labelled(
-            "No result", [(f"{kind}{plain(', '.join(pairs[:2]))}{more}: {plain(why, 300)}", "")], width, _PAIRS_ROOM
-        )
+        text = f"{kind}{plain(', '.join(pairs[:2]))}{more}: {plain(why, 300)}"
+        yield from labelled("No result", [(text, "")], width, _PAIRS_ROOM)
 
 
 def checklist_page(told: dict[str, Any], width: int | None = None) -> Page:
@@ -598,10 +597,10 @@ def fleet_report(fleet: Fleet, template: str, style: str, about: Mapping[str, st
 
 def _values(fleet: Fleet) -> dict[str, Any]:
     numbered = [{"number": number, **each.model_dump()} for number, each in enumerate(fleet.wrong, 1)]
-    rows = _nodes(fleet)
+    rows, silent = _nodes(fleet), _by_reason((plain(each.why), each.node) for each in fleet.silent)
     return {
         "head": f"{count(fleet.asked, 'node')} asked, {fleet.answered} answered",
-        "silent": _silent(fleet),
+        "silent": [{"why": why, "nodes": folded(nodes)} for why, nodes in silent.items()],
         "asof": " to ".join(dict.fromkeys(filter(None, (fleet.begun, fleet.ended)))),
         "verdict": _verdict(fleet),
         "kinds": [
@@ -611,13 +610,6 @@ def _values(fleet: Fleet) -> dict[str, Any]:
         "wrong": numbered,
         "tables": [table for table in _tables(fleet) if table["rows"]],
     }
-
-
-def _silent(fleet: Fleet) -> list[dict[str, str]]:
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for each in fleet.silent:
-        reasons[plain(each.why)].append(each.node)
-    return [{"why": why, "nodes": folded(nodes)} for why, nodes in reasons.items()]
 
 
 def _verdict(fleet: Fleet) -> dict[str, str]:
@@ -672,16 +664,22 @@ def _table(name: str, title: str, says: str, rows: Sequence[tuple[str, ...]], co
 
 def _drift_rows(drift: Sequence[Drift]) -> dict[str, Any]:
     """Return a row for each set of nodes: the fact that likely causes the others, and these behind it."""
-    sets: dict[tuple[str, str], list[Drift]] = defaultdict(list)
-    for each in drift:
-        sets[each.kind, each.nodes].append(each)
-    first = [own[0] for own in sets.values()]
+    sets = _by_nodes(drift)
+    first = [own[0] for own in sets]
     rows = [(each.fact, each.kind, each.value, each.majority, f"{each.count} of {each.of}", each.nodes) for each in first]
     columns = ("fact", "kind", "value", "the rest has", "how many", "nodes")
     table = _table("drift", "Drift", "At most a tenth of a kind has another value than the rest.", rows, columns)
-    for row, own in zip(table["rows"], sets.values(), strict=True):
+    for row, own in zip(table["rows"], sets, strict=True):
         row["more"] = [f"{each.fact} {plain(each.value, 60)} ({plain(each.majority, 60)} elsewhere)" for each in own[1:]]
     return table
+
+
+def _by_nodes(drift: Sequence[Drift]) -> list[list[Drift]]:
+    """Return what the same nodes of a kind differ in, together."""
+    sets: dict[tuple[str, str], list[Drift]] = defaultdict(list)
+    for each in drift:
+        sets[each.kind, each.nodes].append(each)
+    return [*sets.values()]
 
 
 def _nodes(fleet: Fleet) -> dict[str, list[dict[str, Any]]]:
@@ -689,23 +687,19 @@ def _nodes(fleet: Fleet) -> dict[str, list[dict[str, Any]]]:
     wrong: dict[str, list[int]] = defaultdict(list)
     odd: dict[str, list[str]] = defaultdict(list)
     for number, finding in enumerate(fleet.wrong, 1):
-        _note(wrong, finding.nodes, number)
+        for node in expanded(finding.nodes):
+            wrong[node].append(number)
     for each in fleet.drift:
-        _note(odd, each.nodes, f"{each.fact} {plain(each.value, 40)}")
+        for node in expanded(each.nodes):
+            odd[node].append(f"{each.fact} {plain(each.value, 40)}")
     for late in fleet.slow:
         odd[late.node].append(f"slow: {late.figure}")
+
+    def few(texts: list[str]) -> str:
+        return ", ".join(texts[:4]) + (f", and {len(texts) - 4} more" if len(texts) > 4 else "")
+
     rows = {}
     for kind in fleet.kinds:
-        own = [{"node": node, "wrong": wrong[node], "odd": _few(odd[node])} for node in expanded(kind.nodes)]
+        own = [{"node": node, "wrong": wrong[node], "odd": few(odd[node])} for node in expanded(kind.nodes)]
         rows[kind.name] = sorted(own, key=lambda row: not row["odd"])
     return rows
-
-
-def _note(noted: dict[str, list[Any]], nodes: str, what: Any) -> None:
-    for node in expanded(nodes):
-        noted[node].append(what)
-
-
-def _few(texts: Iterable[str]) -> str:
-    every = list(texts)
-    return ", ".join(every[:4]) + (f", and {len(every) - 4} more" if len(every) > 4 else "")

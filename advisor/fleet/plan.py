@@ -44,7 +44,7 @@ class FleetChecklist:
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor fleet checklist --json``."""
         kinds = [
-            {"name": kind.name, "hardware": kind.hardware, "nodes": kind.nodes, "steps": [step.document() for step in steps]}
+            {**kind.model_dump(include={"name", "hardware", "nodes"}), "steps": [step.document() for step in steps]}
             for kind, steps in self.kinds
         ]
         return {"schema": "advisor-fleet-checklist/1", "kinds": kinds}
@@ -91,16 +91,11 @@ class FleetPlan:
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor fleet plan --json``."""
-        kinds = [
-            {
-                "name": kind.name,
-                "hardware": kind.hardware,
-                "nodes": kind.nodes,
-                "plan": self.plans[kind.name].document() if kind.name in self.plans else None,
-                "without": self.without.get(kind.name),
-            }
-            for kind in self.kinds
-        ]
+        kinds = []
+        for kind in self.kinds:
+            plan = self.plans.get(kind.name)
+            own = {"plan": plan.document() if plan else None, "without": self.without.get(kind.name)}
+            kinds.append({**kind.model_dump(include={"name", "hardware", "nodes"}), **own})
         return {"schema": "advisor-fleet-plan/1", "kinds": kinds}
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
@@ -170,11 +170,6 @@ def _more(folder: Path) -> Iterator[Path]:
 def _why(answer: Answer) -> str:
     """Return why a node did not answer: so few words that many fold into one."""
     return answer.outcome.value if answer.outcome is not Outcome.FAILED or not answer.why else f"failed: {answer.why[:80]}"
-
-
-def files_of(entries: Iterable[Entry]) -> dict[str, Path]:
-    """Return the file of each node."""
-    return {entry.node: entry.file for entry in entries}
 
 
 _CHUNK: Final = 50

@@ -16,7 +16,7 @@ from advisor.jobs.launchers import wrapper
 from advisor.jobs.learned import with_learned
 from advisor.jobs.pages.page import BoundJob, bind_document
 from advisor.jobs.place import place
-from advisor.jobs.place_strategies import WAYS, sentence
+from advisor.jobs.place_cores import WAYS, sentence
 from advisor.jobs.placement import Placement
 from advisor.jobs.registry import Choice, choose
 from advisor.jobs.slurm import KEY

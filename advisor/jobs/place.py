@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.place_cores import (
+    NATURAL,
     Device,
     FreeCore,
+    JobCores,
     NodeResources,
     RankCores,
     accelerators,
@@ -20,6 +22,7 @@ from advisor.jobs.place_cores import (
     cpus_of,
     distributed,
     gpus,
+    job_cores,
     l3,
     l3_in_node,
     named,
@@ -27,8 +30,8 @@ from advisor.jobs.place_cores import (
     node,
     parts,
     passed_over,
+    reserved_cores,
 )
-from advisor.jobs.place_strategies import NATURAL, JobCores, job_cores, reserved_cores
 from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Per, Placement, Slot, Strategy
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.devices import is_active

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.jobs.pages.races import race_chart
-from advisor.jobs.pages.tune import RacePage, RaceRow, race_page, verdict_sentence
+from advisor.jobs.pages.tune import RacePage, RaceRow, race_chart, race_page, verdict_sentence
 from advisor.jobs.race_result import RacedLine, RaceResult
 from advisor.show.lines import text_of
 

@@ -5,8 +5,7 @@ from typing import get_args
 import pytest
 
 from advisor.jobs.place import place, refusal
-from advisor.jobs.place_cores import RankCores
-from advisor.jobs.place_strategies import JobCores
+from advisor.jobs.place_cores import JobCores, RankCores
 from advisor.jobs.placement import JobShape, Placement, Slice, Strategy
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Locality

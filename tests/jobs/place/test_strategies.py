@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.jobs.place import place
-from advisor.jobs.place_strategies import WAYS, sentence
+from advisor.jobs.place_cores import WAYS, sentence
 from advisor.jobs.placement import STRATEGIES, JobShape, Strategy
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.devices import Gpu, Hca, Locality
