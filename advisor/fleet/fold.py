@@ -329,19 +329,28 @@ def essence(machine: Machine, *, modules: bool = False) -> Machine:
     return machine.model_copy(update=update)
 
 
+_NO_DRAM: Final = ("HBM", "Logical", "Optane", "NVDIMM")
+"""Kinds of modules that are no DIMMs of DRAM; rules look at these apart (advice/judge/case.py)."""
+
+
+def socket_parts(dimms: Sequence[Dimm]) -> dict[int | None, tuple[str | None, ...]]:
+    """Return the different part numbers of each socket's DIMMs, in their order."""
+    parts: dict[int | None, dict[str | None, None]] = defaultdict(dict)
+    for dimm in dimms:
+        if dimm.size != 0 and not (dimm.kind or "").startswith(_NO_DRAM):
+            parts[dimm.socket][dimm.part] = None
+    return {socket: tuple(own) for socket, own in parts.items()}
+
+
 def _without_makers(dimms: Sequence[Dimm]) -> tuple[Dimm, ...]:
-    """Return DIMMs without makers; of their parts what is said of a socket that mixes them: which there are, in their order."""
-    parts: dict[tuple[int | None, str | None], list[str | None]] = defaultdict(list)
+    """Return DIMMs without makers, and of their parts how many different ones each socket has."""
+    many, seen, bare = {socket: len(own) for socket, own in socket_parts(dimms).items()}, Counter[int | None](), []
     for dimm in dimms:
-        if dimm.size != 0 and dimm.part not in parts[dimm.socket, dimm.kind]:
-            parts[dimm.socket, dimm.kind].append(dimm.part)
-    seen: Counter[tuple[int | None, str | None]] = Counter()
-    bare = []
-    for dimm in dimms:
-        own, part = parts[dimm.socket, dimm.kind], dimm.part and "..."
-        if dimm.size != 0:
-            part = own[min(seen[dimm.socket, dimm.kind], len(own) - 1)] if len(own) > 1 else part
-            seen[dimm.socket, dimm.kind] += 1
+        part = dimm.part and str(min(seen[dimm.socket], many.get(dimm.socket, 1) - 1))
+        if dimm.size != 0 and not (dimm.kind or "").startswith(_NO_DRAM):
+            seen[dimm.socket] += 1
+        else:
+            part = dimm.part and "..."
         bare.append(dimm.model_copy(update={"maker": None, "part": part}))
     return tuple(bare)
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
@@ -38,7 +38,7 @@ from advisor.fleet.fleet import (
     Silent,
     answers_in,
 )
-from advisor.fleet.fold import Fact, Folded, Hardware, Part, digest_of, fold, modules_sold
+from advisor.fleet.fold import Fact, Folded, Hardware, Part, digest_of, fold, modules_sold, socket_parts
 from advisor.fleet.kinds import Judged
 from advisor.machine.fault_counters import Watch
 from advisor.machine.hosts.base import Host, second_look
@@ -278,6 +278,8 @@ class Reader:
         self._book = book
         self._captures = CaptureReader()
         self._cases: dict[str, Case] = {}
+        self._mixing: set[str] = set()
+        """Of which machines a socket mixes DIMMs: each is told of its own."""
         self.distinct: dict[str, Distinct] = {}
 
     def read(self, entry: Entry) -> Record:
@@ -292,9 +294,11 @@ class Reader:
         digest = digest_of(machine, modules=_asks_of_modules(self._book.site))
         if digest not in self.distinct:
             judgement = self._judged(digest, machine)
-            found = (each for each in judgement.audit.found if each.id not in _counting(self._book.site))
-            self.distinct[digest] = Distinct(fold(machine), tuple(map(_told, found)))
-        added = self._on_counters(digest, machine, watch) if watch else ()
+            own, found = {*_counting(self._book.site), _MIXED}, judgement.audit.found
+            self.distinct[digest] = Distinct(fold(machine), tuple(_told(each) for each in found if each.id not in own))
+            if any(each.id == _MIXED for each in found):
+                self._mixing.add(digest)
+        added = self._on_its_own(digest, machine, watch)
         told = (machine.name, about.get("advisor"), about.get("time"))
         return Record(entry.node, digest, None, *told, tuple(map(_told, added)), unfit, modules_sold(machine))
 
@@ -329,13 +333,23 @@ class Reader:
             del self._cases[next(iter(self._cases))]
         return judgement
 
-    def _on_counters(self, digest: str, machine: Machine, watch: Watch) -> Iterator[Finding]:
-        """Yield the findings on counters of faults."""
+    def _on_its_own(self, digest: str, machine: Machine, watch: Watch | None) -> Iterable[Finding]:
+        """Return the findings on counters of faults and on DIMMs that a socket mixes: equal nodes have others."""
+        rules = dict(_counting(self._book.site)) if watch else {}
+        if digest in self._mixing:
+            rules |= {rule.id: rule for rule in rulebook(self._book.site).rules if rule.id == _MIXED}
+        if not rules:
+            return ()
         known = self._cases.get(digest) or self._judged(digest, machine).case
-        case = known.model_copy(update={"watch": watch})
-        rules = _counting(self._book.site)
-        origins = Origins(watch.sources, watch.gaps, case, settings())
+        parts = socket_parts((machine.memory and machine.memory.dimms) or ())
+        own = (each.model_copy(update={"parts": parts.get(each.index, each.parts)}) for each in known.sockets or ())
+        case = known.model_copy(update={"watch": watch, "sockets": known.sockets and tuple(own)})
+        origins = Origins(*((watch.sources, watch.gaps) if watch else (machine.sources, machine.gaps)), case, settings())
         return (each for each in judge(case, rules.values(), settings(), origins) if each.verdict == "finding")
+
+
+_MIXED: Final = "memory-modules-mixed"
+"""The rule that names the DIMMs of a socket; no other asks whose they are."""
 
 
 @cache
@@ -350,7 +364,7 @@ def _asks_of_modules(site: tuple[Path, ...]) -> bool:
     own = {"each", "let", "only", "when", "agree", "say", "subject", "cost", "set"}
     texts = {rule.id: rule.text.model_dump_json(include=own) for rule in rulebook(site).rules}
     asking = re.compile(r"\.(makers?|parts)\b|memory\.dimms.*\.part\b")
-    return any(asking.search(text) for id_, text in texts.items() if id_ != "memory-modules-mixed")
+    return any(asking.search(text) for id_, text in texts.items() if id_ != _MIXED)
 
 
 def short_name(name: str) -> str:
