@@ -16,8 +16,7 @@ from advisor.errors import BadValue, CannotWork
 from advisor.fleet.audit import audit_fleet, diff_nodes
 from advisor.fleet.baseline import checked_fleet, saved_baseline
 from advisor.fleet.capture import CaptureOptions, age, capture_fleet, capture_now
-from advisor.fleet.measure import measure_fleet
-from advisor.fleet.measure import measure_fleet_hpl
+from advisor.fleet.measure import measure_fleet, measure_fleet_hpl
 from advisor.fleet.measure_pairs import PairsOptions, measure_pairs
 from advisor.fleet.page import (
     captured_page,

@@ -21,9 +21,8 @@ from advisor.jobs.check import check as run_check
 from advisor.jobs.check import document, script_text, surroundings
 from advisor.jobs.line import started_by
 from advisor.jobs.pages.check import check_page
-from advisor.jobs.pages.tune import race_chart
 from advisor.jobs.pages.ranks import lint_document, lint_page
-from advisor.jobs.pages.tune import plan_page, race_page
+from advisor.jobs.pages.tune import plan_page, race_chart, race_page
 from advisor.jobs.pages.verify import comparison_document, comparison_page, running_page
 from advisor.jobs.racing.lines import Asked
 from advisor.jobs.racing.race import Limits
