@@ -21,22 +21,22 @@ def binary(size: int | None) -> str:
 
 def decimal(size: int | None) -> str:
     """Return bytes as disks are sold: ``32 GB``."""
-    return _scaled(size, 1000, tuple(f"{prefix}B" for prefix in _DECIMAL))
+    return _decimal(size, "B")
 
 
 def clock(hertz: float | None) -> str:
     """Return a frequency: ``2.25 GHz``."""
-    return _scaled(hertz, 1000, tuple(f"{prefix}Hz" for prefix in _DECIMAL))
+    return _decimal(hertz, "Hz")
 
 
 def throughput(rate: float | None) -> str:
     """Return bytes a second: ``204.8 GB/s``."""
-    return _scaled(rate, 1000, tuple(f"{prefix}B/s" for prefix in _DECIMAL))
+    return _decimal(rate, "B/s")
 
 
 def bit_rate(rate: float | None) -> str:
     """Return bits a second: ``100 Gb/s``."""
-    return _scaled(rate, 1000, tuple(f"{prefix}b/s" for prefix in _DECIMAL))
+    return _decimal(rate, "b/s")
 
 
 def flop_rate(rate: float | None) -> str:
@@ -46,7 +46,7 @@ def flop_rate(rate: float | None) -> str:
 
 def message_rate(rate: float | None) -> str:
     """Return messages/s: ``150 Mmsg/s``."""
-    return _scaled(rate, 1000, tuple(f"{prefix}msg/s" for prefix in _DECIMAL))
+    return _decimal(rate, "msg/s")
 
 
 def memory_clock(transfers: float | None) -> str:
@@ -56,7 +56,7 @@ def memory_clock(transfers: float | None) -> str:
 
 def lane_speed(transfers: float | None) -> str:
     """Return the transfers a second of a PCIe lane: ``16 GT/s``."""
-    return _scaled(transfers, 1000, tuple(f"{prefix}T/s" for prefix in _DECIMAL))
+    return _decimal(transfers, "T/s")
 
 
 def duration(seconds: float | None) -> str:
@@ -151,6 +151,10 @@ def plain(text: str, limit: int = 200) -> str:
 def printable(text: str) -> str:
     """Return a text with a question mark for each letter that could steer a terminal."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _decimal(value: float | None, unit: str) -> str:
+    return _scaled(value, 1000, tuple(f"{prefix}{unit}" for prefix in _DECIMAL))
 
 
 def _scaled(value: float | None, step: int, names: tuple[str, ...]) -> str:

@@ -213,7 +213,7 @@ def amount_fields(text: str) -> dict[str, Any]:
         raise BadValue(f"{text[:60]!r} is not a quantity", cure="write 244 GB/s, or 270..300 GB/s for a range")
     factor, unit = _unit(match["unit"])
     ends = (match["low"] or match["one"], match["high"] or match["one"])
-    low, high = (_scaled(end, factor) if end else None for end in ends)
+    low, high = ((float(f"{float(end) * factor:.15g}")) if end else None for end in ends)
     return {"low": low, "high": high, "unit": unit}
 
 
@@ -264,11 +264,6 @@ def _unit(text: str) -> tuple[float, Unit]:
     near = [unit for unit in UNITS if unit.lower() == text.lower()] or get_close_matches(text, UNITS, n=1, cutoff=0.5)
     cure = f"did you mean {' or '.join(near)}?" if near else "write GB/s, MT/s, GHz, GFLOP/s, us, Mmsg/s, MiB or %"
     raise BadValue(f"unknown unit {text!r}", cure=cure)
-
-
-def _scaled(number: str, factor: float) -> float:
-    """Return the product without the noise of binary fractions: 1.07 us is 1.07e-06, not 1.0700000000000001e-06."""
-    return float(f"{float(number) * factor:.15g}")
 
 
 def _spoken(read: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -301,21 +301,9 @@ class _Nodes(_Worker):
         )
         alone = ["--exclusive"] if way.exclusive and "--overlap" not in own else []
         clean = [word for name in _SRUN_OUTPUT for word in ("-u", name)]
-        return [
-            *(
-                "env",
-                *clean,
-                self.program,
-                f"--nodelist={node}",
-                "--nodes=1",
-                "--ntasks=1",
-                "--mpi=none",
-                "--chdir=/",
-                *own,
-                *alone,
-            ),
-            *("--job-name=advisor-fleet", f"--time={ceil(way.timeout / 60) + 1}", "--quit-on-interrupt", "/bin/sh", "-s"),
-        ]
+        task = ("--nodes=1", "--ntasks=1", "--mpi=none", "--chdir=/", *own, *alone, "--job-name=advisor-fleet")
+        minutes = f"--time={ceil(way.timeout / 60) + 1}"
+        return [*("env", *clean, self.program, f"--nodelist={node}", *task, minutes), "--quit-on-interrupt", "/bin/sh", "-s"]
 
 
 def _can_read(handle: int) -> bool:

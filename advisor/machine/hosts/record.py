@@ -59,7 +59,7 @@ def record(
     kept: dict[str, Entry] = {
         "/format": f"{FORMAT}\n".encode(),
         "/about": _lines(f"{key}: {_one_line(value)}" for key, value in about.items()),
-        "/patterns": _lines(pattern for pattern in asked if _looked_for(host, pattern)),
+        "/patterns": _lines(pattern for pattern in asked if (host.read(example_path(pattern)).why is not Why.NOT_KEPT)),
         "/root": None,
         **{f"/root{path}": node for path, node in sorted(keeper.nodes.items())},
         "/gaps": _lines(f"{_WORD_OF[why]}\t{path}" for path, why in sorted(keeper.gaps.items())),
@@ -181,11 +181,6 @@ class _Keeper:
             if real is not None and real != f"{above}/{name}":
                 self._put(f"{above}/{name}", Link(posixpath.relpath(real, above or "/")))
         return self._reals[path]
-
-
-def _looked_for(host: Host, pattern: str) -> bool:
-    """Tell whether the host would know that a path of this pattern is not there."""
-    return host.read(example_path(pattern)).why is not Why.NOT_KEPT
 
 
 def _command(folder: str, argv: tuple[str, ...], ran: Ran) -> dict[str, Entry]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from advisor.errors import BadCapture, BadInput, BadXml, CannotWork
 from advisor.machine.hosts.archive import LIMIT, decompressed, is_tar, unpack
-from advisor.machine.hosts.base import Host, Ran, Reading, Why
+from advisor.machine.hosts.base import Host, Ran
 from advisor.machine.hosts.capture import CaptureHost, DiskStore, MemoryStore, Store, TreeHost, capture_in, top_of
 from advisor.machine.hosts.files import open_here
 from advisor.machine.secrecy import screened_at
@@ -69,40 +69,22 @@ def _no_number(word: str) -> float:
 LSTOPO_PROGRAMS = ("lstopo", "lstopo-no-graphics")
 
 
-class XmlHost:
-    """What is left of a machine in an hwloc XML."""
+class XmlHost(TreeHost):
+    """What is left of a machine in an hwloc XML: no file, and no variable."""
 
     kind = "hwloc xml"
 
     def __init__(self, data: bytes, name: str) -> None:
-        self.name = name
+        super().__init__(MemoryStore({}), name)
         self._data = data
 
-    def read(self, path: str) -> Reading:
-        """Return that no file was kept."""
-        del path
-        return Reading(why=Why.NOT_KEPT)
-
-    def list(self, path: str) -> tuple[str, ...]:
-        """Return nothing: no folder was kept."""
-        del path
-        return ()
-
-    def real(self, path: str) -> str | None:
+    def real(self, path: str) -> None:
         """Return nothing: no file was kept."""
-        del path
-        return None
 
     def run(self, argv: tuple[str, ...], timeout: float = 10.0) -> Ran:
         """Return the XML as what lstopo prints; of its version, and of any other command, nothing is known."""
-        del timeout
-        if argv and argv[0] in LSTOPO_PROGRAMS and "--version" not in argv:
-            return Ran(self._data)
-        return Ran(why=Why.NOT_KEPT)
-
-    def environment(self) -> dict[str, str]:
-        """Return nothing: no variables were kept."""
-        return {}
+        xml = argv and argv[0] in LSTOPO_PROGRAMS and "--version" not in argv
+        return Ran(self._data) if xml else super().run(argv, timeout)
 
 
 _CURE = "take one with: advisor capture"

@@ -103,8 +103,16 @@ def apply_times(resource: Mapping[str, Any]) -> frozenset[str] | None:
 
 def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | None]:
     attributes = resource.get("Attributes", _of_profile(resource))
-    if attributes is None and _is_ilo4(resource):
-        attributes = {name: value for name, value in resource.items() if _is_plain(name, value)}
+    if attributes is None and (any(_ILO4.match(str(resource.get(key, ""))) for key in ("Type", "@odata.type"))):
+        attributes = {
+            name: value
+            for name, value in resource.items()
+            if (
+                not isinstance(value, dict | list)
+                and "@" not in name
+                and (name not in ("Type", "Id", "Name", "Description", "Modified"))
+            )
+        }
     if "Attributes" not in resource and is_settings(resource):
         return {}  # Supermicro and AMI leave it out while nothing waits
     if not isinstance(attributes, dict):
@@ -113,7 +121,11 @@ def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | No
         )
     if len(attributes) > _MOST:
         raise BadCapture(f"{len(attributes)} attributes", file=file, cure=f"at most {_MOST}")
-    values = {name: _value(value) for name, value in attributes.items() if not _private(name)}
+    values = {
+        name: _value(value)
+        for name, value in attributes.items()
+        if not (len(name) > _LONGEST or not name.isprintable() or bool(_PRIVATE.search(name) or _NAMED_BY_ADDRESS.search(name)))
+    }
     return {name: value[0] for name, value in values.items() if value and not _tells(value[0])}
 
 
@@ -128,21 +140,6 @@ def _of_profile(resource: Mapping[str, Any]) -> dict[str, Any] | None:
                 each["Name"]: each.get("Value") for each in found if isinstance(each, dict) and isinstance(each.get("Name"), str)
             }
     return None
-
-
-def _is_ilo4(resource: Mapping[str, Any]) -> bool:
-    """Return whether this is iLO 4's resource, whose attributes are at the top."""
-    return any(_ILO4.match(str(resource.get(key, ""))) for key in ("Type", "@odata.type"))
-
-
-def _is_plain(name: str, value: object) -> bool:
-    return (
-        not isinstance(value, dict | list) and "@" not in name and name not in ("Type", "Id", "Name", "Description", "Modified")
-    )
-
-
-def _private(name: str) -> bool:
-    return len(name) > _LONGEST or not name.isprintable() or bool(_PRIVATE.search(name) or _NAMED_BY_ADDRESS.search(name))
 
 
 def _value(value: object) -> tuple[Scalar | None] | None:
