@@ -1,7 +1,7 @@
 """Network interfaces and adapters as sysfs shows them (of GUIDs only which are equal is kept), and what differs by fabric."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from advisor.machine.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Hca, Irq, Locality, Nic, PciDevice, Port
@@ -305,9 +305,11 @@ class LocalAdapter(NamedTuple):
 def collect_mlxconfig(host: Host) -> Machine:
     """Return the adapters with their firmware's options; nothing where the tools are absent or nobody is root."""
     reader = Reader(host)
-    adapters = [
-        own for name in filter(is_name, host.list(INFINIBAND_CLASS)) if (own := _own(reader, name)).kind.upper().startswith("MT")
-    ]
+    adapters = []
+    for name in filter(is_name, host.list(INFINIBAND_CLASS)):
+        kind = reader.text(f"{INFINIBAND_CLASS}/{name}/hca_type") or ""
+        if kind.upper().startswith("MT"):
+            adapters.append(LocalAdapter(name, address_of(host.real(f"{INFINIBAND_CLASS}/{name}/device") or ""), kind))
     if not adapters:
         return Machine()
     ran: dict[tuple[str, ...], Ran] = {argv: host.run(argv, _PATIENCE) for argv in MLXCONFIG_COMMANDS}
@@ -315,59 +317,45 @@ def collect_mlxconfig(host: Host) -> Machine:
         found = matched(adapters, tuple(devices((answer.text or "").splitlines())))
         if found:
             reader.found("hcas.firmware_options", " ".join(argv))
-            return Machine(
-                hcas=tuple(Hca(name=name, firmware_options=options) for name, options in found.items()), sources=reader.sources
-            )
+            hcas = tuple(Hca(name=name, firmware_options=options) for name, options in found.items())
+            return Machine(hcas=hcas, sources=reader.sources)
     _explain(reader, ran)
     return Machine(gaps=reader.gaps)
 
 
-def _own(reader: Reader, name: str) -> LocalAdapter:
-    place = reader.host.real(f"{INFINIBAND_CLASS}/{name}/device")
-    return LocalAdapter(name, address_of(place) if place else None, reader.text(f"{INFINIBAND_CLASS}/{name}/hca_type") or "")
-
-
-def devices(lines: Iterable[str]) -> Iterator[QueriedDevice]:
-    """Yield each device with the options that are kept, as they are at the next boot: the last column."""
-    told = None
+def devices(lines: Iterable[str]) -> list[QueriedDevice]:
+    """Return each device with the options that are kept, as they are at the next boot: the last column."""
+    found: list[QueriedDevice] = []
     for line in lines:
         device, option = _DEVICE_LINE.match(line), _OPTION.match(line)
         if device:
-            yield from [told] if told and told.options else []
-            told = QueriedDevice(device[1], {})
-        elif option and told and option[1] in KEPT:
-            told.options[option[1]] = _word(option[2].split()[-1])
-    if told and told.options:
-        yield told
+            found.append(QueriedDevice(device[1], {}))
+        elif option and found and option[1] in KEPT:
+            word = option[2].split()[-1]
+            # True of True(1), per_mkey of per_mkey(0); a number stays one.
+            match = re.fullmatch(r"([\w.-]{1,40})\(\d{1,10}\)", word, re.ASCII)
+            found[-1].options[option[1]] = match[1] if match else word[:40]
+    return [queried for queried in found if queried.options]
 
 
-def _word(text: str) -> str:
-    """Return ``True`` of ``True(1)``, ``per_mkey`` of ``per_mkey(0)``; a number stays one."""
-    match = re.fullmatch(r"([\w.-]{1,40})\(\d{1,10}\)", text, re.ASCII)
-    return match[1] if match else text[:40]
-
-
-def matched(adapters: Iterable[LocalAdapter], told: tuple[QueriedDevice, ...]) -> Mapping[str, dict[str, str]]:
+def matched(adapters: Iterable[LocalAdapter], printed: tuple[QueriedDevice, ...]) -> Mapping[str, dict[str, str]]:
     """Return the options of each adapter: by PCI address, or by the kind that a name of mst holds, where all of that kind agree.
 
-    /dev/mst/mt4119_pciconf0 tells the kind MT4119 and not the slot.
+    /dev/mst/mt4119_pciconf0 tells the kind MT4119 and not the slot. One firmware serves all ports of a card.
     """
     found = {}
-    by_address = {address: each.options for each in told if (address := bus_id(each.device))}
+    by_address = {address: queried.options for queried in printed if (address := bus_id(queried.device))}
     for own in adapters:
-        options = by_address.get(own.address or "") or by_address.get(_card(own.address, by_address))
+        slot = (own.address or "").rpartition(".")[0]
+        beside = next((address for address in by_address if slot and address.rpartition(".")[0] == slot), "")
+        options = by_address.get(own.address or "") or by_address.get(beside)
         if options is None:
-            of_kind = [each.options for each in told if (m := _TYPE.match(each.device)) and m[1].upper() == own.kind.upper()]
-            options = of_kind[0] if of_kind and all(each == of_kind[0] for each in of_kind) else None
+            kinds = ((_TYPE.match(queried.device), queried.options) for queried in printed)
+            of_kind = [options for match, options in kinds if match and match[1].upper() == own.kind.upper()]
+            options = of_kind[0] if of_kind and all(other == of_kind[0] for other in of_kind) else None
         if options is not None:
             found[own.name] = options
     return found
-
-
-def _card(address: str | None, known: Mapping[str, dict[str, str]]) -> str:
-    """Return the address of another function of the same card that the tool printed: one firmware serves all ports."""
-    slot = (address or "").rpartition(".")[0]
-    return next((each for each in known if slot and each.rpartition(".")[0] == slot), "")
 
 
 def _explain(reader: Reader, ran: Mapping[tuple[str, ...], Ran]) -> None:
