@@ -102,20 +102,10 @@ class LiveHost:
         if program is None:
             return Ran(why=Why.ABSENT)
         begun_at = monotonic()
-        try:
-            process = subprocess.Popen(
-                argv,
-                executable=os.path.abspath(program),  # noqa: PTH100 - resolve() would follow mpirun to the orterun that asks how it was called
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**os.environ, **(variables or {})},
-                start_new_session=True,
-            )
-        except PermissionError:
-            return Ran(why=Why.REFUSED)
-        except (OSError, ValueError):
-            return Ran(why=Why.FAILED)
+        # resolve() would follow mpirun to the orterun that asks how it was called
+        process = _started(argv, os.path.abspath(program), {**os.environ, **(variables or {})})  # noqa: PTH100 - see above
+        if isinstance(process, Ran):
+            return process
         try:
             with interruptible():
                 ran = _listen(process, program, hear, begun_at + timeout)
@@ -132,27 +122,34 @@ class LiveHost:
         program = find(argv[0])
         if program is None or asks_the_network(argv[0], program):
             return Ran(why=Why.ABSENT)
-        try:
-            process = subprocess.Popen(
-                argv,
-                executable=program,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=quiet_environment(os.environ),
-                start_new_session=True,
-            )
-        except PermissionError:
-            return Ran(why=Why.REFUSED)
-        except ValueError:  # a NUL in an argument
-            return Ran(why=Why.FAILED)
-        except OSError as error:  # no interpreter, another machine's program
-            return Ran(why=why_not_opened(error))
+        process = _started(argv, program, quiet_environment(os.environ))
+        if isinstance(process, Ran):
+            return process
         self._running.add(process.pid)
         try:
             return _watch(process, program, monotonic() + timeout)
         finally:
             self._running.discard(process.pid)
+
+
+def _started(argv: tuple[str, ...], program: str, environment: Mapping[str, str]) -> "subprocess.Popen[bytes] | Ran":
+    """Start a program in a session of its own, with nothing to read; return why it cannot be."""
+    try:
+        return subprocess.Popen(
+            argv,
+            executable=program,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+    except PermissionError:
+        return Ran(why=Why.REFUSED)
+    except ValueError:  # a NUL in an argument
+        return Ran(why=Why.FAILED)
+    except OSError as error:  # no interpreter, another machine's program
+        return Ran(why=why_not_opened(error))
 
 
 def begun(work: Callable[[], _T]) -> "Future[_T]":

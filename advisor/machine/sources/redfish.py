@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, Final
@@ -126,7 +127,11 @@ def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | No
         for name, value in attributes.items()
         if not (len(name) > _LONGEST or not name.isprintable() or bool(_PRIVATE.search(name) or _NAMED_BY_ADDRESS.search(name)))
     }
-    return {name: value[0] for name, value in values.items() if value and not _tells(value[0])}
+    return {
+        name: value[0]
+        for name, value in values.items()
+        if value and not (isinstance(value[0], str) and _ADDRESS.search(value[0]))
+    }
 
 
 def _of_profile(resource: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -153,10 +158,6 @@ def _value(value: object) -> tuple[Scalar | None] | None:
     if isinstance(value, float):
         return (int(value),) if value.is_integer() and abs(value) < 1 << 53 else None
     return (value,) if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable() else None
-
-
-def _tells(value: Scalar | None) -> bool:
-    return isinstance(value, str) and bool(_ADDRESS.search(value))
 
 
 _MOST_ATTRIBUTES: Final = 10_000
@@ -198,18 +199,20 @@ def with_other_names(bios: Bios, registry: Registry) -> Bios:
 
 
 def _by_registry(values: dict[str, Scalar | None], registry: Registry) -> dict[str, Scalar | None]:
-    """Return values by the registry's names, those that it says are passwords withheld."""
-    named = {_named(name, registry): value for name, value in values.items()}
-    secret = {name for name, each in registry.attributes.items() if each.kind == "Password"}
-    return {name: WITHHELD if value and name in secret else value for name, value in named.items()}
+    """Return values by the registry's names, those that it says are passwords withheld.
 
-
-def _named(name: str, registry: Registry) -> str:
-    """Return the registry's name of an attribute that is called by its words in the menu; as it is where those are of several."""
-    if name in registry.attributes:
-        return name
-    meant = [each.name for each in registry.attributes.values() if each.shown == name]
-    return meant[0] if len(meant) == 1 else name
+    What is called by its words in the menu stays as it is where those are of several attributes.
+    """
+    shown: dict[str | None, list[str]] = defaultdict(list)
+    for known in registry.attributes.values():
+        shown[known.shown].append(known.name)
+    found: dict[str, Scalar | None] = {}
+    for name, value in values.items():
+        meant = shown[name] if name not in registry.attributes else []
+        own = meant[0] if len(meant) == 1 else name
+        secret = own in registry.attributes and registry.attributes[own].kind == "Password"
+        found[own] = WITHHELD if value and secret else value
+    return found
 
 
 def in_menu_words(bios: Bios) -> bool:
@@ -251,6 +254,7 @@ def _registry_attributes(found: list[Any]) -> Iterator[Attribute]:
     for each in found:
         if not isinstance(each, dict) or not isinstance(each.get("AttributeName"), str):
             continue
+        expression = each.get("ValueExpression") if isinstance(each.get("ValueExpression"), str) else None
         yield Attribute(
             name=each["AttributeName"],
             kind=_text(each.get("Type")) or "String",
@@ -261,15 +265,9 @@ def _registry_attributes(found: list[Any]) -> Iterator[Attribute]:
             upper=_whole(each.get("UpperBound")),
             shortest=_whole(each.get("MinLength")),
             longest=_whole(each.get("MaxLength")),
-            expression=_expression(each.get("ValueExpression")),
+            # of an expression that is too long, one that fits nothing
+            expression=expression if expression is None or len(expression) <= _LONGEST_EXPRESSION else _NEVER,
         )
-
-
-def _expression(value: Any) -> str | None:
-    """Return a regular expression; of one that is too long, one that fits nothing."""
-    if not isinstance(value, str):
-        return None
-    return value if len(value) <= _LONGEST_EXPRESSION else _NEVER
 
 
 def _values(found: Any) -> Iterator[Allowed]:
