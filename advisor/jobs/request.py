@@ -351,14 +351,9 @@ def known_words(line: Line, whose: str) -> None:
         raise Refused("no program is named")
 
 
-def _by_option(line: Line, option: str, variable: str) -> str | None:
-    value = line.first.value(option)
-    return value if value is not None else line.words.environment.get(variable)
-
-
-def number_of_option(line: Line, option: str, variable: str) -> int | None:
-    """Return the number of an option or of its variable; None where neither is there."""
-    text = _by_option(line, option, variable)
+def number_of_option(line: Line, option: str) -> int | None:
+    """Return the number of an option; None where it is not there."""
+    text = line.first.value(option)
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 0 < int(text) <= MOST_RANKS:

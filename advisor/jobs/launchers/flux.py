@@ -296,10 +296,10 @@ def sized(line: Line) -> Size:
     by_resource = [name for name in _PER_RESOURCE if first.has(name)]
     if by_resource and any(first.has(name) for name in _PER_TASK):
         raise Refused("Per-resource options can't be used with per-task options")
-    tasks, nodes, cores = (number_of_option(line, name, "") for name in ("-n", "-N", "-c"))
+    tasks, nodes, cores = (number_of_option(line, name) for name in ("-n", "-N", "-c"))
     exclusive = first.has("--exclusive")
     if by_resource:
-        each = number_of_option(line, "--tasks-per-node", "")
+        each = number_of_option(line, "--tasks-per-node")
         if each is None or nodes is None or set(by_resource) - {"--tasks-per-node", "--gpus-per-node"}:
             raise Unclear(f"how many tasks {by_resource[0]} gives a node, is known only of --tasks-per-node beside -N")
         return Size(bounded(each * nodes), nodes, exclusive=True, cores=None)

@@ -102,13 +102,10 @@ def _kept(before: Mapping[str, str]) -> Iterator[str]:
         yield f"likwid-mpirun cuts variables off at a comma: on other hosts, {', '.join(sorted(before))} must be set otherwise"
 
 
-_LIST: Final = re.compile(r"(?:L:)?([NSMCD]\d*):([\d,-]+)", re.ASCII)
+_LIST: Final = re.compile(r"(?:L:)?([NSMC]\d*):([\d,-]+)", re.ASCII)
 
 
-_COUNTED: Final = re.compile(r"E:([NSMCD]\d*):(\d{1,5})(?::(\d{1,4}):(\d{1,4}))?", re.ASCII)
-
-
-_SCATTERED: Final = re.compile(r"([NSMCD]):scatter(?::(\d{1,5}))?", re.ASCII)
+_COUNTED: Final = re.compile(r"E:([NSMC]\d*):(\d{1,5})", re.ASCII)
 
 
 _MOST: Final = 4096
@@ -208,14 +205,10 @@ def _part(part: str, seen: Topology) -> Sequence[int]:
             raise Unclear(f"{part[:40]} counts beyond the {len(cpus)} CPUs of {match[1]}")
         return [cpus[number] for number in numbers]
     if match := _COUNTED.fullmatch(part):
-        count, chunk, stride = int(match[2]), int(match[3] or 1), int(match[4] or 1)
         cpus = _domain(match[1], seen)
-        places = [at + more for at in range(0, len(cpus), stride) for more in range(chunk)]
-        if not 0 < count <= len(places) or not 0 < chunk <= stride or max(places[:count]) >= len(cpus):
+        if not 0 < int(match[2]) <= len(cpus):
             raise Unclear(f"{part[:40]} counts beyond the {len(cpus)} CPUs of {match[1]}")
-        return [cpus[place] for place in places[:count]]
-    if match := _SCATTERED.fullmatch(part):
-        return _scattered(match[1], int(match[2] or 0), seen)
+        return cpus[: int(match[2])]
     raise Unclear(f"what likwid makes of {part[:40]!a}, is not worked out here")
 
 
@@ -247,8 +240,6 @@ def _domains(letter: str, seen: Topology) -> list[CpuSet]:
         return [node.cpuset for node in sorted(seen.nodes, key=lambda node: node.os_index)]
     if letter == "C" and not seen.l3:
         raise Unclear("this machine shows no L3 groups")
-    if letter == "D":
-        raise Unclear("how likwid counts dies, is not worked out here")
     parts = [part.cpuset for part in (seen.packages if letter == "S" else seen.l3)]
     if letter == "C" and len({len(part) for part in parts}) > 1:
         raise Unclear("how likwid counts L3 groups of unequal size, is not worked out here")
@@ -274,17 +265,6 @@ def _ordered(letter: str, cpus: CpuSet, seen: Topology) -> list[int]:
 def _first_threads_first(cpus: Sequence[int], seen: Topology) -> list[int]:
     thread = {cpu: at for core in seen.cores for at, cpu in enumerate(core.cpuset)}
     return sorted(cpus, key=lambda cpu: thread.get(cpu, 0))
-
-
-def _scattered(letter: str, count: int, seen: Topology) -> list[int]:
-    """Return one CPU of each domain in turn, first threads first."""
-    lists = [_first_threads_first(_ordered(letter, part, seen), seen) for part in _domains(letter, seen)]
-    if len({len(each) for each in lists}) > 1:
-        raise Unclear(f"{letter}:scatter over parts of unequal size is not worked out here")
-    found = [each[at] for at in range(len(lists[0])) for each in lists]
-    if count > len(found):
-        raise Unclear(f"{letter}:scatter:{count} asks for more CPUs than there are")
-    return found[: count or None]
 
 
 def written(cpus: CpuSet, seen: Topology, *, threads_first: bool) -> str:

@@ -24,9 +24,9 @@ from advisor.jobs.request import (
     Signs,
     Unclear,
     Words,
-    _by_option,
     known_words,
     list_warnings,
+    number,
     number_of_option,
     seated,
     warning,
@@ -139,61 +139,43 @@ def claim(words: Words, _tools: frozenset[str]) -> int:
 
 def request(line: Line, told: Request) -> Request:
     """Return what a line asks for: as Hydra's, but for the binding."""
-    bind = (_by_option(line, "--cpu-bind", "PALS_CPU_BIND") or "").removeprefix("verbose,") or None
+    bind = (line.first.value("--cpu-bind") or "").removeprefix("verbose,") or None
     level = "rankfile" if (bind or "").startswith(("list:", "mask:")) else None
-    each = number_in(_by_option(line, "-ppn", "PALS_PPN"))
-    asked = of_hydra(line, told)
-    return replace(
-        asked,
-        ranks=asked.ranks or number_in(line.words.environment.get("PALS_NRANKS")),
-        per_node=each,
-        bind=bind,
-        level=level,
-        map_text=None,
-    )
+    return replace(of_hydra(line, told), per_node=number(line.first.value("-ppn")), bind=bind, level=level, map_text=None)
 
 
 def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks of a line of PALS's; raise Refused or Unclear."""
     line = made.line
     known_words(line, "PALS's mpiexec")
-    total = number_of_option(line, "-n", "PALS_NRANKS")
-    each = number_of_option(line, "-ppn", "PALS_PPN")
+    total, each, depth = (number_of_option(line, option) for option in ("-n", "-ppn", "--depth"))
+    if odd := next((name for name in line.words.environment if name.startswith("PALS_")), None):
+        raise Unclear(f"what {odd[:40]} changes, is not worked out here")
     if total is None:
         raise Unclear("without -n PALS starts what its job says")
-    hosts = list(_pals_hosts(made, total, each))
+    hosts = list(_hosts(made, total, each))
     counts = Counter(hosts)
-    bind = _by_option(line, "--cpu-bind", "PALS_CPU_BIND") or ""
-    depth = number_of_option(line, "--depth", "PALS_DEPTH") or 1
-    given = {count: _bound(bind.removeprefix("verbose,"), depth, made.topology, count) for count in set(counts.values())}
+    given = {count: _bound(made.want.bind or "", depth or 1, made.topology, count) for count in set(counts.values())}
     return seated(hosts, {host: given[count] for host, count in counts.items()}, lambda host: host)
 
 
-def number_in(text: str | None) -> int | None:
-    """Return the number that a text is; None of any other."""
-    return int(text) if text and re.fullmatch(r"\d{1,7}", text, re.ASCII) else None
-
-
-def _pals_hosts(made: Prediction, total: int, each: int | None) -> Iterator[str | None]:
+def _hosts(made: Prediction, total: int, each: int | None) -> Iterator[str | None]:
     """Yield the host of each rank: so many on one, then the next."""
-    listed = _by_option(made.line, "-hosts", "PALS_HOSTLIST")
-    file = _by_option(made.line, "-f", "PALS_HOSTFILE")
+    file, listed = made.line.first.value("-f"), made.line.first.value("-hosts") or ""
     if file is not None and file not in made.files:
         raise Unclear(f"the host file {file[:80]} was not read")
-    words = made.files[file].split() if file is not None else (listed or "").split(",")
+    words = made.files[file].split() if file is not None else listed.split(",")
     names: list[str] = [word for word in words[: MOST_RANKS + 1] if word]
     if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,255}", name, re.ASCII) for name in names) or len(set(names)) < len(names):
         raise Unclear("a host that is named twice, or what is no name: how PALS counts those, is not documented")
-    if each is None:
-        if len(names) > 1 or total > 4 * len(made.topology.inside.pus):
-            raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
-        each = total
+    if each is None and (len(names) > 1 or total > 4 * len(made.topology.inside.pus)):
+        raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
+    each = each or total
     count = -(-total // each)
     if names and count > len(names):
         raise Unclear(f"{total} ranks, {each} on each of {len(names)} hosts: the rest is not documented")
     for rank in range(total):
-        position = rank // each
-        yield names[position] if names else None if count == 1 else f"node{position}"
+        yield names[rank // each] if names else None if count == 1 else f"node{rank // each}"
 
 
 def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
@@ -201,38 +183,31 @@ def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
     kind, _, listed = bind.partition(":")
     if kind == "none":
         return (None,) * count
-    if kind in ("list", "mask"):
-        return listed_cpus(kind, listed, topology, count)
+    if kind == "list":
+        return _listed(listed.split(":"), topology, count)
     if kind == "depth":  # CPUs by the kernel's numbers, one after the other, sockets or not
         units = [CpuSet([cpu]) for cpu in sorted(topology.inside.pus)]
     elif kind == "core":
         units = sorted(logical_numbering(topology).cores, key=lambda core: core.first or 0)
     else:
-        raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'}, is not documented")
+        raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'}, is not worked out here")
     if depth * count > len(units):
         raise Unclear(f"{count} ranks of {depth} are more than the {len(units)} of a node")
     return tuple(union(units[rank * depth : (rank + 1) * depth]) for rank in range(count))
 
 
-def listed_cpus(kind: str, listed: str, topology: Topology, count: int) -> Given:
-    """Return the CPUs of a list, whose entries are parted by colons, or of masks, which are parted by commas."""
-    words = listed.split(":" if kind == "list" else ",")
+def _listed(words: Sequence[str], topology: Topology, count: int) -> Given:
+    """Return the CPUs of a list, whose entries are parted by colons."""
     if len(words) < count:
         entries = f"{len(words)} entr{'ies' if len(words) > 1 else 'y'}"
         raise Unclear(f"{entries} for {count} ranks of a host: what the others get, is not documented")
-    return tuple(_cpus(word, topology, hexadecimal=kind == "mask") for word in words[:count])
-
-
-def _cpus(word: str, topology: Topology, *, hexadecimal: bool) -> CpuSet:
-    if hexadecimal and not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,4096}", word, re.ASCII):
-        raise Unclear(f"{word[:40]!a} is not a mask")
     try:
-        cpus = CpuSet.from_bits(int(word, 16)) if hexadecimal else CpuSet.parse(word)
+        found = tuple(CpuSet.parse(word) for word in words[:count])
     except BadValue as error:
-        raise Unclear(f"{word[:40]!a} of the list cannot be read: {error.problem}") from error
-    if not cpus or not cpus <= topology.inside.pus:
-        raise Unclear(f"{word[:40]!a} names CPUs that this machine does not have, or not to this job")
-    return cpus
+        raise Unclear(f"the list cannot be read: {error.problem}") from error
+    if not all(cpus and cpus <= topology.inside.pus for cpus in found):
+        raise Unclear("the list names CPUs that this machine does not have, or not to this job")
+    return found
 
 
 def warnings(case: Prediction) -> Iterator[LintWarning]:

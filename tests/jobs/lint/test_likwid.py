@@ -22,11 +22,6 @@ SEEN: dict[tuple[str, str], str | None] = {
     (EPYC, "M2:0-5"): "8,9,10,11,40,41",
     (EPYC, "C3:0,1,2,3"): "6,7,38,39",
     (EPYC, "E:N:4"): "0,32,1,33",
-    (EPYC, "E:N:4:1:2"): "0,1,2,3",
-    (EPYC, "E:S1:4:2:4"): "16,48,18,50",
-    (EPYC, "M:scatter:6"): "0,4,8,12,16,20",
-    (EPYC, "S:scatter:4"): "0,16,1,17",
-    (EPYC, "C:scatter:5"): "0,2,4,6,8",
     (EPYC, "S0:0-1@S1:0-1"): "0,1,16,17",
     (EPYC, "M0:0@2@E:M1:2"): "0,2,4,36",
     (EPYC, "900"): None,
@@ -37,7 +32,17 @@ SEEN: dict[tuple[str, str], str | None] = {
     (NAPLES, "S1:0-3"): "1,17,33,49",
 }
 """Machine and expression: the CPUs that it listed, None where it refused."""
-UNTOLD = ("S0:90", "C3:0-9", "E:N:400", "S:balanced:4", "S:cbalanced:4", "D0:0", "M9:0@1", "0x3")
+UNTOLD = (
+    *("E:N:4:1:2", "E:S1:4:2:4", "M:scatter:6"),
+    "S0:90",
+    "C3:0-9",
+    "E:N:400",
+    "S:balanced:4",
+    "S:cbalanced:4",
+    "D0:0",
+    "M9:0@1",
+    "0x3",
+)
 """What lint leaves open, or what likwid refuses: nothing is guessed."""
 
 

@@ -59,7 +59,7 @@ def test_pals_depth_counts_cpus_by_the_kernels_numbers() -> None:
 def test_entries_of_pals_are_parted_by_colons() -> None:
     """A comma joins CPUs of one rank: one entry for many ranks is not guessed at."""
     assert where(made("mpiexec -n 2 --cpu-bind verbose,list:0-3:8,9 ./a")) == [(None, "0-3"), (None, "8-9")]
-    assert where(made("mpiexec -n 2 --cpu-bind mask:0xf,0xf0 ./a")) == [(None, "0-3"), (None, "4-7")]
+    assert made("mpiexec -n 2 --cpu-bind mask:0xf,0xf0 ./a").unclear
     assert "1 entry for 4 ranks" in str(made("mpiexec -n 4 --cpu-bind list:1,2,3,4 ./a").unclear)
 
 
