@@ -70,50 +70,31 @@ def spelling(case: Prediction) -> Iterator[LintWarning]:
 
 
 def _hyphens(case: Prediction) -> Iterator[LintWarning]:
-    odd = case.line.words.odd
-    if odd:
-        yield LintWarning(
-            id="odd-hyphen",
-            what=f"{shown(odd[0])[:80]} is not an option: its hyphen is not the ASCII one",
-            why="Word processors and web pages turn - into a dash; the launcher takes the word for the program to start.",
-            evidence=f"{len(odd)} word{'s' * (len(odd) > 1)} of the line: {', '.join(shown(word)[:60] for word in odd[:5])}",
-            better=written(case.line),
-            misbinds=True,
-        )
+    if odd := case.line.words.odd:
+        what = f"{shown(odd[0])[:80]} is not an option: its hyphen is not the ASCII one"
+        why = "Word processors and web pages turn - into a dash; the launcher takes the word for the program to start."
+        evidence = f"{len(odd)} word{'s' * (len(odd) > 1)} of the line: {', '.join(shown(word)[:60] for word in odd[:5])}"
+        yield warning("odd-hyphen", what, why, evidence, written(case.line), bad=True)
 
 
 def _strays(case: Prediction) -> Iterator[LintWarning]:
     for word in case.line.stray[:4]:
-        yield LintWarning(
-            id="stray-blank",
-            what=f"{word[:60]} is taken for the program to start",
-            why="A blank after = ends the variable: it is empty, and the next word stands where the program should.",
-            evidence=f"-x NAME= {word[:60]} in the line",
-            better=written(case.line),
-            misbinds=True,
-        )
+        what, evidence = f"{word[:60]} is taken for the program to start", f"-x NAME= {word[:60]} in the line"
+        why = "A blank after = ends the variable: it is empty, and the next word stands where the program should."
+        yield warning("stray-blank", what, why, evidence, written(case.line), bad=True)
     for binder in case.line.inner:
         if binder.stray:
-            yield LintWarning(
-                id="stray-word",
-                what=f"{binder.tool} takes {binder.stray[:60]} for the program to start",
-                why="Its option lacks the two hyphens.",
-                evidence=binder.written[:120],
-                better=f"{binder.tool} --{binder.stray}",
-            )
+            what, better = f"{binder.tool} takes {binder.stray[:60]} for the program to start", f"{binder.tool} --{binder.stray}"
+            yield warning("stray-word", what, "Its option lacks the two hyphens.", binder.written[:120], better)
 
 
 def _unknown(case: Prediction) -> Iterator[LintWarning]:
-    unknown = [said for said in case.line.options if not said.known]
-    if unknown:
+    if unknown := [said for said in case.line.options if not said.known]:
         names = ", ".join(said.written[0][:60] for said in unknown[:5])
-        yield LintWarning(
-            id="unknown-option",
-            what=f"{names}: not an option of {title_of(case.line.family)} that is known here",
-            why="What follows it may be its value or the program; nothing is guessed, and the command may begin elsewhere.",
-            evidence=f"the command is read as: {' '.join(case.line.first.command)[:100] or 'none'}",
-            better=None,
-        )
+        what = f"{names}: not an option of {title_of(case.line.family)} that is known here"
+        why = "What follows it may be its value or the program; nothing is guessed, and the command may begin elsewhere."
+        evidence = f"the command is read as: {' '.join(case.line.first.command)[:100] or 'none'}"
+        yield warning("unknown-option", what, why, evidence)
 
 
 def _missing(case: Prediction) -> Iterator[LintWarning]:
@@ -127,13 +108,9 @@ def _missing(case: Prediction) -> Iterator[LintWarning]:
     whole = written(line)
     whole = whole if words and is_accepted(whole, case) else ""
     for word in words:
-        yield LintWarning(
-            id=word.id,
-            what=f"{title} does not know {word.word[:80]}: it ends with an error",
-            why=f"{word.why[0].upper()}{word.why[1:]}.",
-            evidence=f"{word.word[:80]} in the line; the version is from {case.line.known_from}",
-            better=whole or word.better,
-        )
+        what = f"{title} does not know {word.word[:80]}: it ends with an error"
+        evidence = f"{word.word[:80]} in the line; the version is from {case.line.known_from}"
+        yield warning(word.id, what, f"{word.why[0].upper()}{word.why[1:]}.", evidence, whole or word.better)
 
 
 def _ignored(case: Prediction) -> Iterator[LintWarning]:
@@ -142,14 +119,10 @@ def _ignored(case: Prediction) -> Iterator[LintWarning]:
         if not name.startswith(_LAUNCHERS_OWN) or text.startswith(("PRTE_MCA_", "--prtemca", "-prtemca")):
             continue
         if name == "rmaps_rank_file_physical":
-            yield LintWarning(
-                id="physical-ignored",
-                what="the rankfile's numbers are read as logical cores, not as the kernel's",
-                why="5.x has no such parameter and says nothing; where logical and kernel's numbers differ, ranks sit elsewhere.",
-                evidence=f"{text[:80]} in the line",
-                better="a rankfile of logical core numbers: advisor bind --launcher openmpi5 -- ./app writes one",
-                misbinds=True,
-            )
+            what = "the rankfile's numbers are read as logical cores, not as the kernel's"
+            why = "5.x has no such parameter and says nothing; where logical and kernel's numbers differ, ranks sit elsewhere."
+            better = "a rankfile of logical core numbers: advisor bind --launcher openmpi5 -- ./app writes one"
+            yield warning("physical-ignored", what, why, f"{text[:80]} in the line", better, bad=True)
             continue
         new = _RENAMED.get(name)
         if name == "rmaps_dist_device":
@@ -160,13 +133,14 @@ def _ignored(case: Prediction) -> Iterator[LintWarning]:
             new_text = f"PRTE_MCA_{new.replace(' ', '=') if new and ' ' in new else f'{new}={value}'}" if new else None
         else:
             new_text = f"--{new}" if new and " " in new else f"--prtemca {new} {value}" if new else None
-        yield LintWarning(
-            id="dist-gone" if name == "rmaps_dist_device" else "ignored-parameter",
-            what=f"{name[:60]} has no effect, and nothing says so",
-            why="The launcher of 5.x is PRRTE: it reads --prtemca and PRTE_MCA_ names only.",
-            evidence=f"{text[:100]} in the line",
-            better=new_text or "leave it out; no parameter of 5.x does that",
-            misbinds=True,
+        what, better = (
+            f"{name[:60]} has no effect, and nothing says so",
+            new_text or "leave it out; no parameter of 5.x does that",
+        )
+        why = "The launcher of 5.x is PRRTE: it reads --prtemca and PRTE_MCA_ names only."
+        id_ = "dist-gone" if name == "rmaps_dist_device" else "ignored-parameter"
+        yield warning(
+            id_, what, why, f"{text[:100]} in the line", new_text or "leave it out; no parameter of 5.x does that", bad=True
         )
 
 
@@ -175,14 +149,10 @@ def _commas(case: Prediction) -> Iterator[LintWarning]:
     if "," in text.partition(":")[0] and not text.lower().startswith(("pe-list", "ppr")):
         said = next((each for each in case.line.options if each.name == "--map-by"), None)
         new = text.replace(",", ":", 1)
-        yield LintWarning(
-            id="comma",
-            what=f"what follows the comma in --map-by {text[:60]} is silently dropped",
-            why="Modifiers come after a colon; 5.0.11 was seen to map by the first word alone.",
-            evidence=f"--map-by {text[:60]} in the line",
-            better=rewrite(case.line, lambda each: ("--map-by", new) if each is said else None),
-            misbinds=True,
-        )
+        what = f"what follows the comma in --map-by {text[:60]} is silently dropped"
+        why = "Modifiers come after a colon; 5.0.11 was seen to map by the first word alone."
+        better = rewrite(case.line, lambda each: ("--map-by", new) if each is said else None)
+        yield warning("comma", what, why, f"--map-by {text[:60]} in the line", better, bad=True)
 
 
 def refused(case: Prediction) -> Iterator[LintWarning]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
 from advisor.jobs.launchers import mpich, wrapper
@@ -76,19 +77,15 @@ def _hydra(placement: Placement, wish: LaunchRequest, mapping: str, avoided: tup
     """Return Hydra's line: MVAPICH binds by its own mapping, or is set to leave alone what Hydra binds."""
     if avoided or wish.wrap or devices_differ(placement):
         quiet = {**wish.environment, "MVP_ENABLE_AFFINITY": "0"}
-        made = mpich.launch(placement, _with(wish, quiet))
-        notes = (UNTRIED, *made.notes)
-        return Launch(NAME, wish.version, made.form, made.argv, made.environment, made.files, (*avoided, *made.avoided), notes)
+        made = mpich.launch(placement, replace(wish, version=None, exact=True, environment=quiet))
+        avoided = (*avoided, *made.avoided)
+        return replace(made, launcher=NAME, version=wish.version, avoided=avoided, notes=(UNTRIED, *made.notes))
     hosts, files = mpich.where(placement, wish)
     settings = {**wish.environment, "MVP_ENABLE_AFFINITY": "1", "MVP_CPU_MAPPING": mapping}
     settings |= {"MVP_SHOW_CPU_BINDING": "1"} if wish.report else {}
     variables = [word for name, value in settings.items() for word in ("-genv", name, value)]
     argv = ("mpiexec", *hosts, "-n", str(placement.size), *variables, "-bind-to", "none", *wish.command)
     return Launch(NAME, wish.version, "mapping", argv, {}, files, avoided, (UNTRIED, *memory_notes(placement)))
-
-
-def _with(wish: LaunchRequest, environment: Mapping[str, str]) -> LaunchRequest:
-    return LaunchRequest(wish.command, None, True, wish.report, wish.scheduler, environment, wish.wrap)  # noqa: FBT003 - all of its fields
 
 
 def which(words: Words, number: str | None, name: str | None, _tools: Sequence[Tool]) -> tuple[str, str | None, str]:
