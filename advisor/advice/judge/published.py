@@ -609,7 +609,7 @@ def _among(place: Place, write: Callable[[float], str]) -> str:
 def _terms(place: Place, write: Callable[[float], str]) -> str:
     """Return under which conditions the figures were published: those of one in full, of several how many hold here.
 
-    Of several it says those of the nearest, too: a low figure may have been measured in the same way.
+    Of several it says those of the nearest that states any, too: a low figure may have been measured in the same way.
     """
     every = place.published
     if len(every) > 1:
@@ -620,10 +620,12 @@ def _terms(place: Place, write: Callable[[float], str]) -> str:
             (outcomes.count("unknown"), "under conditions not stated or not known here"),
         )
         terms = ", ".join(f"{number} {words}" for number, words in counts if number)
-        nearest = min(every, key=lambda one: abs(log(place.value / ((one.low + one.high) / 2))))
-        stated = ", ".join((*nearest.conditions, *nearest.differs))
+        stating = [one for one in every if one.conditions or one.differs]
+        if not stating:
+            return terms
+        nearest = min(stating, key=lambda one: abs(log(place.value / ((one.low + one.high) / 2))))
         like = write((nearest.low + nearest.high) / 2)
-        return f"{terms}; most like it: {like} with {stated}" if stated else terms
+        return f"{terms}; most like it: {like} with {', '.join((*nearest.conditions, *nearest.differs))}"
     (one,) = every
     unknown = f"not known here: {', '.join(one.unknown)}" if one.unknown else ""
     parts = (", ".join(one.conditions), ", ".join(one.differs), unknown)
