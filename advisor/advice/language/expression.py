@@ -9,8 +9,7 @@ import ast
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from advisor.advice.language.kinds import (
@@ -29,7 +28,6 @@ from advisor.advice.language.kinds import (
     lacking,
     listed,
     opposite,
-    tried,
 )
 from advisor.advice.language.tree import (
     UNITS,
@@ -37,6 +35,7 @@ from advisor.advice.language.tree import (
     WORDS,
     Apply,
     Choose,
+    Compare,
     Constant,
     Fact,
     Gather,
@@ -264,15 +263,8 @@ class _Reader:
                 self.refuse(tree, "in does not stand in a chain")
             return self.member(tree, operands)
         links = zip(tree.ops, operands, operands[1:], strict=False)
-        tests, text = [self.test(tree, op, left, right) for op, left, right in links], self.words(tree)
-
-        def holds(values: Iterator[Any]) -> Any:
-            return both(
-                tried(test, pair, text) if (want := lacking(*pair)) is None else want
-                for test, pair in zip(tests, pairwise([*values]), strict=True)
-            )
-
-        return Open(text, TRUTH, operands, holds)
+        tests = tuple(self.test(tree, op, left, right) for op, left, right in links)
+        return Compare(self.words(tree), TRUTH, operands, tests)
 
     def test(self, tree: ast.Compare, op: ast.cmpop, left: Node, right: Node) -> Function:
         """Return the function of one comparison after looking at its kinds."""

@@ -95,7 +95,7 @@ class Fact(Node):
 
 @dataclass(frozen=True)
 class Open(Node):
-    """What may have a value though an operand is unknown: ``not``, ``known``, comparisons, ``in``, a list written out."""
+    """What may have a value though an operand is unknown: ``not``, ``known``, ``in``, a list written out."""
 
     function: Callable[[Iterator[Any]], Any]
 
@@ -128,6 +128,24 @@ class Apply(Node):
         if isinstance(result, (int, float)) and not (math.isfinite(result) and abs(result) < _HUGE):
             raise Trouble(f"overflow in {self.text}"[:200])
         return _of(self.operands) if result is None else result
+
+
+@dataclass(frozen=True)
+class Compare(Node):
+    """One comparison, or a chain of them."""
+
+    tests: tuple[Callable[[Any, Any], Any], ...]
+
+    def value(self, env: Env) -> Any:
+        """Return whether every link of the chain holds."""
+        values = [operand.value(env) for operand in self.operands]
+        if len(values) == 2:  # most of them: no rule waits for it
+            return self._link(values[0], values[1], self.tests[0])
+        return both(self._link(*link) for link in zip(values, values[1:], self.tests, strict=False))
+
+    def _link(self, left: Any, right: Any, test: Callable[[Any, Any], Any]) -> Any:
+        want = lacking(left, right)
+        return tried(test, (left, right), self.text) if want is None else want
 
 
 @dataclass(frozen=True)
