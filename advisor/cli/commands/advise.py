@@ -1,4 +1,4 @@
-"""Commands that say what is wrong and what to do: audit, explain, checklist, what-if, comparison, rules."""
+"""Commands that say what is wrong and what to do: audit, explain, checklist, rules."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -19,22 +19,17 @@ from advisor.advice.checklist import Ordered, TuningChecklist, formats_told, tem
 from advisor.advice.checklist import checklist as run_checklist
 from advisor.advice.checklist_page.exports import remarks
 from advisor.advice.checklist_page.page import checklist_page
-from advisor.advice.difference_page import difference_document, difference_page, whatif_document, whatif_page
 from advisor.advice.explain import Explained, explain_rule
 from advisor.advice.judge.rule import Rule
 from advisor.advice.know.vendors import publications
-from advisor.advice.model.rule import SEVERITIES, Severity
 from advisor.advice.rule_page import explain_page, rule_page, rules_page
 from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rules_named, sheets_checked, tried
-from advisor.advice.whatif import diff as run_diff
-from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import commands
 from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Topic, Width, same_view
 from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
 from advisor.errors import BadValue
-from advisor.exports.measuring_now import MeasureNow
 from advisor.jobs.started.hosts import asker
 from advisor.machine.hosts.trust import believed_files
 from advisor.machine.secrecy import without_secrets
@@ -88,6 +83,8 @@ def audit(
     opt.at_most_one({"--measurements": bool(measurements), "--full": full})
     now = None
     if measure and source is None:
+        from advisor.exports.measuring_now import MeasureNow  # what starts HPL and launchers is loaded where it is measured
+
         now = MeasureNow(not measurements, full, network, hpl, busy_ok)
     observer = Terminal(details=sys.stderr.isatty())
     given, files, site = bios.read(observer, here=source is None), measurements or (), rules or ()
@@ -274,103 +271,6 @@ def _show(found: TuningChecklist, name: str, form: Form, *, verbose: bool) -> No
         emit([page], form.output, color=form.color, width=form.width)
     else:
         emit_json(found.document() if name == "json" else found.plan_document(), form.output)
-
-
-def whatif(
-    wishes: Annotated[list[str] | None, typer.Argument(metavar="[WISH]...", help="nps=4,smt=off, or a finding's number.")] = None,
-    *,
-    nps: opt.Nps = None,
-    l3_as_node: opt.L3 = None,
-    interleave: opt.Interleave = None,
-    snc: opt.Snc = None,
-    cod: opt.Cod = None,
-    smt: opt.Smt = None,
-    enumeration: opt.Enumeration = None,
-    source: opt.From = None,
-    scope: opt.ScopeOption = "mpi",
-    rules: opt.Rules = None,
-    bios: opt.Bios = None,
-    measurements: opt.MeasurementsOption = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
-) -> None:
-    """Predict what a BIOS setting changes, before the restart: nodes, CPU numbers, findings, and what stays unknown.
-
-    WISH is a setting, nps=4 or nps=4,smt=off, as the options are; or the number that an audit gives a finding, or a rule,
-    whose wish it is then. The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off,
-    CPUs numbered in another order. What cannot be known before the restart is listed and left open. -o writes the resulting
-    machine as JSON, which every other command reads with --from: 'advisor bind --from after.json -- ./app' writes the
-    rankfiles for after the restart.
-
-    Group: Set it up
-    Example: advisor whatif nps=4
-    Example: advisor whatif 1
-    Example: advisor whatif --nps 4 --smt off
-    Example: advisor whatif --from node.tar.gz --nps 4 --enumeration linear -o after.json
-    Example: advisor bind --from after.json --ranks-per numa -- ./app
-    """
-    told = {"nps": nps, "l3_as_node": l3_as_node, "interleave": interleave, "snc": snc, "cod": cod, "smt": smt}
-    text = _text(wishes or [], {**told, "enumeration": enumeration})
-    files = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
-    found = run_whatif(source, text, scope, **files, observer=Terminal())
-
-    if json or output is not None:
-        emit_json(whatif_document(found), output)
-    if not json:
-        emit([whatif_page(found, str(output) if output else None)], None, color=not no_color, width=width)
-
-
-def _text(wishes: list[str], told: dict[str, Any]) -> str:
-    """Return the assumption as a text: nps=4,smt=off."""
-    texts = [*wishes, *(f"{name}={value}" for name, value in told.items() if value is not None)]
-    if not texts:
-        raise BadValue("no setting is given", cure="write advisor whatif nps=4, or another setting; see advisor whatif --help")
-    return ",".join(texts)
-
-
-One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
-
-
-Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]
-
-
-FailOn = Annotated[
-    Severity | None,
-    typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 where B gained a finding of this severity or worse."),
-]
-
-
-def diff(
-    one: One,
-    other: Other,
-    *,
-    scope: ScopeOption = "mpi",
-    rules: Rules = None,
-    fail_on: FailOn = None,
-    json: Json = False,
-    output: Output = None,
-    width: Width = None,
-    no_color: NoColor = False,
-) -> int:
-    """Compare two machines, or one machine before and after a change.
-
-    A and B are captures, hwloc XML, Machine JSON or the output of 'advisor audit --json'; '-' is this machine. Parts are
-    matched by name, so that a changed NPS shows as one change of NUMA partitioning and not as a hundred moved nodes. What
-    only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
-
-    Group: Compare
-    Example: advisor diff before.tar.gz after.tar.gz
-    Example: advisor diff golden-node.tar.gz - --json
-    """
-    a, b = (None if each == "-" else each for each in (one, other))
-    found = run_diff(a, b, scope, site=rules or (), observer=Terminal())
-
-    form = Form(output, json, width, not no_color)
-    show(form, lambda: difference_document(found), lambda: difference_page(found))
-    worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on else ()
-    return int(any(each.severity in worst for each in found.gained))
 
 
 class Action(StrEnum):

@@ -11,7 +11,7 @@ import typer
 
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
-from advisor.cli.command import Command
+from advisor.cli.main import Command
 from advisor.cli.options import BusyOk, Json, MeasurementsOption, NoColor, Version, Width, at_most_one
 from advisor.cli.output import Form, Terminal, emit_text, say, show, show_job, show_lines
 from advisor.errors import BadValue

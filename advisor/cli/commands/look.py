@@ -1,66 +1,25 @@
-"""Commands that look at one machine and say what is so: topology, capture, report, export."""
+"""Commands that look at machines as they are, were and would be: topology, capture, diff, whatif."""
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from advisor.advice.difference_page import difference_document, difference_page, whatif_document, whatif_page
+from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.whatif import diff as run_diff
+from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
-from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
-from advisor.cli.command import must_be_writable
-from advisor.cli.options import From, Json, NoColor, Output, Width, each_of
-from advisor.cli.output import Form, Terminal, emit_json, emit_text, say, show
+from advisor.cli.options import From, Json, NoColor, Output, Rules, ScopeOption, Width
+from advisor.cli.output import Form, Terminal, emit, emit_json, say, show
 from advisor.errors import BadValue, CannotWork, one_line
-from advisor.exports.change import change_report, two_machines
-from advisor.exports.export import export as run_export
-from advisor.exports.export import export_format, formats
-from advisor.exports.format import listing
-from advisor.exports.measuring_now import MeasureNow
-from advisor.exports.single import form_of
-from advisor.exports.single import report as run_report
-from advisor.exports.slurm_check import check_slurm
 from advisor.machine.hosts.files import write_file
 from advisor.machine.read import capture_script, captured
-from advisor.measure.platform import Scope
 from advisor.show.commandline import word
 from advisor.show.topology.document import topology as run_topology
 from advisor.show.topology.picture import picture
 from advisor.show.topology.svg import draw_svg
 from advisor.show.topology.terminal import draw
-
-LookForm = Annotated[
-    str | None,
-    typer.Argument(metavar="FORMAT", help="What to write; --list has them all.", autocompletion=opt.exports),
-]
-
-List = Annotated[bool, typer.Option("--list", help="Print the formats, and what each was proven with.")]
-
-LookFrom = Annotated[
-    str | None,
-    typer.Option("--from", metavar="FILE|DIR", help="A capture, hwloc XML, saved audit or Machine JSON, or a fleet's folder."),
-]
-
-ScopeOfExport = Annotated[
-    Scope | None, typer.Option("--scope", help="The kind of work to audit for: mpi; of a saved audit its own.")
-]
-
-Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="What names in the other program begin with.")]
-
-Include = Annotated[
-    list[str] | None,
-    typer.Option("--include", metavar="WHAT", help="Add what a format leaves out; --list names it.", callback=each_of),
-]
-
-Into = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE|DIR", help="Write there instead of to the terminal; several files into DIR."),
-]
-
-Check = Annotated[str | None, typer.Option("--check", metavar="FILE", help="With slurm: compare this slurm.conf with the nodes.")]
-
-CheckJson = Annotated[bool, typer.Option("--json", help="With --check: print JSON, with a schema version in it.")]
-
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
 
@@ -133,154 +92,98 @@ def capture(
     observer.say(one_line(f"wrote {output} ({size}); look at it with: advisor audit --from {word(str(output))}"))
 
 
-Two = Annotated[
-    list[str] | None, typer.Argument(metavar="[BEFORE AFTER]", help="Two captures, or two reports as JSON; '-' is this machine.")
-]
-
-
-Tuned = Annotated[
-    list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race of a folder of advisor tune; can be repeated.")
-]
-
-
-For = Annotated[
-    Literal["internal", "vendor", "public"],
-    typer.Option("--for", help="Withhold people, hosts and networks from a vendor; from the public all that names the machine."),
-]
-
-
-@reads_bios
-def report(
-    two: Two = None,
+def whatif(
+    wishes: Annotated[list[str] | None, typer.Argument(metavar="[WISH]...", help="nps=4,smt=off, or a finding's number.")] = None,
     *,
+    nps: opt.Nps = None,
+    l3_as_node: opt.L3 = None,
+    interleave: opt.Interleave = None,
+    snc: opt.Snc = None,
+    cod: opt.Cod = None,
+    smt: opt.Smt = None,
+    enumeration: opt.Enumeration = None,
     source: opt.From = None,
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
-    bios: GivenBios = NO_BIOS,
-    measurements: opt.MeasurementsOption = None,
-    measure: opt.AuditMeasure = True,
-    network: opt.AuditNetwork = None,
-    hpl: opt.AuditHpl = False,
-    full: opt.AuditFull = False,
-    busy_ok: opt.BusyOk = False,
-    tuned: Tuned = None,
-    only: opt.Only = None,
-    form: opt.ReportFormat = None,
-    audience: For = "internal",
-    output: opt.Output = None,
-) -> int:
-    """Write a report to attach to a ticket or a tender: one page, or two machines or two states side by side.
-
-    The page has the verdict and the fixes first, then the machine drawn with what is wrong marked on it, what was measured
-    beside what is published, settings, the plan in the vendor's commands, launch lines, what could not be seen, and every
-    fact with its source. It is one file without script that loads nothing, for screen, dark screen and paper. An idle
-    machine is measured first, in under a minute, as by audit; --no-measure, --full, --hpl and --network as there. --from,
-    --bios and --measurements take what was captured elsewhere. With BEFORE and AFTER, two captures or two reports written
-    with --as json, it says what changed, what that brought, and how sure that is; of --measurements the first is then of
-    BEFORE, the second of AFTER. --tuned shows what a race of advisor tune found. --only 1 is about one finding, for a ticket
-    of its own; --as md is for tickets, --as json for programs: diff, audit and report read it again.
-
-    Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
-    and the page says what.
-
-    Group: Look at a machine
-    Example: sudo advisor report -o node.html
-    Example: advisor report --from node.tar.gz --measurements full.json -o node.html
-    Example: advisor report --from node.tar.gz --only 1 --as md
-    Example: advisor report before.json after.json -o change.html
-    """
-    names, kind, watcher = two_machines(two) if two else None, form_of(form, output), Terminal(details=sys.stderr.isatty())
-    _apart(
-        {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok},
-        {"--from": source is not None, "--no-measure": not measure, "BEFORE and AFTER": bool(two)},
-    )
-    _apart({"--full": full}, {"--measurements": bool(measurements)})
-    _apart({"--only": bool(only), "--tuned": bool(tuned)}, {"BEFORE and AFTER": bool(two)})
-    _apart({"--only": bool(only)}, {"--as json": kind == "json"})
-    _apart({"--for": audience != "internal"}, {"BEFORE and AFTER": bool(two)})
-    files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
-    if names:
-        _apart({"--from": source is not None, "--bios or --bmc": bios.there}, {"BEFORE and AFTER": True})
-        return emit_text(change_report(*names, scope, **files).text(kind), output)
-    asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
-    given = bios.read(watcher, here=source is None)
-    made = run_report(
-        source, scope, bios=given, measure=asked, only=only or (), again=bios.words, tuned=tuned or (), audience=audience, **files
-    )
-    emit_text(made.text(kind), output)
-    return 130 if made.audited.measured.interrupted else 0
-
-
-def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
-    """Refuse what does not go together."""
-    for name, given in some.items():
-        for other, is_other in others.items():
-            opt.at_most_one({other: is_other, name: given})
-
-
-def export(
-    name: LookForm = None,
-    *,
-    source: LookFrom = None,
-    scope: ScopeOfExport = None,
-    rules: opt.Rules = None,
     bios: opt.Bios = None,
     measurements: opt.MeasurementsOption = None,
-    prefix: Prefix = "advisor",
-    include: Include = None,
-    into: Into = None,
-    check: Check = None,
-    as_json: CheckJson = False,
-    fail_on: opt.AuditFailOn = "never",
-    listed: List = False,
-) -> int:
-    """Write the machine, its audit or a fleet in the words of another program: Prometheus, JUnit, NHC, Slurm, Ansible.
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Predict what a BIOS setting changes, before the restart: nodes, CPU numbers, findings, and what stays unknown.
 
-    --list names every format with the tool and version that took what it writes. With --from it is of a capture, an hwloc
-    XML, a saved audit (advisor audit --json), which is exported as it was, or a fleet's folder. No export holds serial
-    numbers or hardware addresses. A template of your own in /etc/advisor/templates/export or
-    ~/.config/advisor/templates/export is a format too. docs/exports.md says of each how it is used.
+    WISH is a setting, nps=4 or nps=4,smt=off, as the options are; or the number that an audit gives a finding, or a rule,
+    whose wish it is then. The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off,
+    CPUs numbered in another order. What cannot be known before the restart is listed and left open. -o writes the resulting
+    machine as JSON, which every other command reads with --from: 'advisor bind --from after.json -- ./app' writes the
+    rankfiles for after the restart.
 
-    slurm --check FILE compares a slurm.conf, with all that it includes and the gres.conf beside it, with the nodes: what
-    differs, what that costs, the line to write. Exit status is 0 whatever differs, unless --fail-on says otherwise.
-
-    Group: Many servers
-    Example: advisor export --list
-    Example: advisor export prometheus -o /var/lib/node_exporter/advisor.prom
-    Example: advisor export junit --from node.tar.gz -o advisor.xml
-    Example: advisor export slurm --check /etc/slurm/slurm.conf --fail-on high
-    Example: advisor export ansible --from fleet/ -o inventory.sh
+    Group: Set it up
+    Example: advisor whatif nps=4
+    Example: advisor whatif 1
+    Example: advisor whatif --nps 4 --smt off
+    Example: advisor whatif --from node.tar.gz --nps 4 --enumeration linear -o after.json
+    Example: advisor bind --from after.json --ranks-per numa -- ./app
     """
-    if listed:
-        say(listing(formats().values()))
-        return 0
-    if check is not None:
-        return _checked(name, check, source, Form(into, as_json), fail_on)
-    if as_json:
-        raise BadValue("--json is of --check; a format is what it is", cure="leave it out, or see advisor export --list")
-    if name is None:
-        raise BadValue("no format is named", cure="advisor export --list has them")
-    export_format(name)  # a format that is none, and a place that cannot be written, are refused before the machine is read
-    if into is not None:
-        must_be_writable(into, folder=into.is_dir())
-    audited = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
-    made = run_export(name, source, scope, **audited, prefix=prefix, include=include or (), observer=Terminal())
-    if into is None:
-        say(made.text)
-    for path in made.write(into) if into is not None else ():
-        Terminal().say(f"wrote {path}")
-    return 0
+    told = {"nps": nps, "l3_as_node": l3_as_node, "interleave": interleave, "snc": snc, "cod": cod, "smt": smt}
+    text = _text(wishes or [], {**told, "enumeration": enumeration})
+    files = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
+    found = run_whatif(source, text, scope, **files, observer=Terminal())
+
+    if json or output is not None:
+        emit_json(whatif_document(found), output)
+    if not json:
+        emit([whatif_page(found, str(output) if output else None)], None, color=not no_color, width=width)
 
 
-def _checked(name: str | None, file: str, source: str | None, form: Form, fail_on: opt.AuditLimit) -> int:
-    """Print or write how a slurm.conf differs from the nodes; return the exit status."""
-    if name != "slurm":
-        raise BadValue("--check is of slurm alone", cure=f"advisor export slurm --check {file}")
-    if form.output is not None:
-        must_be_writable(form.output)
-    found = check_slurm(file, source, Terminal())
-    if form.json:
-        emit_json(found.document(), form.output)
-    else:
-        emit_text(found.page(), form.output)
-    return int(fail_on != "never" and found.reaches(fail_on))
+def _text(wishes: list[str], told: dict[str, Any]) -> str:
+    """Return the assumption as a text: nps=4,smt=off."""
+    texts = [*wishes, *(f"{name}={value}" for name, value in told.items() if value is not None)]
+    if not texts:
+        raise BadValue("no setting is given", cure="write advisor whatif nps=4, or another setting; see advisor whatif --help")
+    return ",".join(texts)
+
+
+One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
+
+
+Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]
+
+
+FailOn = Annotated[
+    Severity | None,
+    typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 where B gained a finding of this severity or worse."),
+]
+
+
+def diff(
+    one: One,
+    other: Other,
+    *,
+    scope: ScopeOption = "mpi",
+    rules: Rules = None,
+    fail_on: FailOn = None,
+    json: Json = False,
+    output: Output = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Compare two machines, or one machine before and after a change.
+
+    A and B are captures, hwloc XML, Machine JSON or the output of 'advisor audit --json'; '-' is this machine. Parts are
+    matched by name, so that a changed NPS shows as one change of NUMA partitioning and not as a hundred moved nodes. What
+    only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
+
+    Group: Compare
+    Example: advisor diff before.tar.gz after.tar.gz
+    Example: advisor diff golden-node.tar.gz - --json
+    """
+    a, b = (None if each == "-" else each for each in (one, other))
+    found = run_diff(a, b, scope, site=rules or (), observer=Terminal())
+
+    form = Form(output, json, width, not no_color)
+    show(form, lambda: difference_document(found), lambda: difference_page(found))
+    worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on else ()
+    return int(any(each.severity in worst for each in found.gained))

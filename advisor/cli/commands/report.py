@@ -1,0 +1,216 @@
+"""Commands that say all of a machine on one page, or in the words of another program: report, export."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from advisor.cli import options as opt
+from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
+from advisor.cli.main import must_be_writable
+from advisor.cli.options import each_of
+from advisor.cli.output import Form, Terminal, emit_json, emit_text, say
+from advisor.errors import BadValue
+from advisor.exports.change import change_report, two_machines
+from advisor.exports.export import export as run_export
+from advisor.exports.export import export_format, formats
+from advisor.exports.format import listing
+from advisor.exports.measuring_now import MeasureNow
+from advisor.exports.single import form_of
+from advisor.exports.single import report as run_report
+from advisor.exports.slurm_check import check_slurm
+from advisor.measure.platform import Scope
+
+LookForm = Annotated[
+    str | None,
+    typer.Argument(metavar="FORMAT", help="What to write; --list has them all.", autocompletion=opt.exports),
+]
+
+
+List = Annotated[bool, typer.Option("--list", help="Print the formats, and what each was proven with.")]
+
+
+LookFrom = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FILE|DIR", help="A capture, hwloc XML, saved audit or Machine JSON, or a fleet's folder."),
+]
+
+
+ScopeOfExport = Annotated[
+    Scope | None, typer.Option("--scope", help="The kind of work to audit for: mpi; of a saved audit its own.")
+]
+
+
+Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="What names in the other program begin with.")]
+
+
+Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="WHAT", help="Add what a format leaves out; --list names it.", callback=each_of),
+]
+
+
+Into = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE|DIR", help="Write there instead of to the terminal; several files into DIR."),
+]
+
+
+Check = Annotated[str | None, typer.Option("--check", metavar="FILE", help="With slurm: compare this slurm.conf with the nodes.")]
+
+
+CheckJson = Annotated[bool, typer.Option("--json", help="With --check: print JSON, with a schema version in it.")]
+
+
+Two = Annotated[
+    list[str] | None, typer.Argument(metavar="[BEFORE AFTER]", help="Two captures, or two reports as JSON; '-' is this machine.")
+]
+
+
+Tuned = Annotated[
+    list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race of a folder of advisor tune; can be repeated.")
+]
+
+
+For = Annotated[
+    Literal["internal", "vendor", "public"],
+    typer.Option("--for", help="Withhold people, hosts and networks from a vendor; from the public all that names the machine."),
+]
+
+
+@reads_bios
+def report(
+    two: Two = None,
+    *,
+    source: opt.From = None,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    bios: GivenBios = NO_BIOS,
+    measurements: opt.MeasurementsOption = None,
+    measure: opt.AuditMeasure = True,
+    network: opt.AuditNetwork = None,
+    hpl: opt.AuditHpl = False,
+    full: opt.AuditFull = False,
+    busy_ok: opt.BusyOk = False,
+    tuned: Tuned = None,
+    only: opt.Only = None,
+    form: opt.ReportFormat = None,
+    audience: For = "internal",
+    output: opt.Output = None,
+) -> int:
+    """Write a report to attach to a ticket or a tender: one page, or two machines or two states side by side.
+
+    The page has the verdict and the fixes first, then the machine drawn with what is wrong marked on it, what was measured
+    beside what is published, settings, the plan in the vendor's commands, launch lines, what could not be seen, and every
+    fact with its source. It is one file without script that loads nothing, for screen, dark screen and paper. An idle
+    machine is measured first, in under a minute, as by audit; --no-measure, --full, --hpl and --network as there. --from,
+    --bios and --measurements take what was captured elsewhere. With BEFORE and AFTER, two captures or two reports written
+    with --as json, it says what changed, what that brought, and how sure that is; of --measurements the first is then of
+    BEFORE, the second of AFTER. --tuned shows what a race of advisor tune found. --only 1 is about one finding, for a ticket
+    of its own; --as md is for tickets, --as json for programs: diff, audit and report read it again.
+
+    Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
+    and the page says what.
+
+    Group: Look at a machine
+    Example: sudo advisor report -o node.html
+    Example: advisor report --from node.tar.gz --measurements full.json -o node.html
+    Example: advisor report --from node.tar.gz --only 1 --as md
+    Example: advisor report before.json after.json -o change.html
+    """
+    names, kind, watcher = two_machines(two) if two else None, form_of(form, output), Terminal(details=sys.stderr.isatty())
+    _apart(
+        {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok},
+        {"--from": source is not None, "--no-measure": not measure, "BEFORE and AFTER": bool(two)},
+    )
+    _apart({"--full": full}, {"--measurements": bool(measurements)})
+    _apart({"--only": bool(only), "--tuned": bool(tuned)}, {"BEFORE and AFTER": bool(two)})
+    _apart({"--only": bool(only)}, {"--as json": kind == "json"})
+    _apart({"--for": audience != "internal"}, {"BEFORE and AFTER": bool(two)})
+    files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
+    if names:
+        _apart({"--from": source is not None, "--bios or --bmc": bios.there}, {"BEFORE and AFTER": True})
+        return emit_text(change_report(*names, scope, **files).text(kind), output)
+    asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
+    given = bios.read(watcher, here=source is None)
+    made = run_report(
+        source, scope, bios=given, measure=asked, only=only or (), again=bios.words, tuned=tuned or (), audience=audience, **files
+    )
+    emit_text(made.text(kind), output)
+    return 130 if made.audited.measured.interrupted else 0
+
+
+def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
+    """Refuse what does not go together."""
+    for name, given in some.items():
+        for other, is_other in others.items():
+            opt.at_most_one({other: is_other, name: given})
+
+
+def export(
+    name: LookForm = None,
+    *,
+    source: LookFrom = None,
+    scope: ScopeOfExport = None,
+    rules: opt.Rules = None,
+    bios: opt.Bios = None,
+    measurements: opt.MeasurementsOption = None,
+    prefix: Prefix = "advisor",
+    include: Include = None,
+    into: Into = None,
+    check: Check = None,
+    as_json: CheckJson = False,
+    fail_on: opt.AuditFailOn = "never",
+    listed: List = False,
+) -> int:
+    """Write the machine, its audit or a fleet in the words of another program: Prometheus, JUnit, NHC, Slurm, Ansible.
+
+    --list names every format with the tool and version that took what it writes. With --from it is of a capture, an hwloc
+    XML, a saved audit (advisor audit --json), which is exported as it was, or a fleet's folder. No export holds serial
+    numbers or hardware addresses. A template of your own in /etc/advisor/templates/export or
+    ~/.config/advisor/templates/export is a format too. docs/exports.md says of each how it is used.
+
+    slurm --check FILE compares a slurm.conf, with all that it includes and the gres.conf beside it, with the nodes: what
+    differs, what that costs, the line to write. Exit status is 0 whatever differs, unless --fail-on says otherwise.
+
+    Group: Many servers
+    Example: advisor export --list
+    Example: advisor export prometheus -o /var/lib/node_exporter/advisor.prom
+    Example: advisor export junit --from node.tar.gz -o advisor.xml
+    Example: advisor export slurm --check /etc/slurm/slurm.conf --fail-on high
+    Example: advisor export ansible --from fleet/ -o inventory.sh
+    """
+    if listed:
+        say(listing(formats().values()))
+        return 0
+    if check is not None:
+        return _checked(name, check, source, Form(into, as_json), fail_on)
+    if as_json:
+        raise BadValue("--json is of --check; a format is what it is", cure="leave it out, or see advisor export --list")
+    if name is None:
+        raise BadValue("no format is named", cure="advisor export --list has them")
+    export_format(name)  # a format that is none, and a place that cannot be written, are refused before the machine is read
+    if into is not None:
+        must_be_writable(into, folder=into.is_dir())
+    audited = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
+    made = run_export(name, source, scope, **audited, prefix=prefix, include=include or (), observer=Terminal())
+    if into is None:
+        say(made.text)
+    for path in made.write(into) if into is not None else ():
+        Terminal().say(f"wrote {path}")
+    return 0
+
+
+def _checked(name: str | None, file: str, source: str | None, form: Form, fail_on: opt.AuditLimit) -> int:
+    """Print or write how a slurm.conf differs from the nodes; return the exit status."""
+    if name != "slurm":
+        raise BadValue("--check is of slurm alone", cure=f"advisor export slurm --check {file}")
+    if form.output is not None:
+        must_be_writable(form.output)
+    found = check_slurm(file, source, Terminal())
+    if form.json:
+        emit_json(found.document(), form.output)
+    else:
+        emit_text(found.page(), form.output)
+    return int(fail_on != "never" and found.reaches(fail_on))
