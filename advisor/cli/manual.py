@@ -118,10 +118,6 @@ def page(told: CommandHelp, width: int) -> str:
     return "\n\n".join([*parts, wrapped(status_of(told.usage.removeprefix("advisor ")), width)]) + "\n"
 
 
-def _paragraphs(text: str) -> tuple[str, ...]:
-    return tuple(" ".join(each.split()) for each in text.split("\n\n") if each.strip())
-
-
 def help_of(command: Any, context: Any, path: str, about: str, examples: tuple[str, ...]) -> CommandHelp:
     """Return what a command says of itself."""
     arguments: list[Row] = []
@@ -133,7 +129,11 @@ def help_of(command: Any, context: Any, path: str, about: str, examples: tuple[s
             rows.append(Row(_names(each, record[0]), _meaning(record[1])))
     words = " ".join(_metavar(each) for each in command.get_params(context) if each.param_type_name == "argument")
     return CommandHelp(
-        f"advisor {path} [OPTIONS] {words}".strip(), _paragraphs(about), tuple(arguments), tuple(options), examples
+        f"advisor {path} [OPTIONS] {words}".strip(),
+        (tuple(" ".join(each.split()) for each in about.split("\n\n") if each.strip())),
+        tuple(arguments),
+        tuple(options),
+        examples,
     )
 
 

@@ -244,13 +244,20 @@ def checklist(
         only=only or (),
         observer=observer,
     )
-    found = replace(found, again=_again({"--from": source, "--platform": platform, "--cpu": cpu}))
+    found = replace(
+        found,
+        again=(
+            tuple(
+                (
+                    word
+                    for name, value in {"--from": source, "--platform": platform, "--cpu": cpu}.items()
+                    if value
+                    for word in (name, value)
+                )
+            )
+        ),
+    )
     return _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)
-
-
-def _again(asked: dict[str, str | None]) -> tuple[str, ...]:
-    """Return the words that ask for the same list once more."""
-    return tuple(word for name, value in asked.items() if value for word in (name, value))
 
 
 def _alone(source: str | None, measurements: list[Path] | None) -> None:
@@ -327,7 +334,24 @@ def rules(
     if action in (Action.TEST, Action.CHECK):
         return _test(chosen) if action is Action.TEST else _check(chosen)
     if json:
-        emit_json({"schema": "advisor-rules/1", "rules": [_document(rule) for rule in chosen]}, None)
+        emit_json(
+            {
+                "schema": "advisor-rules/1",
+                "rules": [
+                    (
+                        {
+                            **rule.text.model_dump(mode="json"),
+                            "topic": rule.topic,
+                            "where": rule.where,
+                            "file": rule.file,
+                            "line": rule.line,
+                        }
+                    )
+                    for rule in chosen
+                ],
+            },
+            None,
+        )
     elif action is Action.SHOW:
         say("\n\n".join(rule_page(rule.text, rule.topic, rule.where) for rule in chosen) + "\n")
     else:
@@ -361,10 +385,6 @@ def _check(chosen: "Sequence[Rule]") -> int:
         "and are called verified for its generations\n".format(*sheets_checked())
     )
     return 0
-
-
-def _document(rule: "Rule") -> dict[str, object]:
-    return {**rule.text.model_dump(mode="json"), "topic": rule.topic, "where": rule.where, "file": rule.file, "line": rule.line}
 
 
 def _test(rules: "Iterable[Rule]") -> int:

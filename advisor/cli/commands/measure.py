@@ -130,14 +130,6 @@ def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
     return 0
 
 
-def _plan(wish: "Request", source: str | None, form: Form) -> int:
-
-    made = planned(read_machine(source, Terminal()), wish)
-    left = (f"not: {each.task}: {each.why}" for each in made.left_out)
-    show(form, lambda: plan_document(made), lambda: [plan_page(made.tasks, read_kernels().sheets, form.width), *left])
-    return 0
-
-
 def _check_drawing(drawing: Drawing, what: str, made: "Plan | None" = None) -> None:
     """Refuse before measuring a chart that it, or this machine, does not give, an intensity that is none, no matplotlib."""
     drawn = drawing.svg is not None or drawing.png is not None
@@ -155,7 +147,10 @@ def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Sh
         machine = read_machine(source, Terminal())
         _check_drawing(drawing, wish.what, planned(machine, wish))
     if dry:
-        return _plan(wish, source, form)
+        made = planned(read_machine(source, Terminal()), wish)
+        left = (f"not: {each.task}: {each.why}" for each in made.left_out)
+        show(form, lambda: plan_document(made), lambda: [plan_page(made.tasks, read_kernels().sheets, form.width), *left])
+        return 0
     done = measure_machine(wish, how, machine=machine, observer=Terminal(verbose=verbose))
     return show_measured(done, (), save, form, drawing=drawing._replace(what=wish.what))
 
