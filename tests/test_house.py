@@ -17,13 +17,11 @@ MODULES = sorted((ROOT / "advisor").rglob("*.py"))
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_are_one_idea_and_functions_fit_a_screen(path: Path) -> None:
-    """No file has more than 800 lines, no function more than 60."""
+    """No file has more than 800 lines, no function more than 60 beside its docstring, which of a command is its help."""
     text = path.read_text()
-    long = [
-        node.name
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
-    ]
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lines = [(node.end_lineno or 0) - node.lineno - (ast.get_docstring(node) or "").count("\n") for node in functions]
+    long = [node.name for node, many in zip(functions, lines, strict=True) if many >= 60]
     assert (text.count("\n") <= 800, long) == (True, [])
 
 

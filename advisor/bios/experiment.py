@@ -19,30 +19,41 @@ from advisor.advice.know.vendors import match_vendor
 from advisor.advice.model.bios_change import BiosPlan, PlannedChange
 from advisor.advice.model.vendor import Vendor
 from advisor.bios.door import Door
-from advisor.bios.experiment_drive import Course, Driver, Journal, Server, begun, in_turns, read_journal, resumed
 from advisor.bios.experiment_page import answer_sentence
 from advisor.bios.experiment_plan import (
     Cell,
     Cost,
+    Design,
     ExperimentPlan,
     ExperimentResult,
+    Figures,
     Published,
     State,
-    columns_of,
-    kernel_file,
-)
-from advisor.bios.experiment_server import Node, RealServer, begin_home, home_of, write_plan
-from advisor.bios.experiment_statistics import (
-    Design,
-    Figures,
     Unit,
     can_prove,
     cells,
+    columns_of,
     duration,
+    kernel_file,
     least_p,
     needed,
     schedule,
     winner,
+)
+from advisor.bios.experiment_server import (
+    Course,
+    Driver,
+    Journal,
+    Node,
+    RealServer,
+    Server,
+    begin_home,
+    begun,
+    home_of,
+    in_turns,
+    read_journal,
+    resumed,
+    write_plan,
 )
 from advisor.bios.plan import ground_of
 from advisor.bios.reading import BiosReading, reading_of

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from advisor.bios.experiment import Ran, Runner
-from advisor.bios.experiment_drive import Journal, begun, resumed
-from advisor.bios.experiment_plan import ExperimentPlan
-from advisor.bios.experiment_statistics import schedule
+from advisor.bios.experiment_plan import ExperimentPlan, schedule
+from advisor.bios.experiment_server import Journal, begun, resumed
 from advisor.errors import CannotWork
 from advisor.machine.hosts.journal import JournalFile
 

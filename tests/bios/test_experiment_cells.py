@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from advisor.bios.experiment_plan import Column
-from advisor.bios.experiment_statistics import Design, Unit, cells, schedule, winner
+from advisor.bios.experiment_plan import Column, Design, Unit, cells, schedule, winner
 
 RATE = Column(name="rate", unit="GB/s", better="high")
 TIME = Column(name="time", unit="s", better="low")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from advisor.bios.experiment_drive import read_journal
+from advisor.bios.experiment_server import read_journal
 from advisor.machine.hosts.journal import FILE
 from tests.bios.server import STATES, Machine, Plug, PulledPlug, begin, every_step, go, plan
 
@@ -214,7 +214,7 @@ def test_keeping_a_winner_survives_a_power_cut_at_any_step(tmp_path: Path) -> No
 
 def test_two_advisors_do_not_work_on_one_experiment(tmp_path: Path) -> None:
     """The second is refused in one line while the first works."""
-    from advisor.bios.experiment_drive import resumed
+    from advisor.bios.experiment_server import resumed
     from advisor.errors import CannotWork
 
     begin(tmp_path, plan())

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from advisor.bios.experiment_plan import columns_of, listed
-from advisor.bios.experiment_statistics import FEWEST, can_prove, duration, least_p, needed, schedule
+from advisor.bios.experiment_plan import FEWEST, can_prove, columns_of, duration, least_p, listed, needed, schedule
 from advisor.paths import rules
 
 
