@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
-from advisor.jobs.started import network
 from advisor.jobs.started.network import Experiment
 from advisor.machine.observer import Observer
 from advisor.measure.measurement import Measurements, identity_of
@@ -78,7 +77,7 @@ def test_a_run_is_compared_with_an_earlier_one(
         earlier.append(now)
         return Measured(now, machine=made.machine)
 
-    monkeypatch.setattr(network, "measure", measure)
+    monkeypatch.setattr("advisor.cli.commands.measure.measure_messages", measure)
     line = ["measure", "network", *hosts, "--sizes", "8"]
     assert status([*line, "--json", "--save", str(tmp_path / "old.json")]) == 0
     capsys.readouterr()
@@ -108,7 +107,7 @@ def test_what_would_not_fit_is_refused_before_it_runs(
     case: str, hosts: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An earlier run of other things is told in one line, and nothing is measured."""
-    monkeypatch.setattr(network, "measure", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.setattr("advisor.cli.commands.measure.measure_messages", lambda *_: pytest.fail("it was measured"))
     more, why = UNLIKE[case]
     old = saved(tmp_path / "old.json", (8, 1e7), name="r7425")
     kept = [word for at, word in enumerate(hosts) if not {word, hosts[at - 1]} & {*more[::2]}]
@@ -121,7 +120,7 @@ def test_what_cannot_be_compared_is_shown_all_the_same(
     """A run that Ctrl-C cut short is printed; one line says that it is not compared, and the status is that of Ctrl-C."""
     old = saved(tmp_path / "old.json", (8, 1e7), name="r7425")
     cut = run(name="r7425").model_copy(update={"results": ()})
-    monkeypatch.setattr(network, "measure", lambda *_: Measured(cut, interrupted=True))
+    monkeypatch.setattr("advisor.cli.commands.measure.measure_messages", lambda *_: Measured(cut, interrupted=True))
     assert status(["measure", "network", *hosts, "--sizes", "8", "--before", old]) == 130
     said = capsys.readouterr()
     assert ("Nothing was measured" in said.out, "not compared: the run after has no believed" in said.err) == (True, True)

@@ -36,11 +36,11 @@ from advisor.cli.output import (
     show_saved,
 )
 from advisor.errors import AdvisorError, BadValue
-from advisor.jobs.hpl import measure as run_measure
+from advisor.jobs.hpl import measure as measure_orders
 from advisor.jobs.started.hosts import HostOptions, LauncherOptions, per_part
 from advisor.jobs.started.hpl import HplOptions, hpl_job, hpl_lines, scaling_runs
 from advisor.jobs.started.network import Experiment, NetworkOptions, experiment, fitting_runs, network_lines
-from advisor.jobs.started.network import measure as run_measure_of_measure_network
+from advisor.jobs.started.network import measure as measure_messages
 from advisor.machine.read import read_machine
 from advisor.measure.before_after import compare_runs
 from advisor.measure.charts import must_be_drawable
@@ -234,7 +234,7 @@ def measure_hpl(
     runs = scaling_runs(made)
     if dry_run:
         return show_lines(hpl_lines(runs, observer), form)
-    return show_measured(run_measure(made, runs, observer), made.notes, save, form)
+    return show_measured(measure_orders(made, runs, observer), made.notes, save, form)
 
 
 def measure_import(
@@ -321,13 +321,13 @@ def measure_network(
         return show_lines(network_lines(made, folder_given=output is not None, observer=observer), form)
     if before is not None:
         return _compared(before, made, save, form, observer)
-    return show_measured(run_measure_of_measure_network(made, observer), made.notes, save, form)
+    return show_measured(measure_messages(made, observer), made.notes, save, form)
 
 
 def _compared(before: Path, made: "Experiment", save: Path | None, form: Form, observer: Terminal) -> int:
     """Measure, and print what has changed; earlier runs that do not fit are refused first."""
     earlier = fitting_runs(before, made)
-    done = run_measure_of_measure_network(made, observer)
+    done = measure_messages(made, observer)
     try:
         found = compare_runs(earlier, [done.measurements])
     except AdvisorError as error:
