@@ -109,7 +109,8 @@ def test_the_page_of_commands_has_every_command() -> None:
     for name, about in commands().items():
         example = next(iter(about.examples), f"advisor {name}")
         lines[f"advisor {name}"] = f"    {example:<38} # {about.summary[:1].lower()}{about.summary[1:]}"
-    assert [line for word, line in lines.items() if word not in text] == []
+    missing = [line for word, line in lines.items() if word not in text]
+    assert missing == [], "paste these into docs/commands.md, under their heading:\n" + "\n".join(missing)
 
 
 @pytest.mark.parametrize("page", KEPT_PAGES, ids=lambda page: page.name)

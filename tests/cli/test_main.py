@@ -22,6 +22,10 @@ def test_help_names_every_command_with_an_example(capsys: Capture) -> None:
     """The help lists the commands of the folder in their groups, each with its first example."""
     status(["--help"])
     text = capsys.readouterr().out
+    bare = [
+        f"advisor {name} has no line 'Example: advisor {name} ...'" for name, about in commands().items() if not about.examples
+    ]
+    assert bare == []
     assert [name for name, about in commands().items() if name not in text or about.examples[0] not in text] == []
     assert [group for group in GROUPS if f"\n{group}:\n" not in text] == []
 
