@@ -1,4 +1,4 @@
-"""Commands that say all of a machine on one page, or in the words of another program: report, export."""
+"""Commands that compare, and say all on one page or in the words of another program: diff, whatif, report, export."""
 
 import sys
 from pathlib import Path
@@ -6,11 +6,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from advisor.advice.difference_page import difference_document, difference_page, whatif_document, whatif_page
+from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.whatif import diff as run_diff
+from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import must_be_writable
-from advisor.cli.options import each_of
-from advisor.cli.output import Form, Terminal, emit_json, emit_text, say
+from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width, each_of
+from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
 from advisor.errors import BadValue
 from advisor.exports.change import change_report, two_machines
 from advisor.exports.export import export as run_export
@@ -214,3 +218,100 @@ def _checked(name: str | None, file: str, source: str | None, form: Form, fail_o
     else:
         emit_text(found.page(), form.output)
     return int(fail_on != "never" and found.reaches(fail_on))
+
+
+def whatif(
+    wishes: Annotated[list[str] | None, typer.Argument(metavar="[WISH]...", help="nps=4,smt=off, or a finding's number.")] = None,
+    *,
+    nps: opt.Nps = None,
+    l3_as_node: opt.L3 = None,
+    interleave: opt.Interleave = None,
+    snc: opt.Snc = None,
+    cod: opt.Cod = None,
+    smt: opt.Smt = None,
+    enumeration: opt.Enumeration = None,
+    source: opt.From = None,
+    scope: opt.ScopeOption = "mpi",
+    rules: opt.Rules = None,
+    bios: opt.Bios = None,
+    measurements: opt.MeasurementsOption = None,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Predict what a BIOS setting changes, before the restart: nodes, CPU numbers, findings, and what stays unknown.
+
+    WISH is a setting, nps=4 or nps=4,smt=off, as the options are; or the number that an audit gives a finding, or a rule,
+    whose wish it is then. The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off,
+    CPUs numbered in another order. What cannot be known before the restart is listed and left open. -o writes the resulting
+    machine as JSON, which every other command reads with --from: 'advisor bind --from after.json -- ./app' writes the
+    rankfiles for after the restart.
+
+    Group: Set it up
+    Example: advisor whatif nps=4
+    Example: advisor whatif 1
+    Example: advisor whatif --nps 4 --smt off
+    Example: advisor whatif --from node.tar.gz --nps 4 --enumeration linear -o after.json
+    Example: advisor bind --from after.json --ranks-per numa -- ./app
+    """
+    told = {"nps": nps, "l3_as_node": l3_as_node, "interleave": interleave, "snc": snc, "cod": cod, "smt": smt}
+    text = _text(wishes or [], {**told, "enumeration": enumeration})
+    files = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
+    found = run_whatif(source, text, scope, **files, observer=Terminal())
+
+    if json or output is not None:
+        emit_json(whatif_document(found), output)
+    if not json:
+        emit([whatif_page(found, str(output) if output else None)], None, color=not no_color, width=width)
+
+
+def _text(wishes: list[str], told: dict[str, Any]) -> str:
+    """Return the assumption as a text: nps=4,smt=off."""
+    texts = [*wishes, *(f"{name}={value}" for name, value in told.items() if value is not None)]
+    if not texts:
+        raise BadValue("no setting is given", cure="write advisor whatif nps=4, or another setting; see advisor whatif --help")
+    return ",".join(texts)
+
+
+One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
+
+
+Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]
+
+
+FailOn = Annotated[
+    Severity | None,
+    typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 where B gained a finding of this severity or worse."),
+]
+
+
+def diff(
+    one: One,
+    other: Other,
+    *,
+    scope: ScopeOption = "mpi",
+    rules: Rules = None,
+    fail_on: FailOn = None,
+    json: Json = False,
+    output: Output = None,
+    width: Width = None,
+    no_color: NoColor = False,
+) -> int:
+    """Compare two machines, or one machine before and after a change.
+
+    A and B are captures, hwloc XML, Machine JSON or the output of 'advisor audit --json'; '-' is this machine. Parts are
+    matched by name, so that a changed NPS shows as one change of NUMA partitioning and not as a hundred moved nodes. What
+    only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
+
+    Group: Compare
+    Example: advisor diff before.tar.gz after.tar.gz
+    Example: advisor diff golden-node.tar.gz - --json
+    """
+    a, b = (None if each == "-" else each for each in (one, other))
+    found = run_diff(a, b, scope, site=rules or (), observer=Terminal())
+
+    form = Form(output, json, width, not no_color)
+    show(form, lambda: difference_document(found), lambda: difference_page(found))
+    worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on else ()
+    return int(any(each.severity in worst for each in found.gained))
