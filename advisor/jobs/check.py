@@ -80,6 +80,7 @@ class CheckedJob(Value):
     cpus_per_task: int | None
     gpus: int | None
     partition: str | None = None
+    array: str | None = Field(default=None, description="the indexes of a job array, each of which does all of it")
 
 
 class Check(Value):
@@ -107,22 +108,24 @@ def check(
     slurm_version: str | None = None,
     version: str | None = None,
     text: str | None = None,
+    environment: Mapping[str, str] | None = None,
     observer: Observer = SILENT,
 ) -> Check:
     """Return what a job script starts and what is wrong in it; nothing of it is run.
 
-    ``machine`` is one of the nodes it will run on, or what --from names; ``text`` is the script where the file is not to be read.
+    ``machine`` is one of the nodes it will run on, or what --from names; ``text`` is the script where the file is not to be read,
+    ``environment`` what is set where it will be run, if it is no script for a scheduler but is run in a job.
     """
     text = script_text(Path(file)) if text is None else text
     read_one = read_machine(machine, observer) if isinstance(machine, str) else machine
-    script = read(text)
+    script = read(text, environment)
     slurm = setup(slurm_conf, live=read_one is None) if script.job.scheduler == "slurm" or slurm_conf else None
     known = Known(
         _release(slurm_version or (slurm.version if slurm else None)), slurm.plugins if slurm and slurm.source else None
     )
     node, source, cpus = _node(script, read_one)
     found = faults(script, known)
-    new, left = mended(text, known)
+    new, left = mended(text, known, environment)
     steps, more = _steps(script, node, slurm, known, version)
     found += [each for each in more if (each.line, each.id) not in {(fault.line, fault.id) for fault in found}]
     found += _small(script, cpus)
@@ -174,7 +177,7 @@ def _job(script: Scripted) -> CheckedJob:
     job = script.job
     return CheckedJob(
         scheduler=job.scheduler, nodes=job.nodes, tasks=job.total, tasks_per_node=job.per_node, cpus_per_task=job.cpus,
-        gpus=job.total_gpus, partition=_partition(script),
+        gpus=job.total_gpus, partition=_partition(script), array=script.job.array,
     )  # fmt: skip
 
 

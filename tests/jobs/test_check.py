@@ -118,6 +118,9 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [("mpirun", 6, 3, 1, 0)],
     ),
     "a line that a sourced script starts": (f'{HEAD}run="srun -n 4"\n. ./tests.sh\n', [("srun", 4, 2, 4, 0)]),
+    "deepspeed": ("deepspeed --num_gpus 4 --num_nodes 2 train.py --x 1\n", [("deepspeed", 8, 2, 1, 8)]),
+    "accelerate": ("accelerate launch --multi_gpu --num_processes 8 t.py\n", [("accelerate launch", 8, 1, 1, 8)]),
+    "ranks by the GPUs": (f"{HEAD}srun --gpus=4 --ntasks-per-gpu=2 ./a\n", [("srun", 8, 2, 4, 4)]),
     "a script that is written and submitted": (
         "N=4\ncat > job.sh <<EOF\n#!/bin/bash\n#PBS -l select=$N:mpiprocs=2\nmpirun ./a\nEOF\nqsub job.sh\n",
         [("mpirun", 8, 4, 1, 0)],
@@ -265,6 +268,15 @@ def test_the_environment_counts_for_a_line() -> None:
     inside = {"SLURM_NTASKS": "16", "OMP_NUM_THREADS": "16", "HOME": "/root"}
     assert surroundings(["srun", "./a"], inside) == ["OMP_NUM_THREADS=16", "SLURM_NTASKS=16", "srun", "./a"]
     assert surroundings(["OMP_NUM_THREADS=2", "mpirun", "./a"], inside) == ["OMP_NUM_THREADS=2", "mpirun", "./a"]
+
+
+def test_a_script_without_directives_is_run_in_the_job_that_it_is_checked_in() -> None:
+    """A shell script inside an allocation has its tasks; one for a scheduler has its own header alone."""
+    inside = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16", "SLURM_JOB_NUM_NODES": "2"}
+    plain = check("run.sh", text="srun ./a\nmpirun ./b\n", environment=inside)
+    assert [(step.ranks, step.nodes) for step in plain.steps] == [(16, 2), (16, 2)]
+    assert check("job.sh", text=f"{HEAD}#SBATCH --array=1-9\nsrun ./a\n", environment={"SLURM_NTASKS": "3"}).steps[0].ranks == 16
+    assert checked(f"{HEAD}#SBATCH --array=1-9\nsrun ./a\n").job.array == "1-9"
 
 
 def test_options_may_be_shortened_as_getopt_has_it() -> None:

@@ -245,25 +245,28 @@ def check(
         raise BadValue(
             "no script and no line", cure="advisor check job.sbatch, or a line after --: advisor check -- mpirun -np 8 ./app"
         )
-    if len(given) > 1 or started_by(given[0].rpartition("/")[2]) or (" " in given[0] and not Path(given[0]).exists()):
-        if Path(given[0]).is_file() and not started_by(given[0].rpartition("/")[2]):
-            raise BadValue(f"{given[1]} is one word too many", cure="check one script at a time; a line stands after --")
+    if _is_line(given):
         return _line(there, given, (launcher_version, slurm_conf, slurm_version), form)
     terminal = Terminal()
     machine = one_machine(there, terminal) if there.sources or there.assume else None
-    found = run_check(
-        given[0], machine, slurm_conf=slurm_conf, slurm_version=slurm_version, version=launcher_version, observer=terminal
-    )
+    versions = {"slurm_version": slurm_version, "version": launcher_version}
+    found = run_check(given[0], machine, slurm_conf=slurm_conf, environment=os.environ, observer=terminal, **versions)
     if output is not None:
-        write_file(
-            output,
-            (found.corrected if found.corrected is not None else script_text(Path(given[0]))).encode(errors="surrogateescape"),
-        )
+        corrected = found.corrected if found.corrected is not None else script_text(Path(given[0]))
+        write_file(output, corrected.encode(errors="surrogateescape"))
     if fix:
         emit_text(found.patch, None)
     else:
-        show(replace(form, output=None), lambda: document(found), lambda: check_page(found, form.width))
+        show(replace(form, output=None), lambda: document(found), lambda: check_page(found, form.width, machine))
     return int(fail_on != "never" and found.reaches(fail_on))
+
+
+def _is_line(words: list[str]) -> bool:
+    """Whether words are a line and not the name of a script; refuse several scripts."""
+    starts = bool(started_by(words[0].rpartition("/")[2]))
+    if len(words) > 1 and not starts and Path(words[0]).is_file():
+        raise BadValue(f"{words[1]} is one word too many", cure="check one script at a time; a line stands after --")
+    return len(words) > 1 or starts or (" " in words[0] and not Path(words[0]).exists())
 
 
 def _line(there: HostOptions, words: list[str], how: tuple[str | None, Path | None, str | None], form: Form) -> int:

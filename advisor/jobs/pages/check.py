@@ -1,23 +1,30 @@
 """The page of `advisor check FILE`: what each line starts, what is wrong and the cure, in the order of the lines."""
 
 from advisor.jobs.check import Check, CheckedFault, CheckedStep
+from advisor.jobs.pages.page import node_lines
 from advisor.jobs.pages.ranks import rows_of_ranks
+from advisor.jobs.placement import LintRank, Slot
+from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain
 from advisor.show.lines import Line, Page, wrapped
 
-
-def check_page(found: Check, width: int | None = None) -> Page:
-    """Return the page of a script."""
-    return Page(lambda room: _lines(found, room), width)
+_MOST_DRAWN = 3
+"""Drawings of a node on a page: of steps whose ranks lie otherwise."""
 
 
-def _lines(found: Check, width: int) -> list[Line]:
+def check_page(found: Check, width: int | None = None, machine: Machine | None = None) -> Page:
+    """Return the page of a script; with the node that it was placed on, drawn with the ranks of each step."""
+    return Page(lambda room: _lines(found, room, machine), width)
+
+
+def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
     job = found.job
     asked = [count(job.nodes, "node") if job.nodes else "", count(job.tasks, "task") if job.tasks else ""]
     asked += [
         f"{count(job.cpus_per_task, 'CPU')} a task" if job.cpus_per_task else "",
         count(job.gpus, "GPU") if job.gpus else "",
     ]
+    asked.append(f"each time of the array {plain(job.array, 60)}" if job.array else "")
     head = ", ".join(each for each in asked if each)
     title = f"{plain(found.file, 200)}: " + (f"{job.scheduler} job" if job.scheduler != "none" else "no scheduler's directives")
     result = wrapped([(title, "title"), (f", {head}" if head else "", "")], width)
@@ -26,8 +33,15 @@ def _lines(found: Check, width: int) -> list[Line]:
     result += [(), (("What it starts", "heading"),)]
     if not found.steps:
         result.append((("  nothing by a launcher: the script itself is the program", ""),))
+    drawn: list[tuple[LintRank, ...]] = []
     for step in found.steps:
         result += _step(step, width)
+        ranks = step.placement or ()
+        here = tuple(rank for rank in ranks if rank.host == ranks[0].host)
+        if machine and here and here not in drawn and all(rank.cpus for rank in here) and len(drawn) < _MOST_DRAWN:
+            drawn.append(here)
+            slots = [Slot(cpus=rank.cpus, cores=0, nodes=(), memory=(), l3=(), socket=None) for rank in here if rank.cpus]
+            result += [(), *node_lines(machine, slots, f"line {step.line}: {count(len(here), 'rank')} of a node", width)]
     result += [(), (("Faults", "heading"),)]
     for fault in found.faults:
         result += _fault(fault, width)

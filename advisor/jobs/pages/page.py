@@ -181,10 +181,15 @@ def _command(told: BoundJob, width: int) -> Iterator[Line]:
 def _body(told: BoundJob, width: int, *, explain: bool) -> list[Line]:
     result = [(), *_reasons(told, width, explain=explain), *_files(told, width)]
     for kind, plan in islice(enumerate(told.placement.plans), None if explain else _KINDS):
-        drawn = with_ranks(told.machines[kind], plan.slots, _title(told, kind))
-        colours = (tuple(_rank_span(*span) for span in line) for line in drawn_lines(drawn, width, whole=True))
-        result += [(), *colours, *_legend(drawn, len(plan.slots), width)]
+        result += [(), *node_lines(told.machines[kind], plan.slots, _title(told, kind), width)]
     return [*result, (), *rank_table(told.placement, width, whole=explain)]
+
+
+def node_lines(machine: Machine, slots: Sequence[Slot], title: str, width: int) -> list[Line]:
+    """Return the drawing of a node with its ranks in their places, and what its colours mean."""
+    drawn = with_ranks(machine, slots, title)
+    colours = (tuple(_rank_span(*span) for span in line) for line in drawn_lines(drawn, width, whole=True))
+    return [*colours, *_legend(drawn, len(slots), width)]
 
 
 def _title(told: BoundJob, kind: int) -> str:

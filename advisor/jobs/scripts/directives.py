@@ -87,6 +87,7 @@ class Job:
     gpus_per_task: int | None = None
     exclusive: bool = False
     hint: str | None = None
+    array: str | None = None
     threads_per_core: int | None = None
     mpiprocs_said: bool = False
     odd: list[tuple[Directive, str]] = field(default_factory=list)
@@ -150,6 +151,7 @@ def read(text: str) -> Job:
         indented = line[:1].isspace() and not blockwise
         counts = not (indented and job.scheduler in ("slurm", "pbs")) and not (begun and job.scheduler in ("slurm", "pbs"))
         _take(job, body, span, counts=counts)
+    job.array = job.value("array", "-J", "-t") if job.scheduler in ("slurm", "pbs", "sge") else None
     {"slurm": _slurm, "pbs": _pbs, "lsf": _lsf, "sge": _sge, "flux": _flux, "pjm": _pjm}[job.scheduler](job)
     return job
 
@@ -425,6 +427,22 @@ def _pjm(job: Job) -> None:
                 job.per_node = number
             elif each.name == "--mpi" and name == "proc":
                 job.tasks = number
+
+
+def of_environment(variables: Mapping[str, str]) -> Job:
+    """Return the job that a shell runs in, by the variables that its scheduler set."""
+    job = Job()
+    if "SLURM_JOB_ID" in variables or "SLURM_JOBID" in variables:
+        job.scheduler = "slurm"
+        job.nodes = _count(variables.get("SLURM_JOB_NUM_NODES") or variables.get("SLURM_NNODES"))
+        job.tasks, job.cpus = _count(variables.get("SLURM_NTASKS")), _count(variables.get("SLURM_CPUS_PER_TASK"))
+        job.per_node = _count(variables.get("SLURM_NTASKS_PER_NODE"))
+    elif "PBS_JOBID" in variables:
+        job.scheduler, job.mpiprocs_said = "pbs", "PBS_NP" in variables
+        job.tasks, job.nodes = _count(variables.get("PBS_NP")), _count(variables.get("PBS_NUM_NODES"))
+    elif "LSB_JOBID" in variables:
+        job.scheduler, job.tasks = "lsf", _count(variables.get("LSB_DJOB_NUMPROC"))
+    return job
 
 
 def variables(job: Job) -> dict[str, str]:

@@ -186,6 +186,9 @@ def _form(text: str, kind: str, family: str | None, spoken: Dialect | None) -> t
         count, plain = (1 if re.match(r"\+\+?(p|ppn|nodelist|n|np)$|\+p$", name) else 0), name
         if match := re.fullmatch(r"\+\+?(p|n)(\d+)", name):
             plain, equals, value = "++p", "=", match[2]
+    elif kind in ("deepspeed", "accelerate"):
+        flag = name in ("--multi_gpu", "--cpu", "--use_deepspeed", "--use_fsdp", "--no_ssh", "--force_multi", "--module", "-m")
+        count, plain = int(not flag), name
     elif kind == "torchrun":
         count, plain = (
             (0 if name in ("--standalone", "--no-python", "--no_python", "-m", "--module", "--run-path") else 1),

@@ -104,6 +104,8 @@ class Scripted:
 def read(text: str, environment: Mapping[str, str] | None = None) -> Scripted:
     """Return what a script asks for and starts; ``environment``: what is set where it is run, if it is run there."""
     job = directives.read(text)
+    if job.scheduler == "none" and environment:
+        job = directives.of_environment(environment)
     variables = {**(environment or {}), **directives.variables(job)}
     script = Follower(text, variables, directives.sizes(job), is_launcher).follow()
     jobs = [(launch, job) for launch in script.launches] + list(_written(script, variables))
@@ -170,10 +172,10 @@ def step_of(launch: Launch, job: Job, script: Script) -> Step:
     launcher = _plain(program)
     words = list(launch.words[1:])
     verb = ""
-    if launcher == "flux":
+    if launcher in ("flux", "accelerate"):
         verb = words[0].text if words else ""
         words = words[1:]
-        launcher = f"flux {verb}"
+        launcher = f"{launcher} {verb}"
     family = _family(launcher, launch, script)
     segments = [walked(part, launcher, family) for part in parts(words)] or [Segment()]
     step = Step(launch, launcher, family, segments)
@@ -313,6 +315,9 @@ def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR09
             step.per_node = job.per_node
     elif step.per_node is not None and (first.has("ntasks-per-node")) and "SLURM_NTASKS" not in variables:
         step.ranks = step.per_node * step.nodes if step.nodes else None
+    elif first.has("ntasks-per-gpu") and (gpus := directives.gpu_count(first.value("gpus") or variables.get("SLURM_GPUS"))):
+        each = _known(step, "ranks", first.value("ntasks-per-gpu"))
+        step.ranks = each * gpus if each else None
     elif "SLURM_NTASKS" in variables:
         step.ranks = _known(step, "ranks", variables["SLURM_NTASKS"])
         step.per_node = step.per_node or (job.per_node if not has_nodes or step.nodes == job.nodes else None)
@@ -479,6 +484,27 @@ def _of_torchrun(step: Step, job: Job, script: Script) -> None:
     step.gpus = job.gpus_of_a_node
 
 
+def _of_deepspeed(step: Step, job: Job, script: Script) -> None:
+    del script
+    each, nodes = _known(step, "ranks", step.value("--num_gpus")), _known(step, "nodes", step.value("--num_nodes"))
+    step.nodes = nodes if nodes is not None else None if step.first.has("-H", "--hostfile") else 1
+    step.ranks = each * step.nodes if each is not None and step.nodes else None
+    step.per_node, step.gpus, step.inherited = each, step.ranks, True
+    if step.ranks is None:
+        step.why.setdefault("ranks", "its host file, or the GPUs that are there")
+    del job
+
+
+def _of_accelerate(step: Step, job: Job, script: Script) -> None:
+    del job, script
+    total, machines = _known(step, "ranks", step.value("--num_processes")), _known(step, "nodes", step.value("--num_machines"))
+    step.ranks = total // (machines or 1) if total is not None else None
+    step.nodes, step.per_node, step.inherited = 1 if step.ranks else None, step.ranks, True
+    step.gpus = 0 if step.first.has("--cpu") else step.ranks
+    if step.ranks is None:
+        step.why.setdefault("ranks", "its configuration file")
+
+
 def _of_plain(step: Step, job: Job, script: Script) -> None:
     del script
     step.nodes, step.inherited = job.nodes, True
@@ -487,7 +513,8 @@ def _of_plain(step: Step, job: Job, script: Script) -> None:
 
 _COUNTERS: Final = {
     "srun": _of_srun, "ibrun": _of_ibrun, "jsrun": _of_jsrun, "aprun": _of_aprun, "flux": _of_flux, "charmrun": _of_charmrun,
-    "torchrun": _of_torchrun, "deepspeed": _of_plain, "accelerate": _of_plain, "lrun": _of_plain, "horovodrun": _of_plain,
+    "torchrun": _of_torchrun, "deepspeed": _of_deepspeed, "accelerate": _of_accelerate, "lrun": _of_plain,
+    "horovodrun": _of_plain,
 }  # fmt: skip
 
 
