@@ -251,7 +251,7 @@ def _gpus_twice(script: Scripted, known: Known) -> Iterator[Fault]:
 
 
 _FOR_RANKS: Final = re.compile(
-    r"(OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|MPICH|I_MPI|OMPI|PRTE|PMIX|MV2|UCX|FI|NCCL|RCCL|CUDA|ROCR|HIP|ZE|HSA|SLURM_CPU_BIND|SRUN|PALS|GMX|CRAY|PSM2?|HCOLL|LD_LIBRARY_PATH$|LD_PRELOAD$)(_[A-Z0-9_]+)?$"
+    r"(OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|MPICH|I_MPI|OMPI|PRTE|PMIX|MV2|UCX|FI|NCCL|RCCL|CUDA|ROCR|HIP|ZE|HSA|SLURM_CPU_BIND|SRUN|PALS|GMX|CRAY|PSM2?|HCOLL|LD_LIBRARY_PATH$|LD_PRELOAD$)(_[A-Z0-9_]+|(?<=SLURM_CPU_BIND)|(?<=_PATH)|(?<=PRELOAD))$"
 )
 _OPENMP: Final = (
     "OMP_NUM_THREADS",
@@ -283,6 +283,12 @@ _OPENMP: Final = (
 )
 
 
+_PLACES: Final = re.compile(
+    r"_(HOME|ROOT|DIR|PATH|BIN|LIB|INC|PREFIX|VERSION|EXE|ARGS?|OPT(ION)?S?|FLAGS?|CMD|ARCH|MODULE|FILE)$"
+)
+"""Ends of names that a script keeps for itself."""
+
+
 def _not_exported(script: Scripted, known: Known) -> Iterator[Fault]:
     """Yield variables that ranks should get and that are not exported."""
     del known
@@ -292,6 +298,7 @@ def _not_exported(script: Scripted, known: Known) -> Iterator[Fault]:
             if (
                 not _FOR_RANKS.fullmatch(name)
                 or name in said
+                or _PLACES.search(name)
                 or span is None
                 or name in ("LD_LIBRARY_PATH", "LD_PRELOAD")
                 or not text
@@ -456,6 +463,8 @@ def _unused(script: Scripted, known: Known) -> Iterator[Fault]:
         if name in script.script.used or not _BINDS.match(text) or name in ("SLURM_CPU_BIND", "SLURM_GPU_BIND"):
             continue
         steps = [step for step in starting(script) if step.line >= span.line]
+        if any(line > span.line for _, line in script.script.sourced):
+            continue  # what is read or started there may use it
         edits: tuple[Edit, ...] = ()
         if steps and all((step.ranks or 2) == 1 for step in steps):
             edits = tuple(Edit(each.start, each.end, "") for _, each, _ in values)

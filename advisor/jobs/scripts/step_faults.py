@@ -177,6 +177,8 @@ def _depth(script: Scripted, known: Known) -> Iterator[Fault]:
     job = script.job
     chunk = next((each for each in job.directives if each.value.startswith("select=")), None)
     for step in starting(script):
+        if job.mpiprocs_said or job.gpus_per_node:
+            continue
         depth = whole(step.value("--depth"))
         if (
             chunk
@@ -299,7 +301,8 @@ def _one_core(script: Scripted, known: Known) -> Iterator[Fault]:
     """Yield one or two ranks of Open MPI with threads: each is bound to one core."""
     del known
     for step in turns(script):
-        if step.launcher not in ("mpirun", "mpiexec") or (step.family or "openmpi")[:7] != "openmpi" or _is_serial(step):
+        others = step.launcher not in ("mpirun", "mpiexec") or (step.family or "openmpi")[:7] != "openmpi"
+        if others or _is_serial(step) or not step.program:
             continue
         if step.family == "openmpi5":
             few = True
