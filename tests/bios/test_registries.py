@@ -11,8 +11,11 @@ import pytest
 from advisor.advice.plan.draft import moved, named, settle, static
 from advisor.machine.firmware import Registry, Scalar
 from advisor.machine.sources.redfish import bios_of, registry_of
+from tests.bios.admin import Admin
 from tests.bios.machines import ABSENT, PRESENT, Machine, captured, own
+from tests.bios.makers import MAKERS
 from tests.bios.registry_oracle import Oracle
+from tests.bios.wire import Rack
 from tests.examples import ALL
 
 OWN = ("dell", "hpe", "lenovo", "supermicro", "ami", "rome")
@@ -163,3 +166,42 @@ def test_a_real_registry_publishes_the_flags_that_are_worked_out() -> None:
     flags = machine.oracle.settle(machine.present)[1]
     assert {name for name in asked if flags[name, "ReadOnly"]} == published
     assert (len(asked), len(published)) == (21, 12)
+
+
+ODD: dict[str, tuple[str, str | None, str]] = {
+    "dell": (
+        "/redfish/v1/Systems/System.Embedded.1/Bios/BiosRegistry",
+        "BiosAttributeRegistry.v1_0_3",
+        "BiosAttributeRegistry1.0",
+    ),
+    "supermicro": ("/registries/BiosAttributeRegistry.1.0.0.json", "BiosAttributeRegistry.v1_0_0", "BiosAttributeRegistry.1.0.0"),
+    "grace": ("/redfish/v1/Registries/BiosAttributeRegistry/BiosAttributeRegistry", None, "BiosAttributeRegistry.1.0.0"),
+    "dgx": (
+        "/redfish/v1/Registries/BiosAttributeRegistry113.en-US.1.1.3.json",
+        "BiosAttributeRegistry113.1.1.3",
+        "x.en-US.1.1.3",
+    ),
+}
+"""Where captured BMCs keep their registry, what their Bios calls it (Grace: nothing), and what its file does."""
+
+
+@pytest.mark.parametrize(("place", "called", "filed"), ODD.values(), ids=ODD)
+def test_a_registry_is_found_as_captured_bmcs_keep_it(
+    place: str, called: str | None, filed: str, rack: Rack, admin: Admin
+) -> None:
+    """By its content, at any address of the BMC and under any name; Banana is refused by it."""
+    machine = own("lenovo")
+    bmc = rack.add(MAKERS["lenovo"](machine=Machine({**machine.paths, "registry": place}, *_rest(machine))))
+    bmc.alter[bmc.paths["bios"]] = lambda told: {**told, "AttributeRegistry": called} if called else _unnamed(told)
+    bmc.alter["/redfish/v1/Registries/Bios"] = lambda told: {**told, "Registry": filed}
+    said = admin.types("bios", "read", "--json", bmc=bmc).document
+    refused = admin.stages(bmc, admin.plan({"Processors_SNC": "Banana"}))
+    assert (said["share"], refused.status, "not a value that it takes" in refused.err, bmc.writes()) == (1.0, 2, True, [])
+
+
+def _rest(machine: Machine) -> tuple[Any, Any, Any]:
+    return machine.system, machine.attributes, machine.registry
+
+
+def _unnamed(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in told.items() if key != "AttributeRegistry"}
