@@ -256,7 +256,7 @@ venv() {
     }
     # The program starts isolated: PYTHONPATH, and what lies in the current folder, have no say in what it loads.
     # shellcheck disable=SC2016 # the script's own words
-    sed -i '1s|^#!.*/python[0-9.]*$|& -I|; s|^\(.*exec. .*/python[0-9.]*"*\) "$0" "$@"$|\1 -I "$0" "$@"|' .venv/bin/advisor
+    sed -i '1s|^#!.*/python[0-9.]*$|& -I|; s|^\(.*exec. .*/python[0-9.]*"*\) "$0" "$@"$|\1 -I "$0" "$@"|' .venv/bin/advisor .venv/bin/hpc-advisor
     # Where Python may not write beside the sources it would compile all of them at every start, half of an audit's time.
     .venv/bin/python -m compileall -q advisor || say "could not compile advisor beforehand; it starts slower"
     touch "$stamp"

@@ -21,12 +21,12 @@ from typer.core import TyperCommand, TyperGroup
 
 import advisor.cli.commands
 from advisor import __version__
-from advisor.cli.manual import NARROWEST, WIDEST, About, CommandHelp, front_page, help_of, mistake, page, typed
+from advisor.cli.manual import NARROWEST, WIDEST, About, CommandHelp, front_page, help_of, mistake, page, short_page, typed
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted, did_you_mean, loading, one_line, slip
 from advisor.machine.hosts.trust import keep_to_own_home, ledger
 from advisor.machine.secrecy import without_secrets
 
-GROUPS = ("Look at a machine", "Set it up", "Change the BIOS", "Many servers", "Run a job", "Explain", "Compare", "Capture")
+GROUPS = ("Look", "Set up", "Run", "Measure", "Many nodes", "For programs")
 """The headings of `advisor --help`, in order; a command of another group comes after them."""
 
 
@@ -173,7 +173,7 @@ def must_not_be_read_too(path: Path, others: Mapping[str, Any]) -> None:
 
 
 _FOREIGN = {
-    "-h": "--help", "-n": "--ranks", "-np": "--ranks", "--np": "--ranks", "--ntasks": "--ranks", "-c": "--threads",
+    "-n": "--ranks", "-np": "--ranks", "--np": "--ranks", "--ntasks": "--ranks", "-c": "--threads",
     "--cpus-per-task": "--threads", "-H": "--hosts", "--host": "--hosts", "-f": "--from", "--file": "--from", "--input": "--from",
     "--format": "--as", "--out": "--output", "--outfile": "--output",
 }  # fmt: skip
@@ -273,10 +273,10 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Audit HPC servers: what to set, why, and how that is known."""
+    """Check how an HPC server is configured, and show the evidence."""
     del version
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), nl=False)
+        typer.echo(short_page(commands(), GROUPS, terminal_width(), _other_advisor()), nl=False)
 
 
 def main() -> None:
@@ -346,10 +346,20 @@ def status(arguments: list[str]) -> int:
 
 
 def _as_options(arguments: list[str]) -> list[str]:
-    """Return a command line in which `help` and `version`, as other programs have them, and nothing, are options."""
-    if arguments[:1] in ([], ["help"]):
+    """Return a command line in which `help`, `version` and -h, as other programs have them, are options."""
+    if arguments[:1] == ["help"]:
         return [*arguments[1:], "--help"]
-    return ["--version"] if arguments == ["version"] else arguments
+    own = arguments.index("--") if "--" in arguments else len(arguments)
+    words = ["--help" if word == "-h" else word for word in arguments[:own]] + arguments[own:]
+    return ["--version"] if words == ["version"] else words
+
+
+def _other_advisor() -> str | None:
+    """Return the program called advisor that PATH finds in place of this one: Intel's oneAPI has one, too."""
+    own, first = Path(sys.argv[0]), shutil.which("advisor")
+    if first is None or own.name not in ("advisor", "hpc-advisor"):
+        return None
+    return None if Path(first).resolve().parent == own.resolve().parent else first
 
 
 def _forget_output() -> None:

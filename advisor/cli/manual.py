@@ -81,12 +81,32 @@ def table(rows: Sequence[Row], width: int) -> Iterator[str]:
             yield wrapped(row.about, width, indent)
 
 
+def short_page(commands: Mapping[str, About], groups: Sequence[str], width: int, other: str | None) -> str:
+    """Return what `advisor` alone prints: a line for each first word of a command; ``other`` is what PATH finds in its place."""
+    parts = ["Usage: advisor COMMAND [OPTIONS]; on a server begin with: sudo advisor audit"]
+    for group, names in grouped(commands, groups).items():
+        parts.append(f"{group}:")
+        for first in dict.fromkeys(name.partition(" ")[0] for name in names):
+            verbs = "|".join(name.partition(" ")[2] for name in names if name.startswith(f"{first} "))
+            parts.append(f"  {first:<10}  {commands[first].summary if first in commands else verbs}"[:width])
+    parts.append("advisor help COMMAND: options and examples; advisor --help: every command")
+    parts += [f"Another advisor comes first in PATH ({other}): call this one hpc-advisor"] if other else []
+    return "\n".join(parts) + "\n"
+
+
 def front_page(commands: Mapping[str, About], groups: Sequence[str], width: int, of: str | None = None) -> str:
     """Return the help of `advisor` itself, or ``of`` the first word of several: commands by group, each with an example."""
     wide = max(map(len, commands))
     parts = [f"Usage: advisor {f'{of} ' if of else ''}COMMAND [OPTIONS]"]
     if not of:
-        parts += ["", wrapped("Audits HPC servers: what to set, why, and how that is known.", width, "  ")]
+        parts += [
+            "",
+            wrapped(
+                "Checks how an HPC server is configured - BIOS, operating system, job launch - and shows the evidence.",
+                width,
+                "  ",
+            ),
+        ]
     for group, names in grouped(commands, groups).items():
         parts.append(f"\n{group}:")
         for name in names:

@@ -203,3 +203,36 @@ def test_the_first_word_of_several_commands_shows_them(arguments: list[str], cap
         word for word in ("bios read", "bios plan", "bios stage", "bios restart", "bios prove", "bios undo") if word not in shown
     ] == []
     assert "advisor audit" not in shown
+
+
+def test_advisor_alone_fits_a_screen(capsys: Capture) -> None:
+    """Six groups and a line for each first word of a command: at most 30 lines of 80 columns."""
+    assert status([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (len(lines) <= 30, max(map(len, lines)) <= 80, [line[:-1] for line in lines if line.endswith(":")]) == (
+        True,
+        True,
+        [*GROUPS],
+    )
+    assert {name.partition(" ")[0] for name in commands()} - {line.split()[0] for line in lines} == set()
+
+
+@pytest.mark.parametrize("words", [["help", "audit"], ["audit", "-h"], ["audit", "--json", "-h"]])
+def test_help_is_asked_for_as_elsewhere(words: list[str], capsys: Capture) -> None:
+    """`advisor help COMMAND` and -h are --help; what follows -- is another program's."""
+    assert (status(words), capsys.readouterr().out.partition("\n")[0]) == (0, "Usage: advisor audit [OPTIONS]")
+
+
+def test_another_advisor_in_the_way_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """Intel's oneAPI has an advisor, too: where PATH finds that first, the page says how to call this one."""
+    for folder in ("oneapi", "ours"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "advisor").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "advisor").chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "ours/hpc-advisor")])
+    said = []
+    for first, second in (("oneapi", "ours"), ("ours", "oneapi")):
+        monkeypatch.setenv("PATH", f"{tmp_path / first}:{tmp_path / second}")
+        status([])
+        said.append("call this one hpc-advisor" in capsys.readouterr().out)
+    assert said == [True, False]

@@ -96,7 +96,6 @@ MISTAKES = (
     "audit --from node.tar.gz -o node.tar.gz",
     "audit --from node.tar.gz --measurements node.tar.gz",
     "audit --from node.tar.gz --rules noise.bin",
-    "audit -h",
     "--from node.tar.gz audit",
     "explain node.tar.gz",
     "explain 1 --platform rome",
@@ -286,4 +285,7 @@ def test_no_text_recommends_a_package_that_is_not_ours() -> None:
         "ReFrame-HPC>=4.6",
     }
     wrong = sorted(each for each in named if each[1].strip("'\"`.,;)") not in known and "$" not in each[1])
-    assert (wrong, [path.name for path in TEXTS if "hpc-advisor" in path.read_text(encoding="utf-8")]) == ([], [])
+    assert (wrong, [path.name for path in TEXTS if re.search(r"install[^\n]*hpc-advisor", path.read_text(encoding="utf-8"))]) == (
+        [],
+        [],
+    )

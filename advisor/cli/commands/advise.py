@@ -59,7 +59,7 @@ def audit(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Find what is misconfigured or broken, what it costs, how to fix it, and how that is known.
+    """Find what is misconfigured, what it costs and how to fix it.
 
     Prints one screen: the machine, what to fix first and how, what to consider, what was measured beside what is published,
     and what was not seen. An idle machine is measured first with small kernels, in under a minute, so that costs are its
@@ -71,7 +71,7 @@ def audit(
     whatever it finds, unless --fail-on names the severity from which findings make it 1; Ctrl-C while it measures keeps the
     finished part and ends with 130.
 
-    Group: Look at a machine
+    Group: Look
     Example: sudo advisor audit
     Example: sudo advisor audit --scope hpl --verbose
     Example: advisor audit --network node01,node02 --hpl
@@ -162,14 +162,14 @@ def explain(
     width: Width = None,
     no_color: NoColor = False,
 ) -> None:
-    """Explain a finding on one page: what it means here, what it costs, how to fix, check and undo it, when to leave it.
+    """Explain one finding: what it costs, how to fix, check and undo it.
 
     RULE is the number that an audit gives a finding, or the id of a rule; give the audit's options too. The fix is in the
     words of the server's vendor: line, menu, attribute, what moves along and what must restart. Of a verdict that is not
     known it says first what would make it known. --trace shows every expression of the rule with its values, and where each
     was read; --why-not only what decided where nothing was found.
 
-    Group: Explain
+    Group: Look
     Example: advisor explain 1
     Example: advisor explain numa-nps-below-best --from node.tar.gz --scope hpl
     Example: advisor explain 1 --trace
@@ -210,7 +210,7 @@ def checklist(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Print the tuning checklist of this machine, with its vendor's own names, to tick off.
+    """Print the tuning checklist in this vendor's own setting names.
 
     A line a step: what is to be done, with the audit's numbers; what is not known, with the one command that reads it; what
     is right, folded. -v prints everything of each step: why, how to check it, which benchmark proves it, with the published
@@ -222,7 +222,7 @@ def checklist(
     is the plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
     ~/.config/advisor/templates/checklist is a format too. Nothing is ever changed here.
 
-    Group: Set it up
+    Group: Set up
     Example: advisor checklist
     Example: advisor checklist --cpu "EPYC 7702" --vendor dell --as html -o rome.html
     Example: advisor checklist --from node.tar.gz --only 1 --as racadm -o bios.sh
@@ -309,13 +309,13 @@ def rules(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """List, show, test and check rules: the product's own and a site's.
+    """List, show, test and check rules, ours and your site's.
 
     ACTION is list, show, test or check. NAMES are rule ids, topics, or numbers of findings: those of advisor audit of this
     machine, or of the audit whose options are given too. 'check' reads the rules and lists every mistake with file and line;
     'test' runs the examples beside each rule as well.
 
-    Group: Explain
+    Group: For programs
     Example: advisor rules list --topic numa
     Example: advisor rules show numa-nps-below-best
     Example: advisor rules show 1 --from node.tar.gz

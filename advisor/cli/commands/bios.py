@@ -128,7 +128,7 @@ def bios_plan(
     rules: opt.Rules = None,
     measurements: opt.MeasurementsOption = None,
 ) -> int:
-    """Plan the BIOS changes of one server: what findings want, as far as its own registry takes it. Changes nothing.
+    """Plan the BIOS changes of one server, as its own registry allows. Changes nothing.
 
     Each change stands with its reason, its present value and the values that are legal here; below it what changes along
     with it, and what is left out and why. The YAML is to be read and edited; bios stage checks it again. --only keeps the
@@ -137,7 +137,7 @@ def bios_plan(
     planned for this machine where the BIOS is this machine's, else for what the file says of its server. Without an
     attribute registry nothing is planned by name, but what --unchecked names.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor bios plan --bios bios.json -o plan.yaml
     Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
     Example: advisor bios plan --from node.tar.gz --bios bios.json --only numa.nps -o plan.yaml
@@ -216,14 +216,14 @@ def bios_prove(
     record: Record = None,
     wait: Wait = 0,
 ) -> int:
-    """Prove that a plan of BIOS changes is in effect, by three witnesses. Changes nothing.
+    """Prove that a BIOS plan is in effect: by the BMC, the operating system and measurements.
 
     The BMC: every attribute is applied, nothing waits, its job has ended well, and it is the same server. The operating
     system, from a capture of the machine after its restart (--from): NUMA nodes per socket, SMT, the order of the CPUs. What
     was measured, from runs before and after (--before, --after), with an exact p. Exit status 1 where a witness speaks
     against the plan.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor bios prove plan.yaml --bmc bmc01 --from after.tar.gz
     Example: advisor bios prove plan.yaml --bmc bmc01 --record before.json --wait 1200
     """
@@ -248,14 +248,14 @@ def bios_prove(
 
 @asks_bmcs
 def bios_read(*, asked: Asked) -> int:
-    """Read a server's BIOS settings through its BMC (Redfish), with what waits for the next restart. Changes nothing.
+    """Read a server's BIOS settings through its BMC (Redfish). Changes nothing.
 
     The file that -o writes is what --bios of audit, checklist and bios plan takes: every attribute and its value, what
     waits, and the registry that says which values there are; secrets, serial numbers and addresses are left out. Without
     --bmc, on the node itself, its own BMC is looked for. Of many BMCs each goes into a file of its own. docs/bios.md says
     what is sent.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor bios read --bmc bmc01 -o bios.json
     Example: advisor bios read -w 'bmc[001-400]' --ca site-ca.pem -o bios/%h.json
     Example: advisor bios read --bmc bmc01 --login-file ~/.bmc --ca site-ca.pem -o bios.json
@@ -301,7 +301,7 @@ def bios_restart(
     drained: Drained = False,
     yes: Yes = False,
 ) -> int:
-    """Restart a server through its BMC, so that staged BIOS changes take effect: drained, gracefully, asked once.
+    """Restart a drained server through its BMC, so that our staged changes take effect.
 
     Only where exactly the change waits that --record is of, the file that bios stage saved: where a stranger's change waits
     too, nothing of ours, or another job for the BIOS, the server is named and not restarted. --nothing-staged restarts one
@@ -309,7 +309,7 @@ def bios_restart(
     nothing; its name is what its system reported to the BMC, --node, or with --bmc-name what -w names. Without Slurm say
     --drained. A BMC that offers no graceful restart is asked for nothing. The request is sent once, whatever comes back.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor bios restart --bmc bmc01 --record before.json --node node01
     Example: advisor bios restart -w 'node[01-16]' --bmc-name 'bmc-%h' --record before/%h.json
     """
@@ -334,7 +334,7 @@ def bios_restart(
 def bios_stage(
     plan: PlanArgument, *, asked: Asked, record: RecordFile = None, unchecked: Unchecked = None, yes: Yes = False
 ) -> int:
-    """Stage a plan of BIOS changes through a BMC, for the next restart. Never restarts anything.
+    """Stage a plan of BIOS changes for the next restart. Never restarts anything.
 
     Shows what changes and what changes along with it, and asks; --yes answers. What is set now is saved first, in the file
     that --record names: advisor bios undo takes it. Refused where somebody else's change waits already, where a value is not
@@ -342,7 +342,7 @@ def bios_stage(
     nobody check values: each of them is named with --unchecked, or it is refused. What was written is read again: what a BMC
     accepted and dropped is an error.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor bios stage plan.yaml --bmc bmc01
     Example: advisor bios stage plans/%h.yaml -w 'bmc[001-400]' --record before/%h.json
     Example: advisor bios stage plan.yaml --bmc bmc01 --yes --record before.json
@@ -359,9 +359,9 @@ def bios_stage(
 
 @asks_bmcs
 def bios_status(*, asked: Asked) -> int:
-    """Say what waits for a server's next restart, and the BMC's jobs for it. Changes nothing.
+    """Show what is pending for a server's next restart, and the BMC's jobs. Changes nothing.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor bios status --bmc bmc01
     """
     return answer(
@@ -390,12 +390,12 @@ def bios_undo(
     by_hand: ByHand = False,
     yes: Yes = False,
 ) -> int:
-    """Stage what a BIOS was before, from the record that bios stage wrote. Never restarts anything.
+    """Stage the previous BIOS values, from the record of bios stage. Never restarts anything.
 
     Only what was asked then, and what changed along with it, goes back: what others changed since stays. Refused where the
     server, its BIOS or its attribute registry is another than the record's, and where somebody else's change waits.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor bios undo before.json --bmc bmc01
     Example: advisor bios undo before.json --print
     """
@@ -435,7 +435,7 @@ def experiment(
     seed: Seed = None,
     yes: Yes = False,
 ) -> int:
-    """Try BIOS and kernel settings on your servers, over restarts, with your programs; prove what they bring; put all back.
+    """Measure BIOS and kernel settings over restarts, then restore.
 
     Stages each state of PLAN through the server's BMC, restarts, proves that the state is in effect, measures, and in the
     end goes back to where it began, also after errors and Ctrl-C. A restart is one observation, however often a program runs
@@ -444,7 +444,7 @@ def experiment(
     goes on, experiment abort goes back. Servers under Slurm must be drained. docs/experiment.md says how to write a plan and
     how to read the answer.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor experiment --list
     Example: advisor experiment nps-l3 --bmc bmc01 --node node01 --partner node02 --dry-run
     Example: advisor experiment plan.yaml -w 'node[01-02]' --bmc-name 'bmc-%h' --login-file ~/.bmc --ca site-ca.pem
@@ -505,13 +505,13 @@ def _shown(done: Ran, form: Form, observer: Terminal) -> int:
 
 @asks_bmcs
 def experiment_abort(folder: FolderArgument, *, asked: Asked, yes: Yes = False) -> int:
-    """End an experiment and put every setting back to what it was; restarts the servers where that takes a restart.
+    """Stop an experiment and restore every setting, with a restart where needed.
 
     Takes back what was staged, what took effect and what was written to the running kernel. Asks first; --yes answers. What
     was measured so far is kept, and experiment --resume would go on with it. Should it fail, DIR/home-NODE.json goes back by
     hand: advisor bios undo DIR/home-NODE.json --bmc HOST, and --print says how without advisor.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor experiment abort experiment-nps-l3 --login-file ~/.bmc --ca site-ca.pem
     """
     doors = task.doors_of(folder, asked.base)
@@ -524,9 +524,9 @@ def experiment_abort(folder: FolderArgument, *, asked: Asked, yes: Yes = False) 
 def experiment_status(
     folder: FolderArgument, *, svg: Svg = None, json: Json = False, width: Width = None, no_color: NoColor = False
 ) -> int:
-    """Say how an experiment stands, and what it has shown so far. Looks at its folder alone; changes nothing.
+    """Show the progress of an experiment and its results so far. Changes nothing.
 
-    Group: Change the BIOS
+    Group: Set up
     Example: advisor experiment status experiment-nps-l3
     Example: advisor experiment status experiment-nps-l3 --svg nps.svg
     """

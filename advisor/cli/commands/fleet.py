@@ -179,7 +179,7 @@ def fleet_audit(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Audit many nodes on one screen: who is wrong, who drifted, who is slow, who did not answer.
+    """Audit many nodes on one screen: wrong, drifted, slow and silent nodes.
 
     Reads a folder of captures, with answers.jsonl of who was asked where there is one, or captures, hwloc XMLs and Machine
     JSONs from elsewhere; with -w the nodes are captured again first, into DIR, and all of DIR is judged. Nodes are put
@@ -188,7 +188,7 @@ def fleet_audit(
     measured figure far below those of its like. A second audit of a folder reads only what is new. Exit status is 0 whatever
     it finds, unless --fail-on or --fail-on-missing says otherwise; 2 where no node answered.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet audit -w 'n[001-400]' fleet/
     Example: advisor fleet audit fleet/
     Example: advisor fleet audit 'captures'/*.tar.gz --json
@@ -217,14 +217,14 @@ def fleet_baseline(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Save what a fleet is while it is good, and check later what left it.
+    """Save a fleet's good state, and report later what drifted from it.
 
     'save DIR -o FILE' keeps every fact and finding of each node, without what names it: serial numbers, MACs, GUIDs and host
     names are in no baseline; versions of firmware and kernel are. 'check FILE DIR' says which facts are otherwise now and
     which findings are new, on which nodes, and between when and when. Exit status of check is 1 where something left the
     baseline.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet baseline save fleet/ -o good.json
     Example: advisor fleet baseline check good.json fleet/
     """
@@ -260,14 +260,14 @@ def fleet_capture(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Store many nodes, each in one file of a folder: nothing is installed on them, and nothing left there.
+    """Capture many nodes over ssh or srun, each into one file of a folder.
 
     The script that advisor capture --script prints goes to each node on standard input, over ssh (your own configuration,
     keys and known_hosts; clush.conf's ssh options) or as one small job of Slurm for each node; the capture comes back, is
     checked, and is kept as DIR/NODE.tar.gz. Run it again to ask those that have not answered; captures that are there are
     not taken again.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet capture -w 'n[001-400]' -o fleet
     Example: advisor fleet capture --slurm main -o fleet
     Example: advisor fleet capture --again failed -o fleet
@@ -291,9 +291,9 @@ def fleet_checklist(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Print what is to be done on a fleet: one list for each kind of hardware, each step with the nodes that need it.
+    """Print one checklist for each kind of hardware, with the nodes that need each step.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet checklist -w 'n[001-400]' fleet/
     Example: advisor fleet checklist fleet/
     Example: advisor fleet checklist fleet/ --scope hpl --json
@@ -315,9 +315,9 @@ def fleet_diff(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Compare two nodes of a fleet, as advisor diff compares two machines.
+    """Compare two nodes of a fleet.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet diff n0001 n0471 fleet/
     """
     found = diff_nodes(places, one, other, scope, site=rules or (), observer=Terminal())
@@ -349,7 +349,7 @@ def fleet_measure(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Measure many nodes at once, and say who is slow beside the others.
+    """Measure many nodes at once, and name the slow ones.
 
     Every node must have been captured into DIR first: its plan is made from its capture. Nothing is installed on nodes and
     nothing left there; each has an idle gate of its own: one that is busy is not measured. Who is slow is measured a second
@@ -359,7 +359,7 @@ def fleet_measure(
     --hpl the launcher is started here, and its program must be where all nodes see it: in your home, or in --kernels DIR.
     Exit status is 1 where something is slow, 2 where nothing was measured.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet measure -o fleet
     Example: advisor fleet measure -w 'n[001-040]' --pairs -o fleet
     Example: advisor fleet measure --pairs --pair-command 'mpirun -np 2 --host {a},{b} osu_bw' -w 'n[001-040]'
@@ -421,13 +421,13 @@ def fleet_plan(
     json: opt.Json = False,
     output: Files = None,
 ) -> int:
-    """Plan the BIOS changes of a fleet: one plan for each kind of hardware. Changes nothing.
+    """Plan the BIOS changes of a fleet, one plan for each kind of hardware. Changes nothing.
 
     A kind's plan is that of its most usual node, as advisor bios plan makes it: from the BIOS attributes beside its capture
     (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the first --bios that can be of
     its kind. bios stage checks each server again before it writes.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet plan -w 'n[001-400]' fleet/
     Example: advisor fleet plan fleet/ --bios bios.json -o plans/%k.yaml
     """
@@ -468,13 +468,13 @@ def fleet_report(
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
 ) -> int:
-    """Write one page about a fleet: a matrix of kinds and findings, what drifted, split and is slow, and every node.
+    """Write one page about a fleet: findings by kind, what drifted, split or is slow, every node.
 
     One file without script that loads nothing, for light and dark screens. With --as parquet it is a table for analysts
     instead: a row for each node that answered, a column for each fact, figure and finding, and no serial number, MAC or
     other name of a node.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet report fleet/ -o fleet.html
     Example: advisor fleet report fleet/ --as parquet -o fleet.parquet
     """
@@ -499,11 +499,11 @@ def fleet_show(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Show one line of the fleet's screen in full, or everything it says of one node.
+    """Show one line of the fleet's screen in full, or everything about one node.
 
     WHAT is the number of a finding on the screen of advisor fleet audit, the id of its rule, or the name of a node.
 
-    Group: Many servers
+    Group: Many nodes
     Example: advisor fleet show 1 fleet/
     Example: advisor fleet show n0471 fleet/
     """

@@ -153,7 +153,7 @@ def bind(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Write the mpirun or srun command, or the rankfile, for a rank placement.
+    """Write the launch line or rankfile that binds as planned.
 
     Prints the command to paste, the variables and files it needs, the reasons for the rank placement, and a drawing of the
     node with its ranks. The hosts are those of --hosts, of --hostfile or of the Slurm or PBS job that this runs in; --nodes
@@ -161,7 +161,7 @@ def bind(
     scripts for Slurm and PBS, and the plan for advisor verify. --benchmark prints the commands that measure a fabric or a
     memory part by part. Nothing is started.
 
-    Group: Run a job
+    Group: Run
     Example: advisor bind --ranks 64 --threads 2 -- ./app
     Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 --threads 4 -o job -- ./app input
     Example: advisor bind --hosts a,b --ranks-per-node 8 --near mlx5_0 --launcher openmpi --launcher-version 4.1.5 -- ./app
@@ -223,7 +223,7 @@ def check(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Say what a job script or a launch line starts, and what is wrong in it.
+    """Check a job script or launch line: what it starts, its faults.
 
     Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux): what each launch line starts, how many ranks, threads and GPUs,
     what is wrong with the line's number, and the cure. --fix prints the corrected script as a patch, -o writes it to a new file.
@@ -231,7 +231,7 @@ def check(
     and the same is written for other launchers. Nothing is run. Exit status 1 where a line goes wrong, or a script has a fault of
     --fail-on.
 
-    Group: Run a job
+    Group: Run
     Example: advisor check job.sbatch
     Example: advisor check --from node.tar.gz --fix job.sbatch
     Example: advisor check --fail-on high job.sbatch && sbatch job.sbatch
@@ -301,7 +301,7 @@ def verify(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Check that ranks run where the plan has them, by what each rank sees, not by what the launcher reports.
+    """Prove where ranks run, by what each rank itself sees.
 
     Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR -- ./app'
     wrote. With --plan it is your own command, with {} for the application where the end of its options is not clear. With
@@ -310,7 +310,7 @@ def verify(
     this node, with a plan or without. Exit status 1 where something differs from the plan, or without a plan where there is
     a warning.
 
-    Group: Run a job
+    Group: Run
     Example: advisor verify DIR
     Example: advisor verify --plan plan.json -- mpirun -n 16 --map-by ppr:1:l3cache {}
     Example: advisor verify --print-probe > probe.sh; srun sh probe.sh > lines; advisor verify --plan plan.json --observed lines
@@ -368,7 +368,7 @@ def tune(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Find by experiment which placement makes your program fastest, and prove it.
+    """Find the placement that makes your program fastest, with proof.
 
     Races your own launch command against the same job placed otherwise: blocks in random order, lines left out as soon as
     they are proven not to be better, an end as soon as the answer is known. The answer is one of three: a line is faster
@@ -377,7 +377,7 @@ def tune(
     starts: Ctrl-C loses nothing, --resume goes on. Without a launcher in LINE the job is that of --ranks and --threads.
     docs/tune.md says how to read the answer.
 
-    Group: Run a job
+    Group: Run
     Example: advisor tune -- mpirun -n 64 ./app input
     Example: advisor tune --minutes 30 --worth 1 --metric 'GFLOPS: ([0-9.]+)' --better high -- mpirun -n 64 ./app
     Example: advisor tune --ranks 16 --threads 4 --split --dry-run -- ./app

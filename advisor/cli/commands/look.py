@@ -32,13 +32,13 @@ def topology(
     width: Width = None,
     no_color: NoColor = False,
 ) -> None:
-    """Draw the topology: sockets, NUMA nodes, L3 groups, cores, adapters, and NUMA partitioning by the BIOS.
+    """Draw sockets, NUMA nodes, L3 groups, cores and adapters.
 
     Shows where every CPU number is, which memory and which adapter is near it, the NUMA partitioning of the sockets, and how
     sure that is. Equal sockets and nodes of a large machine are drawn once, unless --whole is given. Nothing is changed on
     the machine.
 
-    Group: Look at a machine
+    Group: Look
     Example: advisor topology
     Example: advisor topology --from node.tar.gz --svg node.svg
     Example: lstopo --of xml other.xml && advisor topology --from other.xml --json
@@ -62,13 +62,13 @@ def capture(
     anonymise: Anonymise = False,
     script: Annotated[bool, typer.Option("--script", help="Print a POSIX shell script that takes a capture elsewhere.")] = False,
 ) -> None:
-    """Store a machine in one file, to look at it anywhere else with --from.
+    """Store a machine in one file, to look at it anywhere with --from.
 
     Keeps the raw files and the output of the commands that advisor reads, uninterpreted, so that a later version sees more
     in the same file. Works without root, and lists what it was not allowed to read. On a node without Python, run the script
     that --script prints: it needs a POSIX shell and nothing else.
 
-    Group: Capture
+    Group: For programs
     Example: sudo advisor capture -o node.tar.gz
     Example: advisor capture --anonymise -o report.tar.gz
     Example: advisor capture --script > capture.sh; scp capture.sh node: ; ssh node sh capture.sh

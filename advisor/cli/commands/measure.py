@@ -98,7 +98,7 @@ def measure(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Measure bandwidth, latency and floating point of each core, CCX, NUMA node and socket.
+    """Measure bandwidth, latency and peak of cores, nodes and sockets.
 
     Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
     of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix (cores of
@@ -108,7 +108,7 @@ def measure(
     refused unless --busy-ok. Every result is a median with its spread; a result above the ceiling of DIMMs and clock is
     rejected. Ctrl-C keeps the finished part.
 
-    Group: Look at a machine
+    Group: Measure
     Example: advisor measure
     Example: advisor measure membw --per numa --save node.json
     Example: advisor measure membw --per numa --dry-run --from node.tar.gz
@@ -172,12 +172,12 @@ def measure_compare(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Lay our figures and those of another program beside each other.
+    """Compare our figures with those of another program.
 
     Each file is what advisor measure --save FILE wrote, or the output of another program as advisor measure import reads it;
     of that --from says which machine, and --placed which part of it. Of several figures of a kind the best is taken.
 
-    Group: Compare
+    Group: Measure
     Example: advisor measure compare node.json stream.log --from node.tar.gz --placed machine
     """
     form = Form(output, json, width, not no_color)
@@ -210,7 +210,7 @@ def measure_hpl(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Measure HPL (Linpack) and compare it with the peak at base clock and under load.
+    """Measure HPL (Linpack) against the peak at base clock and under load.
 
     Without --xhpl it runs the project's own HPL, built with the mpicc beside the launcher and the BLAS that is found:
     pkg-config openblas or blis, -lopenblas, -lblis, -lblas, or --blas. --xhpl PATH runs another, with an HPL.dat of its own.
@@ -220,7 +220,7 @@ def measure_hpl(
     makes the table of articles [002] and [003]: 1, 2, 4, .. and all of the hosts, or of one host a NUMA node, a socket and
     all, with as much of the matrix for each core; --n is N of the first of them.
 
-    Group: Look at a machine
+    Group: Measure
     Example: advisor measure hpl
     Example: advisor measure hpl --full --ranks-per numa --save hpl.json
     Example: advisor measure hpl --xhpl /opt/amd-hpl/xhpl --n 86400 --nb 232
@@ -248,7 +248,7 @@ def measure_import(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Take the figures that other benchmark programs have printed.
+    """Read figures that other benchmark programs printed.
 
     Reads HPL and HPCC, OSU, Intel MPI Benchmarks, STREAM, BabelStream, Intel MLC, likwid-bench, numademo, perftest,
     nccl-tests and core-to-core-latency, known by their content; docs/import.md lists versions and traps. A file that was cut
@@ -256,7 +256,7 @@ def measure_import(
     measurements of that machine, which --save keeps for advisor audit and report; where a file does not say on which part it
     ran, --placed does. Exit status 1 where something is refused, 2 where nothing could be read.
 
-    Group: Look at a machine
+    Group: Measure
     Example: advisor measure import HPL.out stream.log
     Example: advisor measure import stream.log --from node.tar.gz --placed "numa 1" --save stream.json
     Example: advisor audit --from node.tar.gz --measurements stream.json
@@ -294,7 +294,7 @@ def measure_network(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Measure messages between two hosts, near the adapter and far from it: bandwidth, message rate, latency.
+    """Measure messages between two hosts, near the adapter and far from it.
 
     Measures what distance from the adapter costs: the bandwidth and message rate of every NUMA node, every socket and all
     cores, and the share of line rate. The plan comes from the machine, the commands from advisor bind, and every rank
@@ -306,7 +306,7 @@ def measure_network(
     differ, too: to be sure save five of each with --per node into folders, and compare these with advisor measure show
     --before off on.
 
-    Group: Look at a machine
+    Group: Measure
     Example: advisor measure network --hosts node01,node02
     Example: advisor measure network --hosts node01,node02 --hca mlx5_0 --per numa --save network.json
     Example: advisor measure network --hosts node01,node02 --before network.json --save after.json

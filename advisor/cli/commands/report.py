@@ -103,7 +103,7 @@ def report(
     audience: For = "internal",
     output: opt.Output = None,
 ) -> int:
-    """Write a report to attach to a ticket or a tender: one page, or two machines or two states side by side.
+    """Write one page for a ticket or an acceptance report.
 
     The page has the verdict and the fixes first, then the machine drawn with what is wrong marked on it, what was measured
     beside what is published, settings, the plan in the vendor's commands, launch lines, what could not be seen, and every
@@ -117,7 +117,7 @@ def report(
     Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
     and the page says what.
 
-    Group: Look at a machine
+    Group: Look
     Example: sudo advisor report -o node.html
     Example: advisor report --from node.tar.gz --measurements full.json -o node.html
     Example: advisor report --from node.tar.gz --only 1 --as md
@@ -168,7 +168,7 @@ def export(
     fail_on: opt.AuditFailOn = "never",
     listed: List = False,
 ) -> int:
-    """Write the machine, its audit or a fleet in the words of another program: Prometheus, JUnit, NHC, Slurm, Ansible.
+    """Export to Slurm, Prometheus, JUnit, NHC, Ansible or ReFrame.
 
     --list names every format with the tool and version that took what it writes. With --from it is of a capture, an hwloc
     XML, a saved audit (advisor audit --json), which is exported as it was, or a fleet's folder. No export holds serial
@@ -178,7 +178,7 @@ def export(
     slurm --check FILE compares a slurm.conf, with all that it includes and the gres.conf beside it, with the nodes: what
     differs, what that costs, the line to write. Exit status is 0 whatever differs, unless --fail-on says otherwise.
 
-    Group: Many servers
+    Group: For programs
     Example: advisor export --list
     Example: advisor export prometheus -o /var/lib/node_exporter/advisor.prom
     Example: advisor export junit --from node.tar.gz -o advisor.xml
@@ -240,7 +240,7 @@ def whatif(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Predict what a BIOS setting changes, before the restart: nodes, CPU numbers, findings, and what stays unknown.
+    """Predict what a BIOS setting changes, before the restart.
 
     WISH is a setting, nps=4 or nps=4,smt=off, as the options are; or the number that an audit gives a finding, or a rule,
     whose wish it is then. The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off,
@@ -248,7 +248,7 @@ def whatif(
     machine as JSON, which every other command reads with --from: 'advisor bind --from after.json -- ./app' writes the
     rankfiles for after the restart.
 
-    Group: Set it up
+    Group: Set up
     Example: advisor whatif nps=4
     Example: advisor whatif 1
     Example: advisor whatif --nps 4 --smt off
@@ -298,13 +298,13 @@ def diff(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Compare two machines, or one machine before and after a change.
+    """Compare two machines, or one before and after a change.
 
     A and B are captures, hwloc XML, Machine JSON or the output of 'advisor audit --json'; '-' is this machine. Parts are
     matched by name, so that a changed NPS shows as one change of NUMA partitioning and not as a hundred moved nodes. What
     only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
 
-    Group: Compare
+    Group: Look
     Example: advisor diff before.tar.gz after.tar.gz
     Example: advisor diff golden-node.tar.gz - --json
     """
