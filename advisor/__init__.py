@@ -1,4 +1,4 @@
-"""Audits HPC servers: what to set, why, and how that is known.
+"""Checks how an HPC server is configured, and shows the evidence.
 
 What the commands do can be called, too: ``from advisor import audit, bind`` (docs/api.md). Nothing is imported before it is
 asked for, so that `advisor --help` answers at once.

@@ -100,7 +100,7 @@ def test_the_check_of_the_house_names_the_file(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("def run(", "def main(", "this command lacks the function run"),
+        ("def run(", "def main(", "this command has no function run"),
         ("import counts", "import count", "line 11: ImportError: cannot import name 'count'"),
         ("source: From", "source: Form", "line 15: NameError: name 'Form' is not defined"),
         ("return 0", "return = 0", "line 22: SyntaxError: invalid syntax; it cannot be loaded"),
@@ -129,7 +129,7 @@ def test_a_status_that_means_nothing_is_a_fault(copy: Path) -> None:
     done = run(copy, "-m", "advisor", "sockets", "--from", "node.tar.gz")
     assert (done.returncode, done.stderr) == (
         2,
-        "advisor: it ended with status 7, which means nothing; docs/adding.md says what run returns\n",
+        "advisor: it ended with status 7, which is not defined; docs/adding.md says what run returns\n",
     )
 
 
@@ -150,7 +150,7 @@ def test_a_slip_in_what_all_commands_load_is_named_where_it_is(copy: Path) -> No
 
 @pytest.mark.slow
 def test_a_fault_shows_itself_whole_to_who_asks(copy: Path) -> None:
-    """ADVISOR_TRACEBACK=1 shows the way to it, for a report."""
+    """ADVISOR_TRACEBACK=1 shows the traceback of a bug in advisor."""
     (copy / SOCKETS).write_text(EXAMPLES[SOCKETS].replace("seen.packages", "seen.pakages"))
     done = subprocess.run(
         [sys.executable, "-m", "advisor", "sockets", "--from", "node.tar.gz"],

@@ -147,9 +147,9 @@ def test_lint_recognises_its_word_and_guesses_nothing(used: dict[str, Any]) -> N
     assert [option["says"] for option in read["options"]] == [
         "starts 2 ranks",
         "binds each rank of a host to its entry of 0:1",
-        "not known; nothing is guessed of it",
+        "unknown; not guessed",
     ]
-    assert read["binding"] == "Not predicted rank by rank: where HPC run puts ranks, is not worked out here."
+    assert read["binding"] == "Not predicted rank by rank: where HPC run puts ranks is not predicted here."
 
 
 def test_other_lines_are_translated_to_it(used: dict[str, Any]) -> None:

@@ -299,11 +299,11 @@ LACKING = [
         "pcie: unverified, pci: unverified}",
         "sources names pci, of which this sheet has no figure; did",
     ),
-    ("socket: unverified", "socket: turin-dice", "line 19: turin-dice is no publication; did you mean turin-dies?"),
+    ("socket: unverified", "socket: turin-dice", "line 19: turin-dice is not a known publication; did you mean turin-dies?"),
     (
         "dies: 8, source: unverified",
         "dies: 8, source: turin-dice",
-        "line 21: turin-dice is no publication; did you mean turin-dies?",
+        "line 21: turin-dice is not a known publication; did you mean turin-dies?",
     ),
     ("dies: 8, source: unverified", "dies: 8", "line 21: source is missing; publication"),
     ("memory_speed_2dpc: null", "memory_speed_2dpc: 4400", "line 15: memory_speed_2dpc: 4400 has no unit; transfers/s are"),

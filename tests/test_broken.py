@@ -83,5 +83,5 @@ def test_an_experiment_whose_servers_have_no_names_is_damaged(field: str, value:
     head = json.loads(first)
     head["nodes"][0][field] = value
     (tmp_path / FILE).write_bytes(b"\n".join([json.dumps(head).encode(), *rest, b""]))
-    with pytest.raises(BadInput, match="line 1: the head of the experiment is damaged"):
+    with pytest.raises(BadInput, match="line 1: the first record of the experiment is damaged"):
         experiment_status(tmp_path)

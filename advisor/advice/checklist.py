@@ -257,7 +257,7 @@ def formats_told() -> dict[str, str]:
     for name, path in formats().items():
         head = about(template_text(path))
         whose = f" (--vendor {', '.join(head.vendors)})" if head.vendors else ""
-        wrong = head.wrong or not_vendors(head.vendors) or (None if head.summary else "its first line does not say what it is")
+        wrong = head.wrong or not_vendors(head.vendors) or (None if head.summary else "its first line does not describe it")
         told[name] = f"{path}: {wrong}" if wrong else f"{head.summary}{whose}"
     return told
 

@@ -239,7 +239,7 @@ def before_after_lines(found: BeforeAfter, width: int) -> list[Line]:
 
 _N: Final = {"starts": "n: starts of each setting, by their medians. ", "repeats": "n: repeats of each. "}
 _MEANS: Final = (
-    "p: how often chance alone sets them as far apart (Mann-Whitney, two-sided). Faster or slower is said where p is at "
+    "p: the probability that chance alone separates them this far (Mann-Whitney, two-sided). Faster or slower: p is at "
     f"most {SIGNIFICANT:g} and the medians differ by {percent(NEGLIGIBLE)} or more."
 )
 

@@ -151,7 +151,7 @@ def compare_measured(
     one, other = (_side(each, source, placed, observer) for each in (first, second))
     wrong = [name for name in ("cpu", "cpus", "nodes") if getattr(one.machine, name) != getattr(other.machine, name)]
     if wrong:
-        raise BadInput("of another machine, or of one cut otherwise, than the first file", file=str(second))
+        raise BadInput("another machine, or another NUMA partitioning, than the first file", file=str(second))
     before, after = _best(one), _best(other)
     rows = tuple(Beside(words, unit, before[words, unit], after[words, unit]) for words, unit in before if (words, unit) in after)
     if not rows:

@@ -205,7 +205,7 @@ def rule_named(judgement: Judgement, name: str) -> Rule:
         found = judgement.audit.by_rule
         if not 0 < int(name[:6]) <= len(found):
             what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no finding"
-            raise BadValue(f"no finding {name[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
+            raise BadValue(f"there is no finding {name[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
         name = found[int(name) - 1][0].id
     must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
     return next(each for each in judgement.book.rules if each.id == name)

@@ -80,7 +80,7 @@ def rules_named(
         if not any(name in (rule.id, rule.topic) for rule in every):
             known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
             if name.isdecimal():
-                raise BadValue(f"no finding {name[:20]}", cure="advisor audit numbers them; a rule's id works too")
+                raise BadValue(f"there is no finding {name[:20]}", cure="advisor audit numbers them; a rule's id works too")
             last = f"name a file with --rules {name}" if Path(name).exists() else "advisor rules list has them"
             raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, last))
     return tuple(rule for rule in every if not asked or rule.id in asked or rule.topic in asked)

@@ -40,7 +40,7 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
     if taboo := [name for name in values if out_of_reach(name)]:
         session.fail(f"{taboo[0]} is out of reach of any plan: {out_of_reach(taboo[0])}")
     if found.settings_link is None:
-        session.fail("its Bios names no settings object: nothing can be staged here; use the vendor's own tool")
+        session.fail("its Bios has no settings object, so nothing can be staged; use the vendor's own tool")
     offered = found.offered_times
     if offered and "OnReset" not in offered:
         session.fail(
@@ -48,7 +48,7 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
         )
     settings, tag = session.tagged(found.settings_link)
     if waiting(settings, found.applied) != found.waiting or tag != found.tag:
-        session.fail("somebody changed what waits since it was looked at: nothing was written; look again")
+        session.fail("the pending settings changed meanwhile, nothing was written; read them again")
     spellings = [values, *([{**values, **other}] if other else [])]
     bodies = [{"Attributes": dict(each), **found.apply_time} for each in spellings]
     session.committed = True
@@ -60,7 +60,7 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
     except CannotWork as error:
         how = "no whole answer came to the PATCH" if answer is None else "it accepted the PATCH"
         how = f"the PATCH was answered HTTP {answer.status}" if answer is not None and answer.status >= 500 else how
-        raise CannotWork(f"{error}; {how}: whether it is staged, advisor bios status says") from None
+        raise CannotWork(f"{error}; {how}: check with advisor bios status whether it is staged") from None
     if lost and answer is None:
         session.fail(f"no whole answer came to the PATCH, and {_named(lost)} is not staged; look with advisor bios status")
     if answer is not None and lost and answer.status >= 500:
@@ -116,7 +116,7 @@ def _patch(session: "Session", found: Controller, link: str, bodies: list[Resour
         settings, now = session.tagged(link)
         if now != tag or waiting(settings, found.applied) != found.waiting:
             break
-    return session.fail("the settings changed under our hands (HTTP 412): nothing was written; look again")
+    return session.fail("the settings changed meanwhile (HTTP 412), nothing was written; read them again")
 
 
 def _forms(tag: str | None) -> tuple[str, ...]:
@@ -163,12 +163,14 @@ def restart(session: "Session", system: Resource) -> None:
     """Ask once for a graceful restart; a BMC that does not offer it is asked for nothing."""
     target, kinds = resets(session, system)
     if GRACEFUL not in kinds:
-        offered = f"it offers {', '.join(kinds)}" if kinds else "it does not say what it offers"
+        offered = f"it offers {', '.join(kinds)}" if kinds else "it does not list its reset types"
         session.fail(f"no graceful restart here, {session.clean(offered)}: restart it from its operating system")
     try:
         answer = session.ask("POST", target, {"ResetType": GRACEFUL})
     except NoAnswer as error:
-        raise CannotWork(f"{error}; the restart was asked for once and is not asked again: look whether it happens") from None
+        raise CannotWork(
+            f"{error}; the restart was requested once and is not requested again; check whether it happens"
+        ) from None
     if answer.status >= 500:
         said = session.said(answer) or "it does not say why"
         session.fail(f"the restart was answered HTTP {answer.status} ({said}) and is not asked again: look whether it happens")

@@ -189,7 +189,7 @@ def address_of(text: str, *, insecure: bool = False) -> Address:
     url = text if "://" in text else f"https://{text}"
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise BadValue("a user or a password stands in the BMC's address", cure="see docs/bios.md for where they are taken from")
+        raise BadValue("the BMC's address contains a user or a password", cure="see docs/bios.md for where they are taken from")
     try:
         port = parts.port
     except ValueError:
@@ -198,7 +198,7 @@ def address_of(text: str, *, insecure: bool = False) -> Address:
     fits = re.fullmatch(r"[A-Za-z0-9._:%-]{1,255}", host) and parts.scheme in ("http", "https") and port not in (-1, 0)
     odd = not text.isprintable() or " " in text  # urlsplit leaves a line's end out, and means another host
     if odd or not fits or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise BadValue(f"{text[:80]} is no address of a BMC", cure="write bmc01, bmc01:8443, [fd00::1] or https://bmc01")
+        raise BadValue(f"{text[:80]} is not a BMC address", cure="write bmc01, bmc01:8443, [fd00::1] or https://bmc01")
     if parts.scheme == "http" and not insecure:
-        raise BadValue(f"{host}: http sends the password readable to everybody", cure="write https, or allow it with --insecure")
+        raise BadValue(f"{host}: http sends the password in clear text", cure="write https, or allow it with --insecure")
     return Address(parts.scheme, host, port or {"https": 443, "http": 80}[parts.scheme])

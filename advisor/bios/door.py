@@ -126,7 +126,7 @@ class Door:
         shown = f"{address.name} shows the certificate SHA-256 {found}.{was}"
         text = f"{shown}\nCompare it with the BMC's own page. Trust it from now on? [y/N] "
         if (self.ask(text) or "").strip().lower() not in ("y", "yes"):
-            raise CannotWork(f"{address.name}: its certificate was not confirmed at a terminal, and nothing was sent to it")
+            raise CannotWork(f"{address.name}: its certificate was not confirmed at a terminal; nothing was sent to it")
         place = at_home(PINS)
         place.parent.mkdir(parents=True, exist_ok=True)
         write_file(place, (json.dumps({**known, name: found}, indent=1) + "\n").encode(), private=True)

@@ -158,7 +158,7 @@ def _plans(plan: ExperimentPlan, reading: BiosReading, machine: Machine) -> tupl
     vendor = match_vendor(machine.firmware)
     platform = match_platform(machine)
     if vendor is None:
-        raise CannotWork(f"{reading.bmc}: whose server it is is not known, and with it the names of its BIOS settings")
+        raise CannotWork(f"{reading.bmc}: its vendor is unknown, so the names of its BIOS settings are, too")
     found = platform.id if platform else None
     return tuple(
         BiosPlan(
@@ -186,7 +186,7 @@ def _change(name: str, level: Any, reading: BiosReading, vendor: Vendor, platfor
     now = reading.bios.attributes.get(place.attribute)
     if now is None:
         raise CannotWork(
-            f"{reading.bmc}: the present value of {place.attribute} ({name}) is not known, so nothing could bring it back"
+            f"{reading.bmc}: the present value of {place.attribute} ({name}) is not known, so it could not be restored"
         )
     for attribute, value, because in place.prerequisites:
         if reading.bios.attributes.get(attribute) not in (None, value):
@@ -402,7 +402,7 @@ def costs_of(plan: ExperimentPlan, found: Sequence[Cell], advice: Advice) -> tup
     )
 
 
-_UNSET: Final = "nothing was changed, for nobody said yes"
+_UNSET: Final = "nothing was changed: not confirmed"
 
 
 @dataclass(frozen=True)
@@ -455,11 +455,11 @@ def run_experiment(
 ) -> Ran:
     """Run an experiment: look, ask, measure every restart, go back."""
     if not asked.doors:
-        raise CannotWork("which server is not said; give --bmc HOST --node NAME, or -w LIST --bmc-name 'bmc-%h', or --hosts FILE")
+        raise CannotWork("no server given; give --bmc HOST --node NAME, or -w LIST --bmc-name 'bmc-%h', or --hosts FILE")
     trusted(asked.folder, Use.RUNS)
     if (asked.folder / FILE).exists():
         raise CannotWork(
-            f"{asked.folder} holds an experiment; go on with it by --resume {asked.folder}, or name another --folder"
+            f"{asked.folder} holds an experiment; continue it with --resume {asked.folder}, or name another --folder"
         )
     about, nodes = look(plan, asked.doors, no_slurm=asked.no_slurm, observer=observer)
     if not confirm(about):
@@ -509,7 +509,9 @@ def resume_experiment(folder: Path, doors: Sequence[Door], *, only_back: bool = 
         plan, order = course_of(journal, folder)
         if not only_back and WITHHELD in str(journal.head["plan"].get("measure")):
             cure = f"go back with advisor experiment abort {folder}; credentials are best passed in the environment or a file"
-            raise BadInput("a program's line has a credential, which no journal keeps", file=str(folder / FILE), cure=cure)
+            raise BadInput(
+                "a program's command line contains a credential; the journal must not keep it", file=str(folder / FILE), cure=cure
+            )
         programs = {column.name: (program, words) for column, program, words in columns_of(plan)}
         files, no_slurm = kernel_of(plan)[0], bool(journal.head.get("no_slurm"))
         servers = [
@@ -547,7 +549,7 @@ def course_of(journal: Journal, folder: Path) -> tuple[ExperimentPlan, tuple[tup
         seed = int(journal.head["seed"])
         nodes = [(each["node"], each["bmc"]) for each in _SERVERS.validate_python(journal.head["nodes"])]
     except (KeyError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        raise BadInput("the head of the experiment is damaged", file=str(folder / FILE), place="line 1") from error
+        raise BadInput("the first record of the experiment is damaged", file=str(folder / FILE), place="line 1") from error
     return plan, schedule(len(plan.every_state), plan.restarts, len(nodes), plan.order, seed)
 
 
@@ -578,7 +580,7 @@ class Runner:
         except KeyboardInterrupt:
             interrupted = True
             self._observer.say(
-                "going back to where it began; Ctrl-C again leaves the servers as they are, for advisor experiment abort"
+                "restoring the original settings; Ctrl-C again leaves the servers as they are, for advisor experiment abort"
             )
         wrong += self._back(self._kept() if not (wrong or interrupted or only_back) else None)
         self._observer.end()

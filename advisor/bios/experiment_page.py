@@ -26,7 +26,9 @@ def answer_sentence(result: ExperimentResult) -> str:
     if not result.done:
         return "Nothing was measured yet"
     if not result.complete:
-        return f"{result.done} of {count(result.planned, 'restart')} were measured: figures so far, and no verdict before its end"
+        return (
+            f"{result.done} of {count(result.planned, 'restart')} were measured: preliminary figures, no verdict before the end"
+        )
     first = result.states[0].name
     proven = [each for each in result.cells if each.says in ("better", "worse")]
     if proven:
@@ -197,18 +199,16 @@ def _plan_lines(document: Mapping[str, Any], plan: ExperimentPlan, width: int) -
         yield from wrapped([("Published: ", "label"), (f"{plain(one.text, 300)} ({one.source})", "dim")], width)
     if plan.needs:
         yield from wrapped([("Needs: ", "label"), (plain(plan.needs, 300), "")], width)
-    yield from wrapped(
-        [("Ends where it began: every setting is put back, also after an error; nothing is done yet", "dim")], width
-    )
+    yield from wrapped([("Restores every setting at the end, also after an error; nothing is done yet", "dim")], width)
 
 
 def _can_show(document: Mapping[str, Any]) -> Span:
     many = count(document["comparisons"], "comparison")
     if document["proves"]:
-        return (f"It can prove differences: the least p over {many} is {document['least_p']:.2g}", "good")
+        return (f"It can prove differences: the smallest p over {many} is {document['least_p']:.2g}", "good")
     least, needed = document["least_p"], document["restarts_needed"]
     takes = f"a proof takes {count(needed, 'restart')} of each state"
-    text = f"It describes and can prove nothing: the least p over {many} is {least:.2g}; {takes}"
+    text = f"It can describe but not prove: the smallest p over {many} is {least:.2g}; {takes}"
     return (f"{text} on each server" if len(document["nodes"]) > 1 else text, "warn")
 
 

@@ -77,7 +77,7 @@ class Program(Value):
         if self.metric is not None and self.reads is not None:
             raise wrong_at(("metric",), "metric and reads both name a figure", "keep one of the two")
         if self.metric is None and self.reads is None and (self.better, self.unit) != ("low", "s"):
-            raise wrong_at(("better",), "the figure is wall time, in seconds, of which less is better", "name another: metric:")
+            raise wrong_at(("better",), "the figure is wall time in seconds; lower is better", "name another: metric:")
         return self
 
 
@@ -145,16 +145,16 @@ class ExperimentPlan(Value):
             ("measure", [each if isinstance(each, str) else each.name for each in self.measure]),
         ):
             if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
-                raise wrong_at((what,), f"{twice} stands there twice", "give each a name of its own")
+                raise wrong_at((what,), f"{twice} appears twice", "give each a name of its own")
         return self
 
     def _factors_are_right(self) -> None:
         for at, each in enumerate(self.leave_out):
             if unknown := next((name for name in each if name not in self.factors), None):
-                raise wrong_at(("leave_out", at, unknown), f"{unknown} is no factor of this plan", "leave it out")
+                raise wrong_at(("leave_out", at, unknown), f"{unknown} is not a factor of this plan", "leave it out")
         for name, levels in self.factors.items():
             if len(set(levels)) < len(levels):
-                raise wrong_at(("factors", name), "the same level stands there twice", "leave one of them out")
+                raise wrong_at(("factors", name), "the same level appears twice", "leave one of them out")
 
     @property
     def every_state(self) -> tuple[State, ...]:
@@ -286,7 +286,7 @@ def experiment_plan(
         sheet = read_sheet(path)
     elif not given.endswith((".yaml", ".yml", ".json")) and not Path(given).exists():
         near = did_you_mean(given, ready_plans(), f"give a file, or one of {', '.join(ready_plans())}")
-        raise BadValue(f"{given[:60]} is no ready plan, and no file", cure=near)
+        raise BadValue(f"{given[:60]} is neither a ready plan nor a file", cure=near)
     else:
         absent = "advisor experiment --list has ready ones"
         sheet = parse_sheet(text_of(Path(given), _LARGEST, "a plan", absent=absent, use=Use.RUNS), given)
@@ -329,14 +329,14 @@ def _go_together(plan: ExperimentPlan, sheet: Sheet) -> None:
 def _read(sheet: Sheet) -> ExperimentPlan:
     if not isinstance(sheet.data, dict) or "format" not in sheet.data:
         raise BadInput(
-            "no plan of an experiment", file=sheet.file, place="line 1", cure="it begins with format: advisor-experiment/1"
+            "not an experiment plan", file=sheet.file, place="line 1", cure="it begins with format: advisor-experiment/1"
         )
     plan = model_of(sheet, ExperimentPlan)
     _settings_are_known(plan, sheet)
     for at, each in enumerate(plan.published):
         if each.source not in publications():
             cure = did_you_mean(each.source, publications(), "see rules/sources.yaml")
-            raise sheet.wrong(("published", at, "source"), f"{each.source[:60]} is no publication", cure)
+            raise sheet.wrong(("published", at, "source"), f"{each.source[:60]} is not a known publication", cure)
     filled = tuple(_program(each, sheet, at) for at, each in enumerate(plan.measure))
     _placements_are_used(plan, filled, sheet)
     return plan.model_copy(update={"measure": filled})
@@ -348,7 +348,7 @@ def _program(given: Program | str, sheet: Sheet, at: int) -> Program:
     known = ready_programs()
     if given not in known:
         cure = did_you_mean(given, known, f"there are {', '.join(known)}; or write name: and run:")
-        raise sheet.wrong(("measure", at), f"{given[:60]} is no ready program", cure)
+        raise sheet.wrong(("measure", at), f"{given[:60]} is not a ready program", cure)
     return known[given]
 
 

@@ -304,7 +304,7 @@ class Driver:
         at, number = self.at, unit.number
         self._observer.step(self.server.name, f"restart {number + 1} of {many}")
         if at.unit == number and at.phase in ("up", "proven", "measuring") and not at.restart and self._is_another_boot():
-            self._keep("void", unit=number, why="the server was restarted by somebody else")
+            self._keep("void", unit=number, why="somebody else restarted the server")
         if at.unit != number and at.restart:
             yield from self._restart()  # one that belongs to a way back: what is staged now must not meet it
         if at.unit != number or at.phase == "stage":
@@ -361,7 +361,7 @@ class Driver:
     def _ask(self) -> None:
         boot = self.server.boot()
         if boot is None:
-            raise CannotWork(f"{self.server.name}: it does not answer, and is not restarted unseen")
+            raise CannotWork(f"{self.server.name}: it does not answer and is not restarted blindly")
         self._keep("asking", boot=boot)
         self.server.restart()
         self._keep("asked")
@@ -501,7 +501,7 @@ class Node:
         return text if _BOOT.fullmatch(text) else None
 
     def uuid(self) -> str | None:
-        """Return the server's UUID as its firmware has it; None where this user may not read it."""
+        """Return the server's UUID as its firmware has it; None where this user is not allowed to read it."""
         text = (
             self.ask('cat /sys/class/dmi/id/product_uuid >"$2" 2>/dev/null || echo - >"$2"\n').decode("ascii", "replace").strip()
         )
@@ -517,7 +517,7 @@ class Node:
         script = f'for each in {_pattern(path)}; do cat "$each" || exit 1; echo; done | grep -v "^$" | sort -u >"$2"\n'
         lines = self.ask(script).decode("utf-8", "replace").splitlines()
         if len(lines) != 1:
-            raise CannotWork(f"{self.name}: {path} is not the same everywhere, and could not be put back")
+            raise CannotWork(f"{self.name}: {path} differs between CPUs and could not be restored")
         chosen = re.search(r"\[([^\]]+)\]", lines[0])
         return (chosen[1] if chosen else lines[0]).strip()
 
@@ -587,10 +587,10 @@ def _figure(program: Program, text: str, seconds: float) -> RunOutcome:
     if program.reads is not None:
         return _of_results(program.reads, text)
     if program.metric is None:
-        return RunOutcome(seconds) if seconds > 0 else RunOutcome(None, "it took no time that could be measured")
+        return RunOutcome(seconds) if seconds > 0 else RunOutcome(None, "its run time was too short to measure")
     found = read_figure(re.compile(program.metric), text)
     if found is None:
-        return RunOutcome(None, "its figure is not in what it printed")
+        return RunOutcome(None, "its output does not contain the figure")
     return RunOutcome(found) if found > 0 else RunOutcome(None, f"its figure is {found:g}: only positive ones can be compared")
 
 
@@ -609,7 +609,7 @@ def _of_results(reads: Reads, text: str) -> RunOutcome:
         if (wanted == (None,) or each.variant in wanted) and (near is None or reported_text(each, "hca_distance") in near)
     ]
     good = [each for each in values if each > 0]
-    return RunOutcome(max(good)) if good else RunOutcome(None, "the result that is meant is not among those that it printed")
+    return RunOutcome(max(good)) if good else RunOutcome(None, "its output does not contain the wanted result")
 
 
 _WAIT = 900.0
@@ -685,7 +685,7 @@ class RealServer:
         differ = [name for name in names if not same(reading, name, reading.raw.applied.get(name), record.applied.get(name))]
         applied = [f"{name} is {reading.raw.applied.get(name)}, and was {record.applied.get(name)}" for name in differ]
         waits = [f"{name}={value} waits for a restart" for name, value in reading.waiting.items()]
-        return [*applied, *waits, *(f"a job of the BMC waits or is not over: {job.state}" for job in jobs)]
+        return [*applied, *waits, *(f"a BMC job is pending or running: {job.state}" for job in jobs)]
 
     def proven(self, state: int, unit: int) -> dict[str, Any]:
         """Prove a state by the BMC and by a capture; return what else is not as in the beginning."""

@@ -149,7 +149,7 @@ def _outcome(door: Door, made: Future[Told] | None) -> Outcome:
     except AdvisorError as failed:
         error = str(failed)
     except Exception as failed:  # noqa: BLE001 - a mistake of ours with one BMC must not lose what is known of the others
-        error = f"a mistake of advisor itself: {type(failed).__name__}; please report it"
+        error = f"a bug in advisor: {type(failed).__name__}; please report it"
     return Outcome(door.bmc, told, error, door.node)
 
 

@@ -20,7 +20,7 @@ def _word(value: object) -> str:
     return json.dumps(value, ensure_ascii=True)
 
 
-_CONTRADICTED: Final = "not known, for the registry's rules contradict each other"
+_CONTRADICTED: Final = "unknown: the registry's rules contradict each other"
 
 
 def _note(text: str, indent: str) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _plan_lines(
     for change in changes:
         yield from _change_lines(change, legal.get(change.attribute))
     if moves:
-        yield "# Changes along with these, by the attribute registry; undo brings it back:"
+        yield "# Also changes with these, by the attribute registry; undo restores it:"
         yield from (
             f"#   {plain(name, _LONGEST)}: {_word(now)} -> {_CONTRADICTED if then is None else _word(then)}"
             for name, (now, then) in moves.items()
@@ -145,12 +145,12 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
     unchecked = " ".join(f"--unchecked {plain(name, _LONGEST)}" for name in told["asked"]) if told["registry"] is None else ""
     if told["state"] == "nothing to do":
         yield from wrapped(
-            [(f"Nothing to {told['doing']}: all of it is so already, or waits for the next restart.", "good")], width
+            [(f"Nothing to {told['doing']}: everything is set already, or pending for the next restart.", "good")], width
         )
     elif told["state"] == "applied":
         yield from wrapped([("Applied at once: this BMC does not wait for a restart. Nothing was restarted.", "good")], width)
     elif done:
-        yield from wrapped([("Staged: the server will take it at its next restart. Nothing was restarted.", "good")], width)
+        yield from wrapped([("Staged for the next restart. Nothing was restarted.", "good")], width)
     yield from _listed("BMC", [f"{told['bmc']} ({told['verified']})"], width)
     yield from _listed("Server", [owner_text(owner)], width)
     rows = (f"{name}: {_shown(each['now'])} -> {_shown(each['then'])}" for name, each in told["asked"].items())
@@ -161,7 +161,7 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
     )
     yield from _listed("Along with it", along, width)
     if told["registry"] is None and told["state"] != "nothing to do":
-        none = "this BMC has no attribute registry: neither legal values nor what changes along could be checked"
+        none = "this BMC has no attribute registry: legal values and dependent changes could not be checked"
         yield from _listed("Not checked", [none], width, "warn")
     yield from _listed("Not written", (f"{name}: {why}" for name, why in told["left"].items()), width, "warn")
     if asking:
@@ -208,7 +208,7 @@ def restart_page(told: Mapping[str, Any], owner: Owner, width: int | None = None
             *_listed("BMC", [told["bmc"]], room),
             *_listed("Restart", [owner_text(owner)], room, "title"),
             *_listed("Scheduler", [told["scheduler"]], room),
-            *_listed("Takes effect", list(_pairs(told["waiting"])) or ["nothing that the BMC shows"], room),
+            *_listed("Takes effect", list(_pairs(told["waiting"])) or ["nothing the BMC reports"], room),
         ]
 
     return Page(lines, width)
@@ -250,5 +250,5 @@ def _fleet_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
         yield from wrapped([(f"{'':{wide}} {plain(each['bmcs'], 4000)}", "dim")], width, indent=wide + 1)
     if told["left"]:
         left = plain(told["left"], len(told["left"]))
-        again = f"-w '{left}'" if len(left) <= _MOST_LEFT else "those that --json has in left: they are too many for a line"
+        again = f"-w '{left}'" if len(left) <= _MOST_LEFT else "too many for a line; --json lists them in left"
         yield from labelled("Go on with", [(again, "")], width, _ROOM)

@@ -249,7 +249,7 @@ def _plain_values(sheet: Sheet, path: Path) -> None:
         if isinstance(each, dict) and "value" in each and not isinstance(each["value"], bool | int | str):
             line = sheet.line(("changes", at, "value"))
             cure = "write a text in quotes, a whole number, or true or false"
-            raise BadSheet("value is not one that an attribute has", file=str(path), place=f"line {line}", cure=cure)
+            raise BadSheet("not a valid attribute value", file=str(path), place=f"line {line}", cure=cure)
 
 
 def load_plan(path: Path) -> BiosPlan:
@@ -257,14 +257,12 @@ def load_plan(path: Path) -> BiosPlan:
     text = text_of(path, _LARGEST, "a plan", absent="advisor bios plan --bmc HOST -o FILE writes one")
     sheet = parse_sheet(text, str(path))
     if not isinstance(sheet.data, dict) or sheet.data.get("format") != "advisor-bios-plan/1":
-        raise BadInput("no plan of BIOS changes", file=str(path), cure="advisor bios plan writes one")
+        raise BadInput("not a plan of BIOS changes", file=str(path), cure="advisor bios plan writes one")
     _plain_values(sheet, path)
     plan = model_of(sheet, BiosPlan)
     names = [each.attribute for each in plan.changes]
     twice = next((at for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
         line = sheet.line(("changes", twice, "attribute"))
-        raise BadSheet(
-            f"{names[twice]} stands in it twice", file=str(path), place=f"line {line}", cure="leave one of the two out"
-        )
+        raise BadSheet(f"{names[twice]} appears twice", file=str(path), place=f"line {line}", cure="leave one of the two out")
     return plan

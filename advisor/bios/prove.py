@@ -105,7 +105,7 @@ def _of_bmc(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: t
     """Return what the BMC says: every attribute applied, nothing waits, its job ended well, and it is the same server."""
     wrong = list(_against(plan, reading, ground, jobs))
     if wrong:
-        said = (f"of the last settings that it applied it says: {text}" for text in reading.raw.last_messages)
+        said = (f"about the settings it applied last, it reports: {text}" for text in reading.raw.last_messages)
         return Witness("the BMC", "does not hold", (*wrong, *said))
     shown = [f"{name}={value} is applied" for name, value in plan.values.items()]
     return Witness("the BMC", "holds", (*shown, "nothing waits for the next restart"))
@@ -114,18 +114,18 @@ def _of_bmc(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: t
 def _against(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: tuple[Job, ...]) -> Iterator[str]:
     then, here = plan.owner, reading.owner
     if then.uuid is not None and then.uuid.lower() != (here.uuid or "").lower():
-        yield f"it is another server: UUID {here.uuid or 'not reported'}, and the plan is for {then.uuid}"
+        yield f"this is another server: UUID {here.uuid or 'not reported'}, and the plan is for {then.uuid}"
     if then.bios_version is not None and then.bios_version != here.bios_version:
-        yield f"it runs another BIOS: {here.bios_version or 'not reported'}, and the plan is for {then.bios_version}"
+        yield f"another BIOS version: {here.bios_version or 'not reported'}, and the plan is for {then.bios_version}"
     for job in jobs:
         if not job.ended:
-            yield f"its job is not over: {job.state} ({job.link})"
+            yield f"its job is still running: {job.state} ({job.link})"
         elif not job.good:
             yield f"its job ended {job.state}: {'; '.join(job.messages) or 'it does not say why'}"
     for name, value in plan.values.items():
         now = reading.raw.applied.get(name)
         if name not in reading.raw.applied:
-            yield f"{name} is no longer there"
+            yield f"{name} no longer exists"
         elif not ground.same(name, now, value):
             yield f"{name} is {now}, and the plan has {value}"
     if reading.waiting:
@@ -145,7 +145,7 @@ def _of_system(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, sour
         standing = standings.get(setting)
         seen = standing.seen if standing else None
         if seen is None:
-            lines.append(f"{setting}: the operating system does not show it")
+            lines.append(f"{setting}: the operating system does not report it")
         elif seen == str(value):
             says.add("holds")
             lines.append(f"{setting} is {seen}")
@@ -153,7 +153,7 @@ def _of_system(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, sour
             says.add("does not hold")
             lines.append(f"{setting} is {seen}, and the plan makes it {value}")
     said: Says = "does not hold" if "does not hold" in says else "holds" if says else "cannot tell"
-    return Witness(name, said, tuple(lines) or ("none of these attributes is one that an operating system shows",))
+    return Witness(name, said, tuple(lines) or ("the operating system reports none of these attributes",))
 
 
 def _neutral(plan: BiosPlan, reading: BiosReading, ground: FirmwareState) -> dict[str, Neutral]:

@@ -110,19 +110,21 @@ def _the_system(session: "Session") -> tuple[Resource, Resource]:
     """Return the one system that has a Bios, and that."""
     found = []
     if not session.root.get("Systems"):
-        session.fail("its Redfish root names no systems")
+        session.fail("its Redfish root lists no systems")
     for member in _members(session, session.root["Systems"]):
         system = session.get(member)
         if isinstance(system.get("Bios"), dict):
             found.append(system)
     if not found:
-        session.fail("BIOS settings cannot be read here, because no system of it has a Bios (many OpenBMC builds have none)")
+        session.fail(
+            "BIOS settings cannot be read here, because none of its systems has a Bios resource (many OpenBMC builds have none)"
+        )
     if len(found) > 1:
         names = ", ".join(str(each.get("Id")) for each in found)
-        session.fail(f"it has the Bios of several systems ({names}): which is meant is not known")
+        session.fail(f"it has the Bios of several systems ({names}): cannot tell which one to use")
     bios = session.look(found[0]["Bios"])
     if bios is None:
-        session.fail("BIOS settings cannot be read here, because the Bios that its system names is not there")
+        session.fail("BIOS settings cannot be read here, because its system's Bios resource does not exist")
     return found[0], bios
 
 

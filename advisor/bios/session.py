@@ -178,7 +178,7 @@ def _authorities(trust: Trust) -> str | None:
     known = (ssl.get_default_verify_paths().cafile, *_BUNDLES)
     found = next((each for each in known if each and Path(each).is_file()), None)
     if found is None:
-        raise CannotWork("no file of certificate authorities is on this system; give one with --ca, or use --pin")
+        raise CannotWork("this system has no CA bundle; give one with --ca, or use --pin")
     return found
 
 
@@ -192,7 +192,7 @@ def _no_answer(error: BaseException, *, over: bool) -> CannotWork:
         inner = [each for each in here.args if isinstance(each, BaseException)] if here.args else []
         here = here.__cause__ or (reason if isinstance(reason, BaseException) else None) or next(iter(inner), None)
     if over:
-        return NoAnswer(f"no whole answer within {WHOLE:.0f} seconds")
+        return NoAnswer(f"no complete answer within {WHOLE:.0f} seconds")
     for each in chain:
         if isinstance(each, _TooMuch):
             return NoAnswer(str(each))
@@ -205,7 +205,7 @@ def _no_answer(error: BaseException, *, over: bool) -> CannotWork:
         if isinstance(each, TimeoutError):
             return NoAnswer(f"no answer within {SILENCE:.0f} seconds")
     known = any(isinstance(each, (RequestException, HTTPError, OSError)) for each in chain)
-    return NoAnswer("the connection broke off" if known else "its answer cannot be read")
+    return NoAnswer("the connection was lost" if known else "its answer cannot be read")
 
 
 def _certificate(error: BaseException) -> str | None:
@@ -215,9 +215,9 @@ def _certificate(error: BaseException) -> str | None:
         return f"its certificate is not trusted: {error.verify_message or 'verification failed'}; {cure}"
     text = str(error)
     if "Fingerprints did not match" in text:
-        return "its certificate is another than the pinned one; if it was renewed, confirm the new one with --pin"
+        return "its certificate differs from the pinned one; if it was renewed, confirm the new one with --pin"
     if isinstance(error, (ssl.SSLError, SSLError)) and not any(isinstance(each, BaseException) for each in error.args):
-        return "no TLS can be made with it" if "EOF" not in text.upper() else None
+        return "no TLS connection is possible" if "EOF" not in text.upper() else None
     return None
 
 
@@ -231,7 +231,7 @@ def certificate_of(host: str, port: int) -> bytes:
     except OSError as error:
         raise _no_answer(error, over=False) from None
     if not found:
-        raise CannotWork("it shows no certificate")
+        raise CannotWork("it presents no certificate")
     return found
 
 
@@ -242,9 +242,14 @@ ALL: Final = 600.0
 """Seconds for all answers of one BMC together: a slow one ends too."""
 _HOPS: Final = 3
 _REASONS: Final = (
-    dict.fromkeys((301, 302, 303, 307, 308), "it redirects, and what is sent to it is not sent elsewhere")
+    dict.fromkeys((301, 302, 303, 307, 308), "it redirects; requests are not sent elsewhere")
     | dict.fromkeys((409, 429, 503), "it is busy; try again later")
-    | {401: "the session is no longer valid", 403: "this user may not", 404: "it is not there", 500: "an error of its own"}
+    | {
+        401: "the session is no longer valid",
+        403: "this user is not allowed to",
+        404: "it is not there",
+        500: "an error of its own",
+    }
 )
 _LARGE: Final = 1 << 16
 _LONGEST: Final = 300
@@ -343,13 +348,13 @@ class Session:
         if isinstance(link, dict):
             link = link.get("@odata.id")
         if not isinstance(link, str) or not link or not link.isprintable() or len(link) > 1024 or "\\" in link:
-            self.fail("it gives a link that is none")
+            self.fail("it returned an invalid link")
         own, usual = urlsplit(self.address.url), {"https": 443, "http": 80}
         try:
             found = urlsplit(urljoin(self.address.url + base, link))
             port = found.port or usual.get(found.scheme)
         except ValueError:
-            self.fail("it gives a link that is none")
+            self.fail("it returned an invalid link")
         if (found.scheme, found.hostname, port) != (own.scheme, own.hostname, own.port):
             to = f"{found.scheme}://{found.netloc}" if found.hostname == own.hostname else found.netloc
             self.fail(f"it points to another host, {_shown(to)}, which is not followed")
@@ -371,7 +376,7 @@ class Session:
             what = "a page in HTML" if text[:200].lower().lstrip().startswith(("<!doctype", "<html", "<?xml")) else "no JSON"
             self.fail(f"it answers {what if text else 'nothing'} where Redfish has JSON (HTTP {answer.status})")
         if not isinstance(found, dict):
-            self.fail("it answers JSON that is no object")
+            self.fail("its JSON answer is not an object")
         return found
 
     def refused(self, answer: Answer, doing: str) -> NoReturn:
@@ -414,7 +419,7 @@ class Session:
             self.refused(answer, "reading its Redfish root") if answer.status != 404 else self.fail("it has no Redfish")
         root = self.resource(answer)
         if "RedfishVersion" not in root and "@odata.id" not in root:
-            self.fail("what answers there is no Redfish service")
+            self.fail("no Redfish service answers there")
         return root
 
     def _log_in(self) -> None:
@@ -425,13 +430,13 @@ class Session:
         self._token = (Secret(answer.headers.pop("x-auth-token", "")) or None) if given else None
         if not self._token:
             if answer.status in (400, 401, 403) and not self._tells(answer, "PasswordChangeRequired"):
-                self.fail(f"it refuses this user and password (HTTP {answer.status}); nothing else is tried")
+                self.fail(f"it rejects this user and password (HTTP {answer.status}); nothing else is tried")
             self.refused(answer, "logging in")
         with suppress(CannotWork, ValueError):  # where it says no place, the session ends by its own time
             place = answer.headers.get("location") or (self.resource(answer).get("@odata.id") if answer.body else None)
             self._own = self.local(urlsplit(place).path) if isinstance(place, str) else None
         if self._tells(answer, "PasswordChangeRequired"):
-            self.fail("the password of this account must be changed first, which is not done here")
+            self.fail("change this account's password first; advisor does not")
 
     def _leave(self) -> None:
         """Log out: a BMC has few sessions. What goes wrong then changes nothing."""
@@ -444,7 +449,7 @@ class Session:
 
     def _refusal(self, answer: Answer, doing: str) -> str:
         if self._tells(answer, "PasswordChangeRequired"):
-            return "the password of this account must be changed first, which is not done here"
+            return "change this account's password first; advisor does not"
         said = self.said(answer)
         if answer.status == 403 and self._tells(answer, "LicenseNotPassed"):
             return f"a licence is missing: {said}; with it, or by the vendor's own tool (Supermicro: sum -c GetCurrentBiosCfg)"

@@ -39,7 +39,7 @@ def save_record(place: Path, record: BiosRecord, *, new: bool = False) -> None:
     trusted(place, Use.NAMED)
     there = place.exists() or place.is_symlink()
     if new and there and not _holds_nothing_more(place, record):
-        raise BadInput("is there already, and may be what brings another change back", file=str(place), cure="name a new file")
+        raise BadInput("exists already and may be the undo record of another change", file=str(place), cure="name a new file")
     data = (json.dumps(record.model_dump(mode="json"), indent=1) + "\n").encode()
     write_file(place, data, private=True, durable=True, new=new and not there)
 
@@ -130,7 +130,7 @@ def load_record(path: Path) -> BiosRecord:
         return BiosRecord.model_validate_json(text)
     except ValidationError as error:
         cure = "give the file that advisor bios stage wrote"
-        raise BadInput("no record of advisor bios stage", file=str(path), cure=cure) from error
+        raise BadInput("not a record of advisor bios stage", file=str(path), cure=cure) from error
 
 
 def record_name(bmc: str, doing: str) -> Path:
@@ -247,11 +247,11 @@ def _staged(
 ) -> Staging:
     """Ask, save what is, write, and look again."""
     if reading.raw.settings_link is None:
-        session.fail("its Bios names no settings object: nothing can be staged here; use the vendor's own tool")
+        session.fail("its Bios has no settings object, so nothing can be staged; use the vendor's own tool")
     if (said := confirm(staging)) is None:
         return staging
     if not said:
-        raise CannotWork(f"{reading.bmc}: nothing was staged, for nobody said yes")
+        raise CannotWork(f"{reading.bmc}: nothing was staged: not confirmed")
     begun, place, accepted = record_of(reading, ground, values, _then(staging.moves)), Path(staging.record), None
     save_record(place, begun, new=True)
     try:
@@ -260,7 +260,9 @@ def _staged(
             _say_it_is_staged(place, begun, accepted.job)
     except KeyboardInterrupt:
         if session.committed:
-            done = "after it was staged" if accepted else "while it was written: whether it is staged, advisor bios status says"
+            done = (
+                "after it was staged" if accepted else "while it was written: check with advisor bios status whether it is staged"
+            )
             raise KeyboardInterrupt(f"{reading.bmc}: interrupted {done}; advisor bios undo {place} takes it back") from None
         raise
     state: Final = "staged" if set(values) - set(accepted.applied) else "applied"
@@ -339,7 +341,7 @@ def shown(name: str, value: Any) -> str:
 def _all_legal(plan: BiosPlan, ground: FirmwareState, file: str) -> None:
 
     if not plan.changes:
-        raise BadInput("nothing is to be changed in it", file=file)
+        raise BadInput("it contains no changes", file=file)
     if bad := refusals(plan.values, ground):
         name, why = next(iter(bad.items()))
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
@@ -517,7 +519,7 @@ class Restart:
     @property
     def word(self) -> str:
         """Return it in a word or two, by which many are folded."""
-        return "restart asked for, once" if self.state == "asked" else "to be restarted"
+        return "restart requested once" if self.state == "asked" else "to be restarted"
 
     good = True
 
@@ -551,17 +553,17 @@ def restart_server(
         _ours_waits(session, saved, reading, exactly=exactly)
         power = reading.raw.system.get("PowerState")
         if power not in ("On", None):
-            session.fail(f"the server is not on ({session.clean(str(power))}): what waits takes effect when it is started")
+            session.fail(f"the server is off ({session.clean(str(power))}): what waits takes effect when it is started")
         name = node or door.node or (reading.owner.host_name or "").partition(".")[0] or None
         about = Restart(reading, _drained(host, name, reading.bmc, no_slurm=no_slurm, drained=drained))
         if (said := confirm(about)) is None:
             return about
         if not said:
-            raise CannotWork(f"{reading.bmc}: nothing was restarted, for nobody said yes")
+            raise CannotWork(f"{reading.bmc}: nothing was restarted: not confirmed")
         _drained(host, name, reading.bmc, no_slurm=no_slurm, drained=drained)  # a job may have begun while somebody thought
         first = (asked if asked is not None else {}).setdefault((reading.owner.uuid or door.bmc).lower(), door.bmc)
         if first != door.bmc:
-            raise CannotWork(f"{reading.bmc}: it is the same server as {first}, which is asked once")
+            raise CannotWork(f"{reading.bmc}: the same server as {first}, which is asked once")
         restart(session, reading.raw.system)
         return Restart(reading, about.slurm, "asked")
 
@@ -599,9 +601,9 @@ def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained:
             raise CannotWork(f"{bmc}: whether it runs jobs is not known ({why}): say --drained where it runs none")
         return "drained, as --drained says"
     if name is None:
-        raise CannotWork(f"{bmc}: which node of Slurm it is is not known; give --node NAME, or --no-slurm where it is in none")
+        raise CannotWork(f"{bmc}: its Slurm node is unknown; give --node NAME, or --no-slurm if it has none")
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}", name):
-        raise CannotWork(f"{bmc}: {name[:60]} is no name of a node; give --node NAME")
+        raise CannotWork(f"{bmc}: {name[:60]} is not a node name; give --node NAME")
     text = host.run(("scontrol", "show", "node", name, "--oneliner")).text
     state = re.search(r"(?:^|\s)State=([A-Z+_*~#!%$@^-]+)", text or "")
     if state is None:

@@ -36,24 +36,28 @@ HostsFile = Annotated[
 BmcName = Annotated[
     str | None, typer.Option("--bmc-name", metavar="NAME", help="-w and --hosts name nodes; their BMCs are this: bmc-%h.")
 ]
-User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who logs in; else ADVISOR_BMC_USER, or a question.")]
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user; otherwise ADVISOR_BMC_USER, or a prompt.")]
 PasswordFd = Annotated[
     int | None,
     typer.Option(
-        "--password-fd", metavar="N", min=0, help="Read the password from this file descriptor; else ADVISOR_BMC_PASSWORD."
+        "--password-fd", metavar="N", min=0, help="Read the password from this file descriptor; otherwise ADVISOR_BMC_PASSWORD."
     ),
 ]
 LoginFile = Annotated[
     Path | None, typer.Option("--login-file", metavar="FILE", help="User and password, on two lines of a file with mode 600.")
 ]
 Ca = Annotated[Path | None, typer.Option("--ca", metavar="FILE", help="Trust certificates of this authority.")]
-Pin = Annotated[bool, typer.Option("--pin", help="Show the BMC's own certificate once, and trust it from now on after a yes.")]
-Insecure = Annotated[bool, typer.Option("--insecure", help="This once, verify nothing and allow http; the record says so.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do it without a question.")]
+Pin = Annotated[
+    bool, typer.Option("--pin", help="Show the BMC's own certificate once, and trust it from now on after you confirm it.")
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Skip certificate checks and allow http, this once; the record says so.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 RecordFile = Annotated[
     Path | None,
     typer.Option(
-        "--record", metavar="FILE", help="Save there what is now, before the first write: the way to undo it. %h is the name."
+        "--record", metavar="FILE", help="Save the current values there before the first write, for undo. %h is the BMC's name."
     ),
 ]
 Unchecked = Annotated[
@@ -174,7 +178,7 @@ def answer(asked: Asked, doing: str, task: Callable[[Door], One], page: Page) ->
     """Ask one BMC and show what it tells, or many and show it folded; return the exit status."""
     if not asked.many:
         if not asked.doors:
-            raise CannotWork("which BMC is not said; give --bmc HOST, -w LIST or --hosts FILE")
+            raise CannotWork("no BMC given; give --bmc HOST, -w LIST or --hosts FILE")
         found = task(asked.doors[0])
         show(asked.form, found.document, lambda: page(found, asked.form.width, asking=False))
         return int(not found.good)
@@ -210,7 +214,7 @@ def _agreed_to(asked: Asked, doing: str, task: Callable[[Door, Confirmed], One],
     emit([fleet_page(fleet.summary(), asked.form.width)], None, color=asked.form.color, width=asked.form.width)
     able = {each.name for each in fleet.outcomes if each.told is not None}
     if fleet.interrupted or not able or not agreed(f"{question} On {len(able)} of {len(asked.doors)} BMCs."):
-        raise CannotWork("nothing was changed, for nobody said yes")
+        raise CannotWork("nothing was changed: not confirmed")
     return replace(asked, doors=tuple(door for door in asked.doors if door.name in able))
 
 

@@ -21,7 +21,7 @@ BindSources = Annotated[
 ]
 BindHosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="The hosts in order: a,b or node[01-08].")]
 Hostfile = Annotated[Path | None, typer.Option("--hostfile", metavar="FILE", help="A file of hosts, one per line.")]
-Nodes = Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="Number of hosts, whose names are not known yet.")]
+Nodes = Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="Number of hosts whose names are not known yet.")]
 Assume = Annotated[
     list[str] | None,
     typer.Option("--assume", metavar="SETTING=V", help="Plan for after a restart with nps=4, smt=off, ... (advisor whatif)."),
@@ -32,9 +32,7 @@ PerPart = Annotated[
     str | None,
     typer.Option(RANKS_PER, metavar="PART [K]", help="K ranks (1 by default) in each numa, l3, socket, core or node."),
 ]
-Threads = Annotated[
-    int | None, typer.Option("--threads", metavar="T", min=1, help="Threads per rank, each on a core of its own.")
-]
+Threads = Annotated[int | None, typer.Option("--threads", metavar="T", min=1, help="Threads per rank, each on its own core.")]
 Way = Annotated[
     str,
     typer.Option(
@@ -46,15 +44,13 @@ Way = Annotated[
 ]
 For = Annotated[
     Literal["bandwidth", "latency", "throughput"] | None,
-    typer.Option(
-        "--for", help="Choose the strategy by what counts: memory bandwidth, latency of messages, throughput of many small jobs."
-    ),
+    typer.Option("--for", help="Choose the strategy by goal: memory bandwidth, message latency, throughput of many small jobs."),
 ]
 Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place ranks near this adapter or GPU: mlx5_0, gpu0.")]
-Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")]
+Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether to use second hardware threads (SMT).")]
 Reserve = Annotated[
     str,
-    typer.Option("--reserve", metavar="CORES", help="Cores of each node left to the system; l3:1 is one of each L3 group."),
+    typer.Option("--reserve", metavar="CORES", help="Cores per node left to the system; l3:1 is one per L3 group."),
 ]
 Slice = Annotated[str | None, typer.Option("--slice", metavar="K/N", help="Use part k of n of each node.")]
 LauncherName = Annotated[
@@ -65,26 +61,29 @@ MpiLauncher = Annotated[
     typer.Option("--launcher", metavar="NAME", help=f"{', '.join(names(starting=True))}.", autocompletion=opt.starting),
 ]
 SlurmConf = Annotated[Path | None, typer.Option("--slurm-conf", metavar="FILE", help="A slurm.conf, for srun's defaults.")]
-Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even where a short form is equivalent.")]
+Exact = Annotated[bool, typer.Option("--exact", help="List every rank's CPUs even if a short form is equivalent.")]
 Wrap = Annotated[bool, typer.Option("--wrapper", help="Bind each rank with a small script instead of the launcher.")]
-Report = Annotated[bool, typer.Option("--report", help="Let the launcher print the bindings it makes.")]
+Report = Annotated[bool, typer.Option("--report", help="Let the launcher print its bindings.")]
 Benchmark = Annotated[
     Literal["mbw_mr", "latency", "bw", "bibw", "stream"] | None,
     typer.Option("--benchmark", help="Print the commands of a benchmark, part by part."),
 ]
 LearnedFile = Annotated[
-    Path | None, typer.Option("--learned", metavar="FILE", help="Place as advisor tune found best for this program and machine.")
+    Path | None,
+    typer.Option(
+        "--learned", metavar="FILE", help="Use the placement that advisor tune found best for this program and machine."
+    ),
 ]
 BindPer = Annotated[
-    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="With --benchmark: a command for each of these.")
+    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="With --benchmark: one command per part.")
 ]
 BindFolder = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write script, files and job scripts there.")
 ]
-BindSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the node with its ranks as SVG into FILE.")]
+BindSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the node with its ranks as SVG to FILE.")]
 BindExplain = Annotated[bool, typer.Option("--explain", help="List every rank, every reason and every strategy.")]
-BindLine = Annotated[bool, typer.Option("--line", help="Print the command alone, on one line: for scripts.")]
-BindQuiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the command and its files, without reasons and drawing.")]
+BindLine = Annotated[bool, typer.Option("--line", help="Print only the command, on one line, for scripts.")]
+BindQuiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the command and its files, without reasons or drawing.")]
 BindCommand = Annotated[
     list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program to start.", show_default=False)
 ]
@@ -120,7 +119,7 @@ MeasureWords = Annotated[
     typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...", autocompletion=opt.measurements),
 ]
 MeasureQuick = Annotated[bool, typer.Option("--quick", help="The quick set, under a minute: the default.")]
-MeasureFull = Annotated[bool, typer.Option("--full", help="Measure everything; many minutes, --dry-run says how many.")]
+MeasureFull = Annotated[bool, typer.Option("--full", help="Measure everything; takes many minutes, --dry-run says how many.")]
 MeasurePer = Annotated[
     MeasuredPart | None, typer.Option("--per", help="Measure all parts of this kind: membw, or a kernel by its name.")
 ]
@@ -129,12 +128,10 @@ Pattern = Annotated[
     typer.Option("--pattern", metavar="LIST", help="Of membw: load,triad-nt and so on, or all; --list names them."),
 ]
 Cpus = Annotated[str | None, typer.Option("--cpus", metavar="LIST", help="Use these CPUs only: 0-15,32.")]
-Node = Annotated[int | None, typer.Option("--node", metavar="N", min=0, help="Take all memory from this NUMA node.")]
-MeasureSmt = Annotated[
-    Literal["skip", "use"], typer.Option("--smt", help="Whether second hardware threads run threads of their own.")
-]
+Node = Annotated[int | None, typer.Option("--node", metavar="N", min=0, help="Allocate all memory on this NUMA node.")]
+MeasureSmt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether to use second hardware threads (SMT).")]
 MeasureDryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print what would be measured and how long it takes; run nothing.")
+    bool, typer.Option("--dry-run", help="Print what would be measured and how long it takes, without running it.")
 ]
 Saved = Annotated[
     list[Path] | None,
@@ -145,8 +142,8 @@ Before = Annotated[
     Path | None,
     typer.Option("--before", metavar="OLD", help="With show NEW: compare two runs; files, or folders of runs."),
 ]
-MeasureSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the results as SVG into FILE.")]
-MeasurePng = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the results as PNG into FILE.")]
+MeasureSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the results as SVG to FILE.")]
+MeasurePng = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write the results as PNG to FILE.")]
 Chart = Annotated[
     str | None,
     typer.Option(
@@ -163,7 +160,7 @@ March = Annotated[str | None, typer.Option("--march", metavar="X", help="With --
 
 # advisor measure hpl
 HplHosts = Annotated[
-    str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; otherwise the job's, or this one.")
+    str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; default: the job's hosts, or this one.")
 ]
 Xhpl = Annotated[Path | None, typer.Option("--xhpl", metavar="PATH", help="Run this HPL: netlib's, AMD's, Intel's.")]
 HplQuick = Annotated[bool, typer.Option("--quick", help="About a minute: the default.")]
@@ -175,13 +172,15 @@ Block = Annotated[
 HplPerPart = Annotated[
     str | None, typer.Option("--ranks-per", metavar="PART", help="One rank per core (the default), l3, numa, socket or node.")
 ]
-Scaling = Annotated[bool, typer.Option("--scaling", help="Measure 1, 2, 4, .. hosts; of one host a NUMA node, a socket and all.")]
+Scaling = Annotated[
+    bool, typer.Option("--scaling", help="Measure 1, 2, 4, .. hosts; on one host, a NUMA node, a socket and all.")
+]
 BlasFlag = Annotated[str | None, typer.Option("--blas", metavar="FLAGS", help="Link this BLAS: '-L/opt/blis/lib -lblis'.")]
 HplKernels = Annotated[
     Path | None, typer.Option("--kernels", metavar="DIR", help="Use the programs hpl and peakflops of this folder.")
 ]
 HplDryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print the command of the largest run, or of each of --scaling; run none.")
+    bool, typer.Option("--dry-run", help="Print the command of the largest run, or of each --scaling step, without running it.")
 ]
 
 # advisor measure network
@@ -193,23 +192,24 @@ NetworkSources = Annotated[
     typer.Option("--from", metavar="FILE", help="Read the hosts from a file; NAME=FILE for one of them, may be repeated."),
 ]
 NetworkPer = Annotated[
-    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="Only all cores of each of these, no single pairs.")
+    Literal["numa", "socket", "node"] | None, typer.Option("--per", help="Only all cores of each part, no single pairs.")
 ]
-Adapter = Annotated[str | None, typer.Option("--hca", metavar="NAME", help="Only this adapter: mlx5_0. Otherwise each in turn.")]
+Adapter = Annotated[str | None, typer.Option("--hca", metavar="NAME", help="Only this adapter: mlx5_0; default: each in turn.")]
 Sizes = Annotated[
     str | None, typer.Option("--sizes", metavar="LIST", help="Message sizes: 8,64KiB,1MiB, or 1:4MiB for doublings.")
 ]
 NetworkKernels = Annotated[Path | None, typer.Option("--kernels", metavar="DIR", help="Use the program mbw_mr of this folder.")]
 NetworkBefore = Annotated[
-    Path | None, typer.Option("--before", metavar="OLD", help="Say what changed since this run (a file), or these (a folder).")
+    Path | None,
+    typer.Option("--before", metavar="OLD", help="Show what changed since this run (a file) or these runs (a folder)."),
 ]
-NetworkDryRun = Annotated[bool, typer.Option("--dry-run", help="Print every command that would be run, and run none.")]
+NetworkDryRun = Annotated[bool, typer.Option("--dry-run", help="Print every command without running it.")]
 
 
 def what_to_measure(words: list[str], *, quick: bool, full: bool) -> str:
     """Return what is to be measured; refuse two things at once."""
     if len(words) > 1:
-        raise BadValue(f"{words[1][:40]} is one word too many", cure="measure one thing at a time, or --full for everything")
+        raise BadValue(f"{words[1][:40]} is an extra word", cure="measure one thing at a time, or everything with --full")
     at_most_one({"--quick": quick, "--full": full, "".join(words)[:40]: bool(words)})
     if words and words[0] in ("network", "hpl"):
         problem = f"measure {words[0]} is a command with options of its own"

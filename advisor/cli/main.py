@@ -134,7 +134,7 @@ def better_cure(error: Any, context: Any) -> str | None:
     return option_meant(extra[1], names, context.command.name or "") if extra else None
 
 
-_MANY = {("audit", "--from"): "many nodes are audited by advisor fleet audit FILE FILE..."}
+_MANY = {("audit", "--from"): "to audit many nodes, use advisor fleet audit FILE FILE..."}
 """What to do where somebody gives an option twice because he has many."""
 
 
@@ -183,7 +183,7 @@ _FOREIGN = {
 def instead_of(option: str, names: Collection[str], path: str) -> str | None:
     """Return what to write instead of an option that a command does not take."""
     if option == "--from" and not path:
-        return "an option stands behind its command: advisor audit --from FILE"
+        return "put options after the command: advisor audit --from FILE"
     if option == "--from" and path == "diff":
         return "name both machines: advisor diff BEFORE AFTER"
     if path == "check":
@@ -220,7 +220,7 @@ class CommandFolder(TyperGroup):
         run = getattr(module, function, None)
         if not callable(run):
             file = f"advisor/cli/commands/{name}.py"
-            raise BadInput("this command lacks the function run", file=file, cure="docs/adding.md says what a command has")
+            raise BadInput("this command has no function run", file=file, cure="docs/adding.md says what a command has")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         kind = getattr(module, "CommandLine", Command)  # of a command that reads its arguments in its own way
         single.command(cmd_name, cls=kind, help=about.text, short_help=about.summary)(run)
@@ -276,7 +276,7 @@ def options(
     """Check how an HPC server is configured, and show the evidence."""
     del version
     if context.invoked_subcommand is None:
-        typer.echo(short_page(commands(), GROUPS, terminal_width(), _other_advisor()), nl=False)
+        typer.echo(context.get_help(), nl=False)
 
 
 def main() -> None:
@@ -293,7 +293,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("ADVISOR_TRACEBACK"):
             raise
-        ended = _complain(f"{slip(error)}; a fault of advisor's own: ADVISOR_TRACEBACK=1 shows the way to it, for a report")
+        ended = _complain(f"{slip(error)}; a bug in advisor: run it with ADVISOR_TRACEBACK=1 and report the traceback")
     gc.freeze()  # nor is it searched for once more at the end, a fifth of an audit: the kernel takes all of it back
     sys.exit(ended)
 
@@ -321,7 +321,7 @@ _STATUSES: Final = frozenset({0, 1, 2, _INTERRUPTED})
 def status(arguments: list[str]) -> int:
     """Return the exit status of one command line; what went wrong is one line on standard error."""
     try:
-        result: Any = app(_as_options(arguments), standalone_mode=False, prog_name="advisor")
+        result = _answer(arguments)
         sys.stdout.flush()
     except AdvisorError as error:
         return _INTERRUPTED if _complain(str(error)) and isinstance(error, Interrupted) else 2
@@ -341,8 +341,15 @@ def status(arguments: list[str]) -> int:
     if result == _INTERRUPTED:  # typer turns Ctrl-C into a status and says nothing
         _complain("interrupted")
     if isinstance(result, int) and result not in _STATUSES:
-        return _complain(f"it ended with status {result}, which means nothing; docs/adding.md says what run returns")
+        return _complain(f"it ended with status {result}, which is not defined; docs/adding.md says what run returns")
     return result if isinstance(result, int) else 0
+
+
+def _answer(arguments: list[str]) -> Any:
+    """Run one command line; alone, `advisor` prints a screen before the parser loads what takes time."""
+    if arguments or "_ADVISOR_COMPLETE" in os.environ:
+        return app(_as_options(arguments), standalone_mode=False, prog_name="advisor")
+    return typer.echo(short_page(commands(), GROUPS, terminal_width(), _other_advisor()), nl=False)
 
 
 def _as_options(arguments: list[str]) -> list[str]:

@@ -11,9 +11,7 @@ NARROWEST, WIDEST = 40, 250
 _NAMES = 26
 """Columns that options take beside their meaning; a longer one has a line of its own."""
 STATUS = "Exit status: 0 done, 1 findings (with --fail-on), 2 the work could not be done (one line on standard error says why)."
-_STATUS_OF_BIOS = (
-    "Exit status: 0 done, 1 proven not to be so (bios prove), 2 the work could not be done (one line on standard error says why)."
-)
+_STATUS_OF_BIOS = STATUS.replace("findings (with --fail-on)", "proven not in effect (bios prove)")
 
 
 def status_of(command: str) -> str:
@@ -50,7 +48,7 @@ class About(NamedTuple):
 OPTIONS = (
     Row("--version", "Print the version and stop."),
     Row("--install-completion", "Install completion of commands, options and values for this shell."),
-    Row("--show-completion", "Print that completion, to copy or adapt."),
+    Row("--show-completion", "Print the completion script, to copy or adapt."),
     Row("--help", "Show this text; 'advisor COMMAND --help' shows a command's."),
 )
 SOURCES = (
@@ -89,8 +87,8 @@ def short_page(commands: Mapping[str, About], groups: Sequence[str], width: int,
         for first in dict.fromkeys(name.partition(" ")[0] for name in names):
             verbs = "|".join(name.partition(" ")[2] for name in names if name.startswith(f"{first} "))
             parts.append(f"  {first:<10}  {commands[first].summary if first in commands else verbs}"[:width])
-    parts.append("advisor help COMMAND: options and examples; advisor --help: every command")
-    parts += [f"Another advisor comes first in PATH ({other}): call this one hpc-advisor"] if other else []
+    parts.append("advisor COMMAND --help: options and examples; advisor --help: every command")
+    parts += [f"PATH finds {other} first: call this one hpc-advisor"] if other else []
     return "\n".join(parts) + "\n"
 
 
@@ -113,7 +111,7 @@ def front_page(commands: Mapping[str, About], groups: Sequence[str], width: int,
             parts.append(wrapped(commands[name].summary, width, " " * (wide + 3), f"  {name:{wide}} "))
             parts += [f"  {'':{wide}}   $ {example}" for example in commands[name].examples[:1]]
     if of:
-        return "\n".join([*parts, "", wrapped(f"Each says more: advisor {of} COMMAND --help.", width)]) + "\n"
+        return "\n".join([*parts, "", wrapped(f"More about each: advisor {of} COMMAND --help.", width)]) + "\n"
     return (
         "\n".join([*parts, "\nOptions:", *table(OPTIONS, width), "", *(wrapped(text, width) for text in (SOURCES, STATUS))])
         + "\n"
@@ -214,7 +212,7 @@ def mistake(error: Any) -> tuple[str, str | None]:
     if kind == "BadParameter" and parameter is not None and context is not None:
         return _bad_value(error.message, parameter, context)
     extra = re.match(r"Got unexpected extra arguments? ?(?:\(s\) )?\((.*)\)$", message)
-    return (f"{extra[1][:60]} is one word too many", None) if extra else (in_words(message), None)
+    return (f"{extra[1][:60]} is an extra word", None) if extra else (in_words(message), None)
 
 
 def _bad_value(message: str, parameter: Any, context: Any) -> tuple[str, str | None]:
@@ -268,7 +266,7 @@ def command_page(name: str, summary: str, told: CommandHelp, of: Edition, beside
 
 def program_page(commands: Mapping[str, About], groups: Sequence[str], of: Edition) -> str:
     """Return the page of the program: its commands by group."""
-    summary = "audit HPC servers: what to set, why, and how that is known"
+    summary = "check how an HPC server is configured, and show the evidence"
     lines = [*_head("", summary, of), ".SH SYNOPSIS", *_usage("advisor COMMAND [OPTIONS]"), ".SH DESCRIPTION"]
     lines += [*_man_paragraphs([SOURCES]), ".SH COMMANDS"]
     for group, names in grouped(commands, groups).items():

@@ -136,9 +136,11 @@ From = Annotated[
         "--from", metavar="FILE", help="Read another machine: a capture, hwloc XML, Machine JSON, or a /sys + /proc root."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, with a schema version in it (docs/json.md).")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to the terminal.")]
-NoColor = Annotated[bool, typer.Option("--no-color", help="Print without colours, as NO_COLOR in the environment does.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON with a schema version (docs/json.md).")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of the terminal.")
+]
+NoColor = Annotated[bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR in the environment.")]
 Width = Annotated[
     int | None,
     typer.Option("--width", metavar="N", min=40, max=1000, help="Print in N columns instead of the terminal's width."),
@@ -173,7 +175,7 @@ PageOrLines = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="PATH", help="Write there: a page, or with --dry-run a folder of commands."),
 ]
-Steps = Annotated[bool, typer.Option("--verbose", "-v", help="Print each command that is run on standard error.")]
+Steps = Annotated[bool, typer.Option("--verbose", "-v", help="Print each command on standard error as it runs.")]
 Bios = Annotated[
     list[Path] | None,
     typer.Option(
@@ -197,9 +199,7 @@ AuditFull = Annotated[
 ]
 AuditVerbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 AuditLimit = Literal["high", "medium", "low", "info", "never"]
-AuditFailOn = Annotated[
-    AuditLimit, typer.Option("--fail-on", help="Exit with status 1 where a finding is as severe as this, or worse.")
-]
+AuditFailOn = Annotated[AuditLimit, typer.Option("--fail-on", help="Exit 1 on any finding of this severity or above.")]
 
 # advisor checklist
 OrderedPlatform = Annotated[
@@ -217,7 +217,7 @@ Include = Annotated[
     typer.Option(
         "--include",
         metavar="WHAT",
-        help="Add to files for tools what they leave out: unknown (present values), contested (by guides).",
+        help="Add what files for tools omit: unknown (present value not read), contested (guides differ).",
     ),
 ]
 VendorName = Annotated[
@@ -243,11 +243,11 @@ ReportFormat = Annotated[
     typer.Option(
         "--as",
         metavar="FORMAT",
-        help="html, md or json; else as the name of the file ends.",
+        help="html, md or json; default: by the file's extension.",
         autocompletion=report_formats,
     ),
 ]
-Todo = Annotated[bool, typer.Option("--todo", help="Only what is known to be wrong.")]
+Todo = Annotated[bool, typer.Option("--todo", help="Only what is proven wrong.")]
 Only = Annotated[
     list[str] | None,
     typer.Option(
@@ -259,12 +259,12 @@ Only = Annotated[
     ),
 ]
 ChecklistVerbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print why, check, undo and source of every step, and each line that is folded.")
+    bool, typer.Option("--verbose", "-v", help="Print why, check, undo and source of every step, and every folded line.")
 ]
 
 # advisor verify
 VerifyWords = Annotated[
-    list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="What bind wrote, or a launch command with {}.")
+    list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="A folder written by bind, or a launch command with {}.")
 ]
 PlanFile = Annotated[
     str | None, typer.Option("--plan", metavar="FILE", help="The plan.json of advisor bind; - is standard input.")
@@ -276,7 +276,7 @@ Pids = Annotated[list[str] | None, typer.Option("--pid", metavar="PID[,PID]...",
 ProgramName = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Check every running process of this program.")]
 PrintProbe = Annotated[bool, typer.Option("--print-probe", help="Print the probe, to be run by each rank of a job script.")]
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="End the launcher after this time.")
+    float, typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="Stop the launcher after this time.")
 ]
 
 
@@ -312,7 +312,7 @@ Snc = Annotated[str | None, typer.Option("--snc", metavar="N|off", help="Sub-NUM
 Cod = Annotated[Switch | None, typer.Option("--cod", help="Cluster on die (COD) of Haswell and Broadwell.")]
 Smt = Annotated[Switch | None, typer.Option("--smt", help="Hardware threads (SMT) of the cores.")]
 Enumeration = Annotated[
-    Order | None, typer.Option("--enumeration", help="Order of the CPU numbers, as the firmware lists the cores.")
+    Order | None, typer.Option("--enumeration", help="Order of CPU numbers: how the firmware lists the cores.")
 ]
 
 

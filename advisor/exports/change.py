@@ -83,7 +83,7 @@ def two_machines(words: Sequence[str]) -> tuple[str | None, str | None]:
         raise BadValue(f"{words[0]} is one machine", cure=cure)
     if len(words) == 1 and not {".", "/"} & set(words[0]):
         name = words[0][:60]
-        raise BadValue(f"{name} is no capture", cure=f"a finding is chosen with --only {name}, a machine with --from")
+        raise BadValue(f"{name} is not a capture", cure=f"a finding is chosen with --only {name}, a machine with --from")
     if len(words) != 2:
         raise BadValue("a change has two sides", cure="give two captures, BEFORE and AFTER; one machine alone is named by --from")
     one, other = (None if word == "-" else word for word in words)
@@ -181,7 +181,7 @@ def _verdict(content: ChangeContent) -> Verdict:
     if differs.same and not content.brought:
         return Verdict("little", "Nothing differs", "in what could be read on both")
     worse = bool(harmful) or (best is not None and best.says == "slower")
-    says = "; ".join(filter(None, parts)) or "no finding came or went, and no measured difference is shown"
+    says = "; ".join(filter(None, parts)) or "no finding appeared or disappeared, and no measured difference was proven"
     return Verdict("bad" if worse else "good", "What changed", says)
 
 
@@ -217,7 +217,7 @@ def _why_none(content: ChangeContent) -> str:
     sides = zip(content.names, content.reports, strict=True)
     missing = " and ".join(plain(name, 80) for name, each in sides if each.measurements is None)
     why = f"there are no measurements of {missing}" if missing else "the two have no figure in common that means the same"
-    return "" if content.brought else f"Nothing measured is compared: {why}"
+    return "" if content.brought else f"No measurements compared: {why}"
 
 
 def _warnings(content: ChangeContent) -> Iterator[str]:

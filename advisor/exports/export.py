@@ -106,7 +106,7 @@ def export(
         raise BadValue(f"--prefix {prefix[:40]!a} is no name", cure="small letters, digits and _: advisor, site_a")
     if not made.takes:
         if source is not None:
-            raise BadValue(f"{name} is of no machine, and --from has none to read for it", cure="leave --from out")
+            raise BadValue(f"{name} does not belong to a machine in --from", cure="leave --from out")
         subject = ExportSubject()
     elif source is not None and is_fleet(Path(source)):
         if made.takes == ("machine",):
@@ -184,7 +184,7 @@ def saved_audit(source: str) -> Audit | None:
         verdicts = found["verdicts" if found["schema"] == AUDIT_SCHEMA else "findings"]
         return Audit.model_validate({**kept, "findings": verdicts, "unseen": found.get("gaps", ())})
     except (ValidationError, KeyError) as error:
-        raise BadInput("is no audit that this advisor reads", file=source, cure=_CURE) from error
+        raise BadInput("is not an audit this advisor can read", file=source, cure=_CURE) from error
 
 
 def read_at(source: str | None) -> float | None:

@@ -59,7 +59,7 @@ class ExportSubject:
     def audited(self) -> tuple[Machine, Audit]:
         """Return the machine and its audit; refuse a fleet."""
         if self.machine is None or self.audit is None:
-            raise BadValue("this format is made of one machine", cure="name a capture of it with --from")
+            raise BadValue("this format describes one machine", cure="name a capture of it with --from")
         return self.machine, self.audit
 
     def machines(self) -> Iterator[tuple[Kind | None, Machine]]:
@@ -116,7 +116,7 @@ def of_template(name: str, text: str, file: str) -> ExportFormat:
         }
         return {name: fill(text, {**given, "version": options.version, "prefix": options.prefix}, file)}
 
-    summary = head.wrong or head.summary or "its first line does not say what it is"
+    summary = head.wrong or head.summary or "its first line does not describe it"
     return ExportFormat(name, summary, _LAST, OWN, files, ("machine", "kinds"))
 
 

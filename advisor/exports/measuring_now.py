@@ -152,7 +152,7 @@ def _run(parts: tuple[_Part, ...], observer: Observer) -> tuple[list[Measurement
             done = None
         found += [done.measurements] if done else []
         if done is None or done.interrupted:
-            observer.say("measuring was stopped; the finished part is used")
+            observer.say("measuring was interrupted; the finished part is used")
             return found, True
     return found, False
 

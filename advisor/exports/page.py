@@ -43,9 +43,9 @@ _STATES: Final = (
     (("differs", "pending"), "Now and wanted", True),
     (("taste",), "To consider", True),
     (("met",), "As wanted", False),
-    (("open",), "Different, and nothing found against it", False),
+    (("open",), "Different from the guide, no finding", False),
     (("unknown",), "Not known", False),
-    (("free",), "Known, and nothing asks for another value", False),
+    (("free",), "Known, no change recommended", False),
 )
 _VERDICTS: Final[tuple[tuple[Verdict, str], ...]] = (
     ("pass", "Checks passed"), ("unknown", "Checks that need more facts"), ("not-applicable", "Not applicable"),
@@ -203,8 +203,8 @@ def _left(plan: Plan, found: Collection[str]) -> Iterator[tuple[str, Sequence[An
     lists = {
         "In the setup menus, by hand": wanted,
         "Guides differ about these": plan.contested,
-        "Look up first: the present value is not known": plan.look_up,
-        "Look at these in the setup menus: how they stand is not known": [line for line in plan.by_hand if line not in wanted],
+        "Check first: the present value is unknown": plan.look_up,
+        "Check these in the setup menus: their current values are unknown": [line for line in plan.by_hand if line not in wanted],
         "Left out: contradicts something else": plan.refused,
     }
     yield from ((heading, own) for heading, own in lists.items() if own)

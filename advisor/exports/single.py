@@ -95,7 +95,7 @@ def form_of(asked: str | None, output: Path | None) -> ReportForm:
     """Return the format: as asked, else as the file's name ends; a page for a browser is not for a terminal."""
     name = asked or (_ENDINGS.get(output.suffix.lower()) if output is not None else None)
     if name is None and output is not None:
-        raise BadValue(f"{output} ends as no report does", cure="take .html, .md or .json, or say which with --as")
+        raise BadValue(f"{output} is not a report format", cure="take .html, .md or .json, or say which with --as")
     if name is None:
         raise BadValue("a report is a file", cure="name it with -o node.html; --as md prints one for a ticket")
     forms: dict[str, ReportForm] = {"html": "html", "md": "md", "json": "json"}

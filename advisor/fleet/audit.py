@@ -59,7 +59,8 @@ class AuditedFleet:
         if word.isdecimal() and word not in self.nodes.folded:
             if not 0 < int(word[:6]) <= len(self.fleet.wrong):
                 raise BadValue(
-                    f"no finding {word[:20]}: the fleet has {len(self.fleet.wrong)}", cure="advisor fleet audit numbers them"
+                    f"there is no finding {word[:20]}: the fleet has {len(self.fleet.wrong)}",
+                    cure="advisor fleet audit numbers them",
                 )
             return self.fleet.wrong[int(word[:6]) - 1]
         return next((each for each in self.fleet.wrong if each.rule == word), None)
@@ -172,7 +173,7 @@ def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
         if record.unfit:
             yield Odd(what="BIOS", node=entry.node, why=f"{entry.node}{BIOS_SUFFIX} is not used: {record.unfit}")
         if seen and entry.answer and short_name(seen) != short_name(entry.node):
-            yield Odd(what="wrong name", node=entry.node, why=f"calls itself {seen}")
+            yield Odd(what="wrong name", node=entry.node, why=f"reports the name {seen}")
         if record.version and record.version != usual[0][0]:
             yield Odd(what="version", node=entry.node, why=f"captured by advisor {record.version}, most by {usual[0][0]}")
         away = _skew(entry, record)
@@ -180,7 +181,7 @@ def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
             yield Odd(what="clock", node=entry.node, why=f"its clock is {_time(abs(away))} {'behind' if away < 0 else 'ahead'}")
     for name, nodes in named.items():
         if len(nodes) > 1:
-            yield Odd(what="same name twice", node=nodes[0], why=f"{', '.join(nodes[1:4])} calls itself {name} too")
+            yield Odd(what="same name twice", node=nodes[0], why=f"{', '.join(nodes[1:4])} reports the name {name}, too")
 
 
 def _skew(entry: Entry, record: Record) -> float | None:

@@ -199,7 +199,7 @@ def baseline_in(file: Path) -> Baseline:
     except BadInput as error:
         raise error.within(str(file)) from error
     except ValidationError as error:
-        raise BadInput("is no baseline of a fleet", file=str(file), cure=_CURE) from error
+        raise BadInput("is not a baseline of a fleet", file=str(file), cure=_CURE) from error
     if found.format != SCHEMA:
         raise BadInput(f"its format is {found.format[:40]!a}, this advisor reads {SCHEMA}", file=str(file), cure=_CURE)
     return found

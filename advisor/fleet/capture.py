@@ -33,7 +33,7 @@ def age(text: str) -> timedelta:
     """Return how old a text says: 30m, 12h, 1d, 2w."""
     match = _AGE.fullmatch(text.strip())
     if match is None:
-        raise BadValue(f"{text[:40]!a} is not an age", cure="write such as 30m, 12h, 1d or 2w")
+        raise BadValue(f"{text[:40]!a} is not a valid age", cure="write such as 30m, 12h, 1d or 2w")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
@@ -134,7 +134,7 @@ def checked_again(again: str | None) -> str | None:
     words = [str(each) for each in Outcome]
     if again is not None and again not in words:
         cure = did_you_mean(again, words, f"there are {', '.join(words)}")
-        raise BadValue(f"--again {again[:40]!a} is no outcome", cure=cure)
+        raise BadValue(f"--again {again[:40]!a} is not an outcome", cure=cure)
     return again
 
 
@@ -266,7 +266,7 @@ def _names(nodes: Sequence[str] | None, kept: AnswersFolder, how: CaptureOptions
     if how.way.partition is not None:
         return checked_names(nodes_of_partition(how.way.partition))
     if how.again is None:
-        raise CannotWork("which nodes is not said; give -w LIST, --hosts FILE, --slurm PARTITION, or --again failed")
+        raise CannotWork("no nodes given; give -w LIST, --hosts FILE, --slurm PARTITION, or --again failed")
     checked_again(how.again)
     return tuple(name for name, answer in kept.last.items() if is_one_of(answer.outcome, how.again))
 
@@ -304,11 +304,11 @@ class _Taker:
         except AdvisorError as error:
             return None, Outcome.TRUNCATED, str(error)[:300]
         if host is None:
-            return None, Outcome.FAILED, "the file that came back is not a capture"
+            return None, Outcome.FAILED, "the returned file is not a capture"
         told = (host.read(_HOSTNAME).text or "").strip()
         seen = told if is_name(told) else None
         if seen is not None and _short(seen) != _short(node) and _short(seen) in self._asked:
-            return seen, Outcome.WRONG_NAME, f"calls itself {seen}, which is another of the nodes"
+            return seen, Outcome.WRONG_NAME, f"reports the name {seen}, another of these nodes"
         return seen, Outcome.ANSWERED, None
 
 

@@ -407,7 +407,7 @@ def measure_fleet_hpl(
     """Measure HPL on the nodes of a fleet's folder, all at once; those that are slow beside the others a second time."""
     way, options = way or Way(), options or HplOptions()
     if options.xhpl is not None and not options.xhpl.is_absolute():
-        raise BadValue(f"--xhpl {options.xhpl}: which file it is on the nodes is not said", cure="give its whole path")
+        raise BadValue(f"--xhpl {options.xhpl}: the path on the nodes is missing", cure="give its absolute path")
     kept = AnswersFolder(folder, must_exist=True)
     names = kept.named(nodes)
     groups, why_not = groups_of(names, kept)
@@ -526,7 +526,7 @@ class _Runner:
             topology = made.machine.topology
             result = own_result(task, said.lines, planned_ranks(made.placement), topology.pus if topology else task.cpus)
         if result is None or result.refused:
-            raise AdvisorError((result.refused if result else said.why) or "it ended without a result")
+            raise AdvisorError((result.refused if result else said.why) or "it exited without a result")
         about = {"ranks": made.ranks, "threads": made.threads, "hosts": 1, "cores": made.cores}
         return result.model_copy(
             update={"details": {**result.details, **about, "program": KERNEL if not self.options.xhpl else "xhpl"}}

@@ -93,7 +93,7 @@ def tournament(nodes: Sequence[str], meetings: int = MEETINGS) -> tuple[tuple[Pa
     """
     players: list[str | None] = list(dict.fromkeys(nodes))
     if len(players) < 2:
-        raise BadValue("a tournament needs two nodes at least", cure="name more with -w")
+        raise BadValue("pairs need at least two nodes", cure="name more with -w")
     if len(players) % 2:
         players.append(None)
     (first, *rest), half = players, len(players) // 2
@@ -327,7 +327,7 @@ class OwnMessages:
         found = dict(_named(each) for each in results if each.refused is None and _key(each) in _JUDGED)
         if not found:
             refused = next((each.refused for each in results if each.refused), None)
-            raise AdvisorError(refused or said.why or "the ranks ended without a result")
+            raise AdvisorError(refused or said.why or "the ranks exited without a result")
         return found
 
 
@@ -486,7 +486,7 @@ def _kinds(
     why_not |= others
     for group in groups:
         if len(group.machines) < 2:
-            why_not |= dict.fromkeys(group.machines, "no other node is of its kind: it has nobody to meet")
+            why_not |= dict.fromkeys(group.machines, "no other node of its kind to pair with")
         else:
             meeting = OwnMessages(group.machines, options.launcher, way, options.kernels, observer)
             yield group.kind.name, tuple(group.machines), meeting

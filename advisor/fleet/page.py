@@ -206,7 +206,7 @@ def _drift(drift: Sequence[Drift], room: int) -> list[str]:
 
 def _split(each: Split) -> str:
     told = ", ".join(f"{one.count} {plain(one.value, 30)} {one.nodes}" for one in each.populations[:4])
-    return f"{each.kind:<2} {each.fact}: {told}: which is meant?"
+    return f"{each.kind:<2} {each.fact}: {told}: which one is intended?"
 
 
 def slow_lines(slow: Sequence[Slow]) -> list[str]:
@@ -362,7 +362,7 @@ def wrong_page(each: Wrong, source: Sequence[str], width: int | None = None) -> 
         return [
             *wrapped([(head, "title"), (f"  ({each.severity})", each.severity)], room),
             *_node_row("Nodes", f"{each.count} of {each.of} of kind {each.kind}: {each.nodes}", room),
-            *_node_row("So is", each.claim, room),
+            *_node_row("Observed", each.claim, room),
             *_node_row("Fix", each.fix, room),
             *_node_row("Reasons", _command("advisor", "explain", each.rule, *source), room),
         ]
@@ -473,7 +473,7 @@ def _baseline_lines(told: dict[str, Any], width: int) -> Iterator[Line]:
     gone = "".join(f", {folded(nodes)} {why}" for why, nodes in silent.items())
     yield from wrapped([(f"{count(told['nodes'], 'node')} of the baseline answered{gone}", "title")], width)
     style = "warn" if told["left"] else "good"
-    rows = [_row(each) for each in told["left"]] or ["nothing: every fact and finding is as it was"]
+    rows = [_row(each) for each in told["left"]] or ["nothing: every fact and finding is unchanged"]
     yield from _rows("LEFT", style, rows, width)
     if told["new"]:
         yield from _rows("NEW", "label", [f"{told['new']}: not in the baseline"], width)
@@ -507,7 +507,7 @@ def pairs_page(told: Mapping[str, Any], width: int | None = None) -> Page:
 
 def _pairs_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
     pairs = sum(group["pairs"] for group in told["groups"])
-    stopped = ", interrupted: nobody is named" if told["interrupted"] else ""
+    stopped = ", interrupted: no node is named" if told["interrupted"] else ""
     again = sum(len(group["measured_again"]) for group in told["groups"])
     twice = f", {again} more to be sure" if again else ""
     head = f"{count(told['asked'], 'node')} asked, {told['measured']} measured in {count(pairs, 'pair')}{twice}{stopped}"
@@ -521,7 +521,7 @@ def _pairs_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
             text = f"{kind}{plain(each['figure'])}: {amount(each['median'], each['unit'])} usually, {span}"
             yield from labelled("Pairs", [(text, "")], width, _PAIRS_ROOM)
         if not told["interrupted"] and not group["judged"]:
-            few = "too few pairs to know what is usual: 8 are needed" if group["pairs"] < 8 else "too few pairs gave a result"
+            few = "too few pairs for a baseline: 8 are needed" if group["pairs"] < 8 else "too few pairs gave a result"
             yield from labelled("Not judged", [(f"{kind}{few}", "medium")], width, _PAIRS_ROOM)
         yield from _no_result(group["no_result"], kind, width)
     yield from not_measured_lines(told["not_measured"], width)
@@ -586,7 +586,7 @@ def _kind(kind: dict[str, Any], width: int) -> Iterator[Line]:
         for text in step["steps"]:
             yield from wrapped([(f"      {printable(text)}", "dim")], width, indent=6)
     if not kind["steps"]:
-        yield (("    nothing is to be done", "good"),)
+        yield (("    nothing to do", "good"),)
     yield ()
 
 
@@ -649,11 +649,11 @@ def _tables(fleet: Fleet) -> list[dict[str, Any]]:
     odd = [(each.node or "-", each.what, each.why) for each in fleet.odd]
     return [
         _drift_rows(fleet.drift),
-        _table("split", "Split", "Two populations: only their owner knows which is meant.", split,
+        _table("split", "Split", "Two populations: only their owner knows which one is intended.", split,
                ("fact", "kind", "value", "how many", "nodes")),
-        _table("slow", "Slow", "Far below the nodes of its kind by their own spread, and by so much that it matters.", slow,
+        _table("slow", "Slow", "Far below the nodes of its kind, beyond their own spread, and by enough to matter.", slow,
                ("node", "kind", "figure", "value", "median", "z", "explained by")),
-        _table("odd", "Odd answers", "Used all the same.", odd, ("node", "what", "why")),
+        _table("odd", "Odd answers", "Used anyway.", odd, ("node", "what", "why")),
     ]  # fmt: skip
 
 
@@ -668,7 +668,7 @@ def _drift_rows(drift: Sequence[Drift]) -> dict[str, Any]:
     first = [own[0] for own in sets]
     rows = [(each.fact, each.kind, each.value, each.majority, f"{each.count} of {each.of}", each.nodes) for each in first]
     columns = ("fact", "kind", "value", "the rest has", "how many", "nodes")
-    table = _table("drift", "Drift", "At most a tenth of a kind has another value than the rest.", rows, columns)
+    table = _table("drift", "Drift", "At most a tenth of a kind differs from the rest.", rows, columns)
     for row, own in zip(table["rows"], sets, strict=True):
         row["more"] = [f"{each.fact} {plain(each.value, 60)} ({plain(each.majority, 60)} elsewhere)" for each in own[1:]]
     return table

@@ -88,7 +88,7 @@ class Asked:
 def asked(places: Sequence[Path]) -> Asked:
     """Return the nodes of a fleet's folder, or of files."""
     if not places:
-        raise BadValue("no fleet is named", cure="give a folder of captures, or captures: *.tar.gz")
+        raise BadValue("no fleet given", cure="give a folder of captures, or captures: *.tar.gz")
     if len(places) == 1 and places[0].is_dir():
         folder = places[0]
         return _answered(folder) if (folder / ANSWERS).is_file() else _found(_files(folder), folder)
@@ -243,7 +243,7 @@ def read_all(entries: Sequence[Entry], book: Book, observer: Observer = SILENT) 
                 found.distinct.update(distinct)
                 observer.step("reading captures", f"{min(number * _CHUNK, len(entries))} of {len(entries)}")
         except BrokenProcessPool as error:
-            raise CannotWork("a process that read captures was ended; see the memory limit, or give fewer captures") from error
+            raise CannotWork("a process that read captures was killed; check the memory limit, or give fewer captures") from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -438,7 +438,7 @@ def _save(place: Path, mark: str, read: Read, stamps: Mapping[str, Stamp], obser
     try:
         write_file(place, b"".join((*pieces, packed.flush())))
     except AdvisorError as error:
-        observer.detail(f"no index is kept: {error}")
+        observer.detail(f"no index is saved: {error}")
 
 
 def _lines(mark: str, read: Read, stamps: Mapping[str, Stamp]) -> Iterator[dict[str, Any]]:

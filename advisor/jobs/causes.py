@@ -101,7 +101,7 @@ def _missing(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     if whole:
         ranks = _ranks(pair for pair in gone if pair.there in whole)
         names = ", ".join(list(whole)[:8]) + (", ..." if len(whole) > 8 else "")
-        yield Cause(id="host-silent", say=f"no rank of {names} has reported: nothing was started there", ranks=ranks)
+        yield Cause(id="host-silent", say=f"no rank of {names} has reported: nothing started there", ranks=ranks)
         gone = [pair for pair in gone if pair.there not in whole]
     if gone:
         ranks = _ranks(gone)
@@ -207,7 +207,7 @@ def _wider(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="unbound" if say == _UNBOUND else "wider", say=say, ranks=_ranks(pairs))
 
 
-_UNBOUND = "not bound: they may run on every CPU of their host; the launcher was set not to bind, or could not and went on"
+_UNBOUND = "not bound: they may run on every CPU of their host; the launcher was set not to bind, or could not and continued"
 
 
 def _breadth(cpus: CpuSet, case: RankComparison) -> str:
@@ -257,7 +257,7 @@ def _siblings(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         return
     off = [pair for pair in wrong if logical.cores(pair.cpus) == logical.cores(pair.place.cpus)]
     if off:
-        say = "the planned cores, but other hardware threads of them: SMT siblings were counted otherwise than in the plan"
+        say = "the planned cores, but other hardware threads of them: the launcher counts SMT siblings differently from the plan"
         yield Cause(id="siblings", say=say, ranks=_ranks(off))
 
 
@@ -271,7 +271,7 @@ def _memory(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
 def _shared(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     pairs = [pair for pair in case.of("overlapping") if pair.place.rank not in explained]
     if pairs:
-        say = "on cores that other ranks have, too: another line, rankfile or version than planned was used"
+        say = "on cores shared with other ranks: another line, rankfile or version than planned was used"
         yield Cause(id="overlap", say=say, ranks=_ranks(pairs))
 
 

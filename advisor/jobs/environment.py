@@ -92,7 +92,7 @@ def _fabric(placement: Placement, machines: Sequence[Machine]) -> tuple[Placemen
     if why:
         return without_adapters(placement), {}, (f"UCX_NET_DEVICES is not set: {why}",)
     known = any(machine.tools is not None for machine in machines)
-    notes = () if known else ("UCX is assumed: which MPI and UCX the machine has is not known",)
+    notes = () if known else ("UCX is assumed: the MPI and UCX of this machine are unknown",)
     if devices_differ(without_gpus(placement)):
         return placement, {}, notes
     return placement, {"UCX_NET_DEVICES": device(hcas[0], machines)}, notes
@@ -169,7 +169,7 @@ def _matters(placement: Placement) -> bool:
 def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
     """Return why UCX is not given an adapter."""
     if any(machine.tools is not None and all(tool.name != "ucx" for tool in machine.tools) for machine in machines):
-        return "no UCX is on this machine"
+        return "this machine has no UCX"
     there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}
     foreign = sorted(NAMES[layer] for layer in layers_of(hcas, machines) & {SLINGSHOT, OMNI_PATH} if layer)
     if foreign:

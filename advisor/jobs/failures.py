@@ -26,7 +26,7 @@ FAILURES: Final = (
     ),
     Failure(
         r"There are not enough slots available in the system to satisfy the (\d+)",
-        "the launcher has fewer slots than the {0} that it is asked for",
+        "the launcher has fewer slots than the {0} requested",
         "run this inside the job, or give each host its slots: --host NAME:RANKS, or NAME slots=RANKS in the host file",
     ),
     Failure(
@@ -47,11 +47,11 @@ FAILURES: Final = (
     Failure(
         r"Unable to run bstrap_proxy on ([^\s:]+)",
         "Intel MPI cannot start on {0}",
-        "check that the host is there and needs no password: ssh -o BatchMode=yes {0} true",
+        "check that the host exists and needs no password: ssh -o BatchMode=yes {0} true",
     ),
     Failure(
         r"Could not establish a configuration source|Unable to contact slurm controller",
-        "srun reaches no Slurm controller from here",
+        "srun cannot reach a Slurm controller from here",
         "run this on a login node or in a job of the cluster, or plan for another --launcher",
     ),
     Failure(

@@ -144,7 +144,7 @@ class _Runner:
         except BadInput as error:
             found, why = None, heard.why or str(error)
         if found is None:
-            self.outcome.lacks(task, why or "it ended without a result")
+            self.outcome.lacks(task, why or "it exited without a result")
             return None
         self.dgemm = max(self.dgemm, measurement.reported_or_zero(found, "dgemm"))
         return found.model_copy(update={"details": {**found.details, **self._told()}})

@@ -134,7 +134,13 @@ def read_xhpl(task: Task, text: str) -> Result:
     if row is None:
         raise BadInput("xhpl printed no result", cure="run the line of --dry-run by hand, and see what it says")
     rate = _positive(row["gflops"]) * 1e9
-    refused = None if check and check["verdict"] == "PASSED" else "its residual test failed" if check else "it tested no residual"
+    refused = (
+        None
+        if check and check["verdict"] == "PASSED"
+        else "its residual test failed"
+        if check
+        else "it did not test the residual"
+    )
     details: dict[str, float | int | str | bool] = {name: int(row[name]) for name in ("n", "nb", "p", "q")}
     return _result(task, rate, details, refused)
 
@@ -145,7 +151,7 @@ def _positive(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < 1e12:
-        raise BadInput(f"xhpl printed {text[:20]} where a rate stands", cure="give another build with --xhpl PATH")
+        raise BadInput(f"xhpl printed {text[:20]} where a rate belongs", cure="give another build with --xhpl PATH")
     return value
 
 

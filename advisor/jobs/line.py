@@ -146,7 +146,7 @@ def _split(arguments: Sequence[str]) -> list[str]:
         except ValueError as error:
             raise BadInput(f"the line cannot be read: {error}", cure="close its quotes") from error
     if not words:
-        raise BadInput("there is no line", cure="write it after --: advisor check -- mpirun -np 4 ./a.out")
+        raise BadInput("no line given", cure="write it after --: advisor check -- mpirun -np 4 ./a.out")
     if len(words) > MOST_WORDS:
         raise BadInput(f"the line has more than {MOST_WORDS} words", cure="refused as unsafe")
     return words
@@ -224,7 +224,7 @@ def program_at(command: Sequence[str]) -> int:
 
 
 def binds_itself(command: Sequence[str]) -> str | None:
-    """Return the program of a command that sets CPUs in a way that is not worked out here: likwid-pin, or another launcher."""
+    """Return the program of a command that sets CPUs in a way that is not predicted here: likwid-pin, or another launcher."""
     at = program_at(command)
     program, *rest = (command[at].rpartition("/")[2], *command[at + 1 :]) if at < len(command) else ("",)
     if program in _OTHER_BINDERS or (program == "likwid-perfctr" and any(word.startswith("-C") for word in rest)):
@@ -288,7 +288,7 @@ def _segment(words: Sequence[str], family: str, stray: list[str]) -> Segment:
         count -= known in _PAIRS and "=" in (*given, *words[at + 1 : at + 2], "")[0]  # -genv NAME=VALUE is as good as NAME VALUE
         values = (*given, *words[at + 1 : at + 1 + count])
         if len(values) < len(given) + count:
-            raise BadInput(f"{words[at][:40]} is the last word", cure=f"it wants {count} more")
+            raise BadInput(f"{words[at][:40]} needs a value after it", cure=f"it wants {count} more")
         end = at + 1 + count
         if (
             known == "-x"

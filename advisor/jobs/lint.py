@@ -69,7 +69,7 @@ def _one(case: Prediction, family: str) -> LintTranslation:
     if not case.ranks:
         why = case.refused or case.unclear or "nothing is known of the ranks"
         rough = _rough(case, family, kept) if both else None
-        return LintTranslation(launcher=family, line=rough, lost=(f"where ranks go: {why[:200]}", *lost))
+        return LintTranslation(launcher=family, line=rough, lost=(f"placement of ranks: {why[:200]}", *lost))
     if all(rank.cpus is None for rank in case.ranks):
         return LintTranslation(launcher=family, line=_unbound(case, family, kept), lost=tuple(lost))
     if any(rank.cpus is None for rank in case.ranks):
@@ -104,7 +104,7 @@ def _kept(case: Prediction, family: str) -> tuple[list[str], list[str]]:
             lost.append(" ".join(said.written)[:80])
         else:
             kept += words
-    return kept, [f"no equal for {', '.join(lost)}"] if lost else []
+    return kept, [f"no equivalent for {', '.join(lost)}"] if lost else []
 
 
 _OF_OPEN_MPI = ("--report-bindings", "--allow-run-as-root", "--oversubscribe", "--nooversubscribe")
@@ -380,7 +380,7 @@ def explained(line: Line) -> Iterator[LintOption]:
 
 def _clause(said: Said, clause: str) -> str:
     if not said.known:
-        return "not known; nothing is guessed of it"
+        return "unknown; not guessed"
     if said.name in ("-x", "-genv", "-env") and said.values:
         name, equals, value = said.values[0].partition("=")
         value = said.values[1] if len(said.values) > 1 else value

@@ -185,7 +185,7 @@ class Notes:
 
     def open(self, text: str) -> None:
         """Note what is not worked out."""
-        self.odd = self.odd or f"{text} is not worked out here"
+        self.odd = self.odd or f"{text} is not predicted here"
 
     def word(self, text: str, known: Sequence[str], fault: str) -> str:
         """Return a word by the name that it has here; launchers take a part of a word for the whole, which is left open."""
@@ -456,7 +456,7 @@ def _programs(line: Line, made: Mapped, rankfile: str | None, order: str, notes:
             "another than the first says where its ranks go",
         ),
         (any(list(binders(part.command)) for part in line.segments), "numactl or taskset binds the ranks of some"),
-        (shared or several, "how words of mapping or several hosts are shared among them is not worked out here"),
+        (shared or several, "how words of mapping or several hosts are shared among them is not predicted here"),
     ):
         if held:
             notes.odd = notes.odd or f"one line starts {len(line.segments)} programs, and {what}"

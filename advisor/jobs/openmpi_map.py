@@ -67,7 +67,7 @@ class NodeParts:
         if kind not in self._parts:
             inside = self.topology.inside
             if kind == "numa" and (len(inside.cpu_nodes) < len(inside.nodes) or not inside.nodes):
-                raise Unclear("NUMA nodes without CPUs are counted too, and how is not worked out here")
+                raise Unclear("NUMA nodes without CPUs are counted too, and how is not predicted here")
             if kind in ("core", "l1cache", "l2cache") and not inside.cores:
                 raise Unclear("this machine shows no cores")
             if kind == "l3cache" and hides_l3(inside):
@@ -77,7 +77,7 @@ class NodeParts:
                 raise Unclear(f"whether this machine shows an {kind[:2].upper()} cache is not known")
             group = inside.packages if kind == "package" else inside.l3 if kind == "l3cache" else ()
             if any(not part.cpuset for part in group):
-                raise Unclear("parts that the process may not use are counted too, and how is not worked out here")
+                raise Unclear("parts that the process may not use are counted too, and how is not predicted here")
             if kind == "l2cache" and inside.shared_l2 and union(cpusets_of(kind, self.topology, self.known)) != self.all:
                 raise Unclear("not every CPU of this machine has an L2 cache that is shown")
             self._parts[kind] = cpusets_of(kind, self.topology, self.known)
@@ -104,7 +104,7 @@ class NodeParts:
 def hosts_with_slots(want: Request, node: NodeParts) -> list[Host]:
     """Return the hosts of a line; one of which nothing is said has a slot for each core, or one where it is a word of --host."""
     if len(want.hosts) > MOST_HOSTS:
-        raise Unclear(f"{len(want.hosts)} hosts are more than those that are worked out one by one")
+        raise Unclear(f"{len(want.hosts)} hosts are more than those that are predicted one by one")
     cores = len(node.known.pus if want.hwthread_slots else node.known.cores)
     if not want.hosts:
         return [Host(None, cores)]
@@ -118,10 +118,10 @@ def ranks_in_order(hosts: Sequence[Host], total: int) -> tuple[LintRank, ...]:
     for host in hosts:
         for proc in host.procs:
             if proc.rank is None or proc.rank in found:
-                raise Unclear("a rank is numbered twice or not at all there, and what happens then is not worked out here")
+                raise Unclear("a rank is numbered twice or not at all there, and what happens then is not predicted here")
             found[proc.rank] = LintRank(rank=proc.rank, host=host.name, cpus=proc.cpus)
     if sorted(found) != list(range(total)):
-        raise Unclear("some numbers of ranks are left out there, and what happens then is not worked out here")
+        raise Unclear("some numbers of ranks are left out there, and what happens then is not predicted here")
     return tuple(found[rank] for rank in range(total))
 
 
@@ -169,13 +169,13 @@ def hosts_of_file(text: str, *, crowded: bool) -> Hosts:
         if not name:
             continue
         if ":" in name:
-            raise Refused(f"row {position} of the host file: {name[:60]} is not a name to it; nothing starts")
+            raise Refused(f"row {position} of the host file: {name[:60]} is not a valid host name for it; nothing starts")
         said = {match[1][:3]: int(match[2]) for match in _SLOTS.finditer(rest)}
         if not _NAME.fullmatch(name) or _SLOTS.sub("", rest).strip() or 0 in said.values():
-            raise Unclear(f"row {position} of the host file: {f'{name} {rest}'[:60]!r} is not worked out here")
+            raise Unclear(f"row {position} of the host file: {f'{name} {rest}'[:60]!r} is not predicted here")
         slots = said.get("slo", said.get("max"))
         if (crowded and "max" in said) or (name in found and (slots is not None or found[name] is not None)):
-            raise Unclear(f"how many ranks {name[:60]} of the host file may have, is not worked out here")
+            raise Unclear(f"how many ranks {name[:60]} of the host file may have is not predicted here")
         bare[name] += slots is None
         found[name] = slots
     return tuple((name, bare[name] if bare[name] > 1 else slots) for name, slots in found.items())
@@ -187,7 +187,7 @@ _ELSEWHERE = ("--app", "--dvm", "--dvm-uri", "--tune", "-am", "--default-hostfil
 
 _LEFT_OPEN = ("--rtos", "--runtime-options", "--display-topo")
 
-DEVELOPMENT = "what the development branch of PRRTE does with a line, is not worked out here"
+DEVELOPMENT = "what the development branch of PRRTE does with a line is not predicted here"
 
 
 def understood(made: Prediction) -> None:
@@ -219,7 +219,7 @@ def _readable(line: Line) -> None:
     for word in (line.first.value("--host") or "").split(","):
         name, colon, count = word.strip().partition(":")
         if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
-            raise Unclear(f"the host {word[:60]} is not worked out here")
+            raise Unclear(f"the host {word[:60]} is not predicted here")
 
 
 Placing = Callable[[Prediction, NodeParts, list[Host]], tuple[LintRank, ...]]
@@ -238,11 +238,11 @@ def open_mpi_ranks(made: Prediction, place: Placing) -> tuple[LintRank, ...]:
     if want.hostfile and want.hostfile not in made.files:
         raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
     if want.level in ("seq", "dist") and made.five:
-        raise Unclear(f"--map-by {want.map_text} is not worked out here")
+        raise Unclear(f"--map-by {want.map_text} is not predicted here")
     threads = want.hwthreads or "hwthread" in (want.level, None if made.five else want.bind)
     node = NodeParts(made.topology, threads=threads)
     if len(made.line.segments) > 1 and want.level == "core" and (want.ranks or 0) > len(node.units):
-        raise Unclear("where a second program goes on over parts of a machine that have ranks, is not worked out here")
+        raise Unclear("where a second program goes on over parts of a machine that have ranks is not predicted here")
     return place(made, node, hosts_with_slots(want, node))
 
 
@@ -260,7 +260,7 @@ def _ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: bo
     """Return where a rankfile of lists puts every rank; raise Refused or Unclear."""
     rows = text.splitlines()
     if len(rows) > MOST_RANKS:
-        raise Unclear(f"the rankfile has more than the {MOST_RANKS} lines that are worked out one by one")
+        raise Unclear(f"the rankfile has more than the {MOST_RANKS} lines that are predicted one by one")
     found: dict[int, LintRank] = {}
     for position, row in enumerate(rows, 1):
         plain = _COMMENT.sub("", row).strip()

@@ -136,13 +136,13 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
     ranks = of_lines()[made.line.family].ranks
     if ranks is None:
-        raise Unclear(f"where {launchers()[made.line.family].title} puts ranks, is not worked out here")
+        raise Unclear(f"where {launchers()[made.line.family].title} puts ranks is not predicted here")
     if not made.open_mpi and not made.topology.inside.pus:
         raise Unclear("which CPUs the machine has, is not known")
     if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
         raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
     if other := next(filter(None, (binds_itself(part.command) for part in made.line.segments)), None):
-        raise Unclear(f"which CPUs {other} in the command gives each rank, is not worked out here")
+        raise Unclear(f"which CPUs {other} in the command gives each rank is not predicted here")
     found = ranks(made)
     if not made.line.inner:
         return found

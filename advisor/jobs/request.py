@@ -52,7 +52,7 @@ def cpusets_of(kind: str, topology: Topology, known: LogicalNumbering) -> tuple[
 def bounded(total: int, parts: int = 1) -> int:
     """Return a number of ranks that is worked out; raise Unclear for more."""
     if total > MOST_RANKS or total * parts > MOST_STEPS:
-        raise Unclear(f"{total} ranks are more than those that are worked out one by one")
+        raise Unclear(f"{total} ranks are more than those that are predicted one by one")
     return total
 
 

@@ -110,7 +110,7 @@ class Setup:
 def setups(files: Mapping[str, str], machine: Machine, node: Shape) -> tuple[Setup, ...] | None:
     """Return how Slurm is set up: None where no slurm.conf was read, () where its tasks are not bound at all."""
     if any(each.core_spec or each.cpu_spec for each in machine.slurm_nodes or ()):
-        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not worked out here")
+        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not predicted here")
     if KEY not in files:
         return None
     if any(re.match(r"include\s", row.strip(), re.IGNORECASE) for row in _rows(files[KEY])):
@@ -120,10 +120,10 @@ def setups(files: Mapping[str, str], machine: Machine, node: Shape) -> tuple[Set
     plugins = {word.strip() for word in said.get("taskplugin", "task/none").lower().split(",")}
     if not plugins & {"task/affinity", "affinity"}:
         if plugins & {"task/cgroup", "cgroup"}:
-            raise Unclear("TaskPlugin has task/cgroup alone: which CPUs its cpuset holds, is not worked out here")
+            raise Unclear("TaskPlugin has task/cgroup alone: which CPUs its cpuset holds is not predicted here")
         return ()
     if (selects := said.get("selecttype", "").lower()) and not selects.endswith(("cons_tres", "cons_res")):
-        raise Unclear(f"SelectType={selects[:40]} gives CPUs in a way that is not worked out here")
+        raise Unclear(f"SelectType={selects[:40]} gives CPUs in a way that is not predicted here")
     if any(word in said.get("slurmdparameters", "").lower() for word in ("l3cache_as_socket", "numa_node_as_socket")):
         raise Unclear("SlurmdParameters makes sockets of L3 groups or NUMA nodes")
     select = {word.strip() for word in said.get("selecttypeparameters", "").lower().split(",")}
@@ -140,7 +140,7 @@ def _automatic(text: str) -> Entity | None:
     """Return what TaskPluginParam lets tasks be bound to: autobind=cores; none where it says nothing."""
     match = re.search(r"autobind=(threads|cores|sockets)", text)
     if any(word in text.split(",") for word in ("none", "cores", "sockets", "threads", "cpusets", "sched")):
-        raise Unclear("TaskPluginParam binds in a way of Slurm before 20.11, which is not worked out here")
+        raise Unclear("TaskPluginParam binds in a way of Slurm before 20.11, which is not predicted here")
     return _AUTOMATIC[match[1]] if match else None
 
 
@@ -154,7 +154,7 @@ def described(nodes: Sequence[Mapping[str, str]], machine: Machine) -> Counts | 
     keys = ("cpus", "sockets", "corespersocket", "threadspercore")
     shapes = {tuple(node.get(key) for key in keys) for node in mine or nodes}
     if any(node.get(key, "0") != "0" for node in mine or nodes for key in ("corespeccount", "cpuspeclist")):
-        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not worked out here")
+        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not predicted here")
     if len(shapes) > 1:
         raise Unclear("slurm.conf has nodes of several shapes, and none of this machine's name")
     if not shapes:

@@ -78,7 +78,7 @@ def of_file(file: Path) -> SlurmWords:
             data = opened.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         raise BadInput(
-            "there is no such file, or it cannot be read", file=str(file), cure="name the cluster's slurm.conf"
+            "the file does not exist or cannot be read", file=str(file), cure="name the cluster's slurm.conf"
         ) from error
     if len(data) > _LARGEST:
         raise BadInput(f"more than {_LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")

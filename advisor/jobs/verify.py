@@ -156,7 +156,7 @@ def verify(
     if observed is not None:
         gathered, ended = reported(read_bytes(observed, "output of a job")), None
         if not gathered.ranks:
-            raise CannotWork(f"{observed}: there is no line of the probe in it{_alone(gathered)}")
+            raise CannotWork(f"{observed}: no line given of the probe in it{_alone(gathered)}")
     else:
         gathered, ended = _launched(line_in(place) if place else line_of(line), timeout, observer)
     comparison = compare_ranks(wanted.ranks, gathered, _topology(wanted, source, observer))

@@ -65,7 +65,7 @@ def _for_this_run(named: str) -> Path:
             atexit.register(shutil.rmtree, made, ignore_errors=True)
             Path(made, "kernels").mkdir(mode=0o700)
             return Path(made)
-    raise CannotWork("there is no folder that is yours alone to build in; set XDG_CACHE_HOME to one")
+    raise CannotWork("no private folder to build in; set XDG_CACHE_HOME to one")
 
 
 def open_program(program: Path) -> int | None:
@@ -155,7 +155,7 @@ class Recipe:
         try:
             return [text for file in files for text in (file.name, file.read_text(encoding="utf-8"))]
         except OSError as error:
-            raise CannotWork(f"{error.filename}: {error.strerror}; install advisor again, this copy is not whole") from error
+            raise CannotWork(f"{error.filename}: {error.strerror}; this copy is incomplete, install advisor again") from error
 
     def _sources(self, name: str) -> tuple[Path, ...]:
         """Return the files that are compiled: the kernel's own, and those that it shares with others."""

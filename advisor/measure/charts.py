@@ -202,9 +202,9 @@ def change_chart(rows: Sequence[Contrast], names: Sequence[str], title: str, for
         axes.grid(visible=True, axis="x")
         axes.margins(x=0.08)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g} %" if value else "0")
-        axes.set_xlabel("better than before: bandwidth and rates by how much more, times by how much less")
+        axes.set_xlabel("improvement: bandwidth and rates higher, times lower")
         whole.text(0.02, 1 - 0.3 / high, plain(title, 100), fontsize=14, fontweight="bold", va="center")
-        about = "lines: from the least to the most of the repeats after it"
+        about = "lines: minimum to maximum of the repeats"
         whole.text(0.02, 1 - 0.55 / high, about, fontsize=9, color=FAINT, va="center")
         return written(whole, form)
 
@@ -715,7 +715,7 @@ def chart(
     _check_wish(kind, intensity)
     if not _KINDS[kind][0](measurements):
         there = charts_of(measurements)
-        has = f"they have {', '.join(there)}" if there else "they have nothing that can be drawn"
+        has = f"they have {', '.join(there)}" if there else "no chart can be drawn from them"
         raise CannotWork(f"these measurements have nothing for the chart {kind}; {has}")
     need_matplotlib()
     with settings():
@@ -736,10 +736,10 @@ def must_be_drawable(kind: str | None, intensity: float | None, charts: Sequence
     if drawn and several and kind is None:
         raise BadValue("one file holds one chart", cure=f"choose with --chart: {', '.join(charts)}")
     if (drawn or kind) and kind not in (None, *charts):
-        has = f"there {'is' if len(charts) == 1 else 'are'} {', '.join(charts)}" if charts else "nothing of it can be drawn"
+        has = f"there {'is' if len(charts) == 1 else 'are'} {', '.join(charts)}" if charts else "no chart can be drawn from it"
         raise BadValue(f"the chart {kind} cannot be made of what is measured here", cure=has)
     if drawn and not charts:
-        raise BadValue("nothing of what is measured here can be drawn", cure="leave --svg and --png out")
+        raise BadValue("no chart can be drawn from these measurements", cure="leave --svg and --png out")
     if intensity is not None and "roofline" not in charts:
         raise BadValue("--intensity marks a code in the roofline", cure="advisor measure roofline --intensity 0.25")
     if drawn:
@@ -750,4 +750,4 @@ def _check_wish(kind: str | None, intensity: float | None) -> None:
     if kind is not None and kind not in KINDS:
         raise BadValue(f"{kind[:40]!a} is not a chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
     if intensity is not None and not (isfinite(intensity) and 1e-6 <= intensity <= 1e6):
-        raise BadValue(f"an intensity of {intensity:g} FLOP/byte is none", cure="give a number above 0: a triad has 1/12")
+        raise BadValue(f"an intensity of {intensity:g} FLOP/byte is not possible", cure="give a number above 0: a triad has 1/12")

@@ -84,7 +84,7 @@ Results = tuple[list[Result], str | None]
 def results_of_run(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     """Return the results of a run, and why not all of it could be taken."""
     reader = _READERS.get(run.format)
-    return reader(on, run, place) if reader else ([], "is shown, and no rule asks for such figures")
+    return reader(on, run, place) if reader else ([], "shown only: no rule uses such figures")
 
 
 def _machine_of(on: Placing, *counts: object) -> CoreGroup | None:
@@ -111,7 +111,7 @@ def _own_place(on: Placing, run: ImportedRun) -> CoreGroup | None:
 
 def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     if any(word in str(run.conditions.get("implementation", "")) for word in _GPU):
-        return [], "of a GPU's memory: shown, and no rule asks for it"
+        return [], "GPU memory: shown only, no rule uses it"
     alone = run.conditions.get("threads") == 1 and not run.cpus
     where = place or _own_place(on, run)
     if alone:  # what one thread ran on is a core of the place that the user names, or of the machine, whatever else is there
@@ -149,7 +149,10 @@ def _nodes(on: Placing, run: ImportedRun, _: CoreGroup | None) -> Results:
     strange = sorted({cores for cores, _ in named} - set(homes) | {memory for _, memory in named} - there)
     count = run.conditions.get("NUMA nodes")
     if strange or (isinstance(count, int) and count != len(homes)):
-        return [], f"of a machine with {count or strange} NUMA nodes, this one has {len(homes)}: another one, or cut otherwise"
+        return (
+            [],
+            f"of a machine with {count or strange} NUMA nodes, this one has {len(homes)}: another machine, or other partitioning",
+        )
     made = []
     for figure in run.figures:
         if figure.at is not None:

@@ -108,7 +108,7 @@ MEASURED: Final = "measured"
 UNMEASURED: Final = "nothing was measured"
 """Why they are not known then."""
 
-UNPUBLISHED: Final = "nothing is published for such a machine"
+UNPUBLISHED: Final = "no published figure for this machine"
 """Said only where no figure at all is: one under other conditions is shown with what differs."""
 
 MEASURE: Final = "advisor measure --quick, about 40 s"

@@ -157,7 +157,7 @@ def _ceiling(rows: Sequence[Alike], seen: Seen) -> list[Span]:
     if own:
         what = f"{own[-1].name} {amount(own[-1].value, 'bytes/s')}: {percent(own[-1].share or 0)} of what its DIMMs can carry"
         return [(f"{what}{f'; {UNPUBLISHED}' if seen.facts else ''}", "")]
-    return [(f"{UNPUBLISHED}, and its DIMMs are not known: no share can be computed", "unknown")] if seen.facts else []
+    return [(f"{UNPUBLISHED}, and its DIMMs are unknown: no percentage of the ceiling", "unknown")] if seen.facts else []
 
 
 def _behind(rows: Sequence[Alike]) -> list[Span]:
@@ -542,7 +542,7 @@ def _l3_verdict(seen: Seen) -> list[Span]:
         return [("round trips do not tell near cores from far ones", "unknown")] if seen.facts else []
     times = f" ({duration(found.near)} inside, {duration(found.far)} between)" if found.near and found.far else ""
     if found.agrees and not found.far:
-        return [("there is no second L3 group to tell from the first", "")]
+        return [("only one L3 group: nothing to compare", "")]
     if found.agrees:
         return [(f"the L3 groups that firmware reports are those that round trips show{times}", "good")]
     return [(f"round trips contradict the L3 groups that firmware reports: {plain(found.example or '', 120)}", "warn")]

@@ -187,7 +187,7 @@ def read_measurements(files: Sequence[Path]) -> Measurements:
     read = [_read(file) for file in files]
     for other, file in zip(read[1:], files[1:], strict=True):
         if other.machine != read[0].machine:
-            raise BadInput("measured on another machine, or on one cut otherwise, than the file before", file=str(file))
+            raise BadInput("measured on another machine, or another NUMA partitioning, than the file before", file=str(file))
     return merge_runs(read)
 
 
@@ -250,7 +250,7 @@ def build_all(march: str | None, folder: Path, observer: Observer = SILENT) -> N
     recipe = Recipe(sources, find_compiler(host, os.environ.get("CC")), flags)
     names = kernel_names(sources)
     if not names:
-        raise CannotWork(f"{sources}: there are no kernels; install advisor again, this copy is not whole")
+        raise CannotWork(f"{sources}: there are no kernels; this copy is incomplete, install advisor again")
     for name in names:
         observer.say(f"building {name} for {march or 'this processor'} into {folder}")
         build(host, recipe, name, folder / name)

@@ -44,24 +44,24 @@ def location(*places: Any) -> Callable[[Json], Json]:
 OWN_REGISTRY = {"Language": "zh-CN", "Uri": "/redfish/v1/Registries/none"}
 REFUSED: dict[str, tuple[str, Callable[[Json], Json], str]] = {
     "an attribute is gone": ("bios", lambda told: attributes()({**told, "Attributes": {"A": 1}}), "does not have it"),
-    "an attribute is null": ("bios", attributes(**{SNC: None}), "gives no value for it"),
+    "an attribute is null": ("bios", attributes(**{SNC: None}), "reports no value for it"),
     "an attribute is a list": ("bios", attributes(**{SNC: ["Disabled"]}), "does not have it"),
     "an attribute is an object of an unknown kind": ("bios", attributes(**{SNC: {"value": "Disabled"}}), "does not have it"),
     "more attributes than any BIOS": ("bios", attributes(**{f"A{each}": each for each in range(6000)}), "at most 5000"),
-    "no settings": ("bios", without("@Redfish.Settings"), "names no settings object"),
-    "settings are a list": ("bios", lambda told: {**told, "@Redfish.Settings": [1]}, "names no settings object"),
-    "the settings object is a text": ("bios", settings(SettingsObject="/redfish/v1/x"), "names no settings object"),
+    "no settings": ("bios", without("@Redfish.Settings"), "has no settings object"),
+    "settings are a list": ("bios", lambda told: {**told, "@Redfish.Settings": [1]}, "has no settings object"),
+    "the settings object is a text": ("bios", settings(SettingsObject="/redfish/v1/x"), "has no settings object"),
     "the settings object is elsewhere": (
         "bios",
         settings(SettingsObject={"@odata.id": "https://127.0.0.1/redfish/v1/x"}),
         "points to another host, https://127.0.0.1",
     ),
-    "the settings object is no URL": ("bios", settings(SettingsObject={"@odata.id": "http://[bad"}), "a link that is none"),
+    "the settings object is no URL": ("bios", settings(SettingsObject={"@odata.id": "http://[bad"}), "an invalid link"),
     "it applies at once alone": ("bios", settings(SupportedApplyTimes=["Immediate"]), "not at the next restart (OnReset)"),
     "something foreign waits": ("settings", attributes(Nowhere=1), "somebody else's changes wait"),
     "the registry is on another host": ("registry", location({"Language": "en", "Uri": "https://evil/redfish/v1/x"}), "evil"),
-    "systems are a mapping": ("systems", lambda told: {**told, "Members": {"a": 1}}, "no system of it has a Bios"),
-    "systems are null": ("systems", lambda told: {**told, "Members": None}, "no system of it has a Bios"),
+    "systems are a mapping": ("systems", lambda told: {**told, "Members": {"a": 1}}, "none of its systems has a Bios"),
+    "systems are null": ("systems", lambda told: {**told, "Members": None}, "none of its systems has a Bios"),
 }
 """What of a BMC is odd, and what is said of it: nothing is written."""
 TAKEN: dict[str, tuple[str, Callable[[Json], Json], bool]] = {

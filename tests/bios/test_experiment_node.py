@@ -54,7 +54,7 @@ def test_the_boot_and_the_place_are_the_nodes_own(here: Node) -> None:
     [
         ("echo no; exit 3", "ended with status 3"),
         ("echo 'bad input' >&2; exit 1", "ended with status 1: bad input"),
-        ("echo nothing", "its figure is not in what it printed"),
+        ("echo nothing", "its output does not contain the figure"),
         ("echo rate: 0", "its figure is 0: only positive ones can be compared"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_setting_of_the_kernel_is_written_and_seen(here: Node, tmp_path: Path)
     here.write(str(tmp_path / "cpu* x"), "a")
     assert (one.read_text(), two.read_text()) == ("a", "a")
     two.write_text("b")
-    with pytest.raises(CannotWork, match="is not the same everywhere"):
+    with pytest.raises(CannotWork, match="differs between CPUs"):
         here.read(str(tmp_path / "cpu* x"))
 
 
@@ -134,7 +134,7 @@ def test_results_of_our_own_kernels_are_read(here: Node, tmp_path: Path) -> None
     none = here.run(program("echo hello", reads=reads, better="high", unit="bytes/s"), "")
     assert (found.figure, found.why) == (130.0, None)
     assert [other.why, none.why] == [
-        "the result that is meant is not among those that it printed",
+        "its output does not contain the wanted result",
         "printed no results of advisor measure --json",
     ]
 

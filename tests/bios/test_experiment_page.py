@@ -64,7 +64,7 @@ PROVEN = second("better", ratio=1.13, low=1.12, high=1.14, p=2 / 70)
                 "seen: NPS4 has 13 % more bytes/s in stream than NPS1"
             ),
         ),
-        (result(PROVEN, complete=False, done=3), "3 of 8 restarts were measured: figures so far, and no verdict before its end"),
+        (result(PROVEN, complete=False, done=3), "3 of 8 restarts were measured: preliminary figures, no verdict before the end"),
         (result(done=0), "Nothing was measured yet"),
     ],
     ids=["proven", "no difference", "cannot tell", "described", "ended early", "nothing"],

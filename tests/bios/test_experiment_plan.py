@@ -31,7 +31,7 @@ def said(folder: Path, text: str, **more: object) -> str:
         ("numa.nps", "numa.npps", "DIR/p.yaml: line 3: numa.npps is not a setting; did you mean numa.nps?"),
         ("[1, 4]", "[1, 3]", "DIR/p.yaml: line 3: numa.nps has no level 3; there are 0, 1, 2, 4"),
         ("[1, 4]", "[1]", "DIR/p.yaml: line 2: there is only one state; an experiment compares two or more"),
-        ("[1, 4]", "[1, 1]", "DIR/p.yaml: line 3: the same level stands there twice; leave one of them out"),
+        ("[1, 4]", "[1, 1]", "DIR/p.yaml: line 3: the same level appears twice; leave one of them out"),
         ("numa.nps", "boot.iommu", "DIR/p.yaml: line 3: boot.iommu has no level 1; there are pt, off, default"),
         ("run: ./app", "rum: ./app", "DIR/p.yaml: line 5: rum is not a word of this sheet; did you mean run?"),
         (
@@ -42,11 +42,11 @@ def said(folder: Path, text: str, **more: object) -> str:
         (
             "run: ./app",
             "run: ./app, better: high",
-            "DIR/p.yaml: line 5: the figure is wall time, in seconds, of which less is better",
+            "DIR/p.yaml: line 5: the figure is wall time in seconds; lower is better",
         ),
         ("run: ./app", "run: './app {place}'", "DIR/p.yaml: line 5: app has {place}, and the plan has no placement"),
-        ("{name: app, run: ./app}", "membw2", "DIR/p.yaml: line 5: membw2 is no ready program; did you mean membw?"),
-        ("format: advisor-experiment/1", "title: x", "DIR/p.yaml: line 1: no plan of an experiment"),
+        ("{name: app, run: ./app}", "membw2", "DIR/p.yaml: line 5: membw2 is not a ready program; did you mean membw?"),
+        ("format: advisor-experiment/1", "title: x", "DIR/p.yaml: line 1: not an experiment plan"),
         ("factors:", "factors: 3\nx:", "DIR/p.yaml: line "),
         ("measure:", "restarts: 100\nmeasure:", "DIR/p.yaml: line 4: restarts: 100 is more than 32"),
         ("measure:", "restarts: many\nmeasure:", "DIR/p.yaml: line 4: restarts: many is no whole number"),
@@ -107,7 +107,7 @@ def test_a_level_that_does_harm_alone_is_refused() -> None:
 
 def test_a_name_that_is_none_is_told_the_nearest() -> None:
     """Of a ready plan."""
-    with pytest.raises(AdvisorError, match=r"nps-l2 is no ready plan, and no file; did you mean nps-l3\?"):
+    with pytest.raises(AdvisorError, match=r"nps-l2 is neither a ready plan nor a file; did you mean nps-l3\?"):
         experiment_plan("nps-l2")
 
 

@@ -106,7 +106,7 @@ def test_reading_without_a_name_reads_the_own_one(imitated: Imitated, admin: Adm
         monkeypatch.setenv("ADVISOR_BMC_USER", USER)
         monkeypatch.setenv("ADVISOR_BMC_PASSWORD", PASSWORD)
         said = admin.types("bios", *words, "--yes", "--insecure")
-        assert (said.status, said.lines, "which BMC is not said" in said.err) == (2, 1, True)
+        assert (said.status, said.lines, "no BMC given" in said.err) == (2, 1, True)
     assert bmc.writes() == []
 
 

@@ -87,7 +87,7 @@ def test_a_record_never_takes_the_place_of_another(imitated: Imitated, admin: Ad
     (admin.folder / "record.json").write_text("older")
     said = admin.stages(bmc, admin.wish("lenovo"))
     assert (said.status, written(bmc), (admin.folder / "record.json").read_text()) == (2, [], "older")
-    assert "record.json: is there already" in said.err
+    assert "record.json: exists already" in said.err
 
 
 def test_without_room_for_the_record_nothing_is_written(imitated: Imitated, admin: Admin) -> None:
@@ -140,7 +140,7 @@ def test_a_foreign_secret_is_named_without_its_value(imitated: Imitated, admin: 
 
 @every_maker
 def test_what_is_staged_already_is_not_written_again(maker: str, imitated: Imitated, admin: Admin) -> None:
-    """The second time nothing is to be done, and nothing is written."""
+    """The second time nothing to do, and nothing is written."""
     bmc = imitated(maker)
     plan = admin.wish(maker)
     admin.stages(bmc, plan)
@@ -342,7 +342,7 @@ def test_no_settings_object_is_made_up(imitated: Imitated, admin: Admin) -> None
     bmc = imitated("lenovo")
     bmc.alter[bmc.paths["bios"]] = lambda told: {key: value for key, value in told.items() if key != "@Redfish.Settings"}
     said = admin.stages(bmc, admin.wish("lenovo"))
-    assert (said.status, said.lines, written(bmc), "names no settings object" in said.err) == (2, 1, [], True)
+    assert (said.status, said.lines, written(bmc), "has no settings object" in said.err) == (2, 1, [], True)
 
 
 def test_a_missing_licence_is_named(imitated: Imitated, admin: Admin) -> None:
@@ -399,7 +399,7 @@ def test_the_way_back_stands_on_the_screen(imitated: Imitated, admin: Admin) -> 
     said = admin.types("bios", "stage", admin.wish("lenovo"), "--yes", "--record", admin.folder / "r.json", bmc=bmc)
     assert "advisor bios undo" in said.out
     assert "advisor bios restart" in said.out
-    assert said.out.startswith("Staged:")
+    assert said.out.startswith("Staged for the next restart.")
 
 
 @pytest.fixture

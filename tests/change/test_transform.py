@@ -99,7 +99,7 @@ def test_what_was_assumed_names_itself() -> None:
     found = after(machine(NPS1), "nps=4,smt=on")
     assert {s.fact for s in found.sources if s.where == "assumed: nps=4,smt=on"} >= {"topology", "cpu.smt_control"}
     new = [gap for gap in found.gaps if gap not in machine(NPS1).gaps]
-    assert {gap.help for gap in new} == {"look again after the restart: advisor audit"}
+    assert {gap.help for gap in new} == {"check again after the restart: advisor audit"}
     assert all(gap.why.startswith("assumed, not read: ") for gap in new)
     assert (found.acpi, found.limits and found.limits.affinity) == (None, None)
 

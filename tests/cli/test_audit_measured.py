@@ -169,7 +169,7 @@ def test_ctrl_c_keeps_what_is_done(fakes: Fakes, tmp_path: Path, capsys: Capture
     fakes.hpl = stopped
     assert status(["audit", "--hpl", "--network", f"{OWN},n2"]) == 130
     said = capsys.readouterr()
-    assert ("measuring was stopped; the finished part is used" in said.err, "CHECKS  " in said.out) == (True, True)
+    assert ("measuring was interrupted; the finished part is used" in said.err, "CHECKS  " in said.out) == (True, True)
     assert (kept(tmp_path), len(fakes.asked)) == (["membw"], 1)
 
 

@@ -634,10 +634,7 @@ def test_threads_left_out_are_named(nodes: Path, capsys: Capture) -> None:
 def test_lint_has_its_own_help(capsys: Capture) -> None:
     """`check --help` is about lines that exist."""
     assert status(["check", "--help"]) == 0
-    assert (
-        capsys.readouterr().out.splitlines()[2].strip()
-        == "Say what a job script or a launch line starts, and what is wrong in it."
-    )
+    assert capsys.readouterr().out.splitlines()[2].strip() == "Check a job script or launch line: what it starts, its faults."
 
 
 def test_lint_without_a_line_says_where_it_goes(capsys: Capture) -> None:

@@ -82,7 +82,7 @@ def test_the_document_has_a_schema(script: Path, capsys: Capture) -> None:
     ("words", "problem"),
     [
         (["nosuch.sh"], "there is no such script"),
-        (["job.sh", "other.sh"], "one word too many"),
+        (["job.sh", "other.sh"], "is an extra word"),
         (["--slurm-version", "young", "job.sh"], "no version of Slurm"),
         (["--slurm-conf", "job.sh", "job.sh"], "no setting of Slurm is in it"),
         (["--fix", "--json", "job.sh"], "--fix"),

@@ -83,7 +83,7 @@ def test_audit_prints_the_machine_and_its_settings(archive: Path, capsys: Captur
     """The audit names the machine, what was inferred, and what could not be seen."""
     assert status(["audit", "--from", str(archive)]) == 0
     text = capsys.readouterr().out
-    assert [word for word in ("PowerEdge R7425", "channel-interleaving", "NOT SEEN") if word not in text] == []
+    assert [word for word in ("PowerEdge R7425", "channel-interleaving", "NOT CHECKED") if word not in text] == []
 
 
 def test_audit_json(archive: Path, capsys: Capture) -> None:

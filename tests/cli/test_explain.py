@@ -210,10 +210,10 @@ def test_what_no_script_writes_is_by_hand_on_the_screen_and_the_page(tmp_path: P
     """Guides differ on SMT: the script leaves it out, the audit says that it is to consider, the page what would add it."""
     write_archive("a-r7425-2x7601-dell-smt", tmp_path / "node.tar.gz")
     source = ["--from", str(tmp_path / "node.tar.gz")]
-    assert "nothing is to be written" in printed(capsys, "checklist", "--as", "racadm", *source)
+    assert "nothing to write" in printed(capsys, "checklist", "--as", "racadm", *source)
     assert "SMT on -> off, guides differ" in printed(capsys, "audit", *source, "--width", "80")
     page = printed(capsys, "explain", "cpu-smt-on", *source, "--width", "200")
-    assert "none holds it: guides differ (advisor checklist --include contested adds it, marked)" in page
+    assert "none contains it: guides differ (advisor checklist --include contested adds it, marked)" in page
     assert "racadm" not in page.partition("GUIDES")[0].partition("CHECK")[0]
 
 

@@ -48,7 +48,7 @@ def test_several_files_go_into_a_folder(tmp_path: Path, capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no format is named; advisor export --list has them"),
+        ((), "no format given; advisor export --list has them"),
         (("junits",), "there is no export junits; did you mean junit?"),
         (("junit", "-o", "/nowhere/at/all.xml"), "/nowhere/at/all.xml: there is no folder /nowhere/at"),
         (("nhc", "--prefix", "a b"), "--prefix 'a b' is no name; small letters, digits and _: advisor, site_a"),

@@ -65,7 +65,7 @@ def test_help_imports_no_command() -> None:
         (["audit", "--width", "1"], "advisor audit: --width must be 40 to 1000; see advisor audit --help"),
         (["topology", "--jsn"], "advisor topology: no option --jsn; did you mean --json?"),
         (["topology", "--from"], "advisor: --from needs a value; see advisor --help"),
-        (["capture"], "advisor: capture needs a file to write; say -o node.tar.gz"),
+        (["capture"], "advisor: capture needs an output file; add -o node.tar.gz"),
         (["topology", "--from", "/no/such/file"], "advisor: /no/such/file"),
     ],
 )

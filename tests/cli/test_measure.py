@@ -129,11 +129,11 @@ def test_wrong_lines_are_told_in_one_line(rome: str, tmp_path: Path, capsys: Cap
     """Each says what is wrong and what to do."""
     wrong = {
         ("menbw", "--dry-run"): "did you mean membw?",
-        ("membw", "c2c"): "one word too many",
+        ("membw", "c2c"): "is an extra word",
         ("scaling", "--per", "numa"): "--per goes with membw",
         ("membw", "--pattern", "traid"): "did you mean triad?",
         ("--quick", "--full"): "--quick and --full do not go together",
-        ("--from", rome): "only this machine can be measured",
+        ("--from", rome): "only the local machine can be measured",
         ("--build-only",): "name it with -o DIR",
         ("--march", "znver4"): "--march goes with --build-only",
         ("show",): "show FILE",

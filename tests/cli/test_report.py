@@ -99,7 +99,7 @@ def test_two_reports_as_json_are_put_side_by_side(node: str, tmp_path: Path, cap
 
 WRONG = {
     "no file": (["report"], "a report is a file; name it with -o node.html"),
-    "ending": (["report", "-o", "node.pdf"], "node.pdf ends as no report does; take .html, .md or .json"),
+    "ending": (["report", "-o", "node.pdf"], "node.pdf is not a report format; take .html, .md or .json"),
     "format": (["report", "--as", "odt"], "there is no format of reports: odt; there are html, md, json"),
     "folder": (["report", "-o", "/nonexistent/x.html"], "/nonexistent/x.html: there is no folder /nonexistent; make it first"),
     "one side": (["report", "a.json", "-o", "x.html"], "a change has two sides; give two captures, BEFORE and AFTER"),
@@ -107,7 +107,7 @@ WRONG = {
         ["report", "rome-nps1.tar.gz", "-o", "x.html"],
         "rome-nps1.tar.gz is one machine; write advisor report --from",
     ),
-    "a finding": (["report", "1", "-o", "x.html"], "1 is no capture; a finding is chosen with --only 1"),
+    "a finding": (["report", "1", "-o", "x.html"], "1 is not a capture; a finding is chosen with --only 1"),
     "no such finding": (["report", "--from", "rome-nps1.tar.gz", "--only", "99", "--as", "md"], "no finding 99: this audit has"),
     "nothing found": (
         ["report", "--from", "rome-nps1.tar.gz", "--only", "cpu-smt-on", "--as", "md"],

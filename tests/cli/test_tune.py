@@ -78,7 +78,7 @@ def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["tune", "--worth", "much", "--", "mpirun", "-n", "2", "./a"], "--worth much is no gain; write percent"),
         (["tune", "--metric", "x", "--", "mpirun", "-n", "2", "./a"], "does not say whether more is better"),
         (["tune", "--resume", "/nowhere"], "there is no race here"),
-        (["tune", "--resume", "a", "--", "mpirun", "./a"], "--resume goes on with what its folder says"),
+        (["tune", "--resume", "a", "--", "mpirun", "./a"], "--resume continues with the settings in its folder"),
     ],
 )
 def test_a_mistake_is_one_line(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,7 +89,7 @@ def test_a_real_launch_that_binds_otherwise_is_told(mpirun: str, plan: str, caps
         (
             ["--host", "localhost:1", "-np", "2", "{}"],
             (
-                "the launcher has fewer slots than the 2 that it is asked for; run this inside the job, or give each host"
+                "the launcher has fewer slots than the 2 requested; run this inside the job, or give each host"
                 " its slots: --host NAME:RANKS, or NAME slots=RANKS in the host file"
             ),
         ),
@@ -190,7 +190,7 @@ def test_any_launcher_will_do(fake: str, plan: str, capsys: Capture) -> None:
         (["--", "mpirun", "-n", "2"], "the launch line does not show where its command stands"),
         ([], "there is no launch line"),
         (["--observed", "/no/such"], "/no/such: no such file or directory"),
-        (["--observed", "/dev/null"], "/dev/null: there is no line of the probe in it"),
+        (["--observed", "/dev/null"], "/dev/null: no line given of the probe in it"),
     ],
 )
 def test_what_cannot_be_run_is_one_line(arguments: list[str], message: str, plan: str, capsys: Capture) -> None:

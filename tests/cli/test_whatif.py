@@ -82,7 +82,7 @@ def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "no setting is given"),
+        ([], "no setting given"),
         (["--cod", "on"], "EPYC 7002 (Rome) has no cluster on die"),
         (["--nps", "3"], "it is one of 1, 2, 4, 0"),
         (["--snc", "x"], "it is one of off, 2, 3, 4, 6"),

@@ -66,7 +66,7 @@ def test_what_tells_who_the_machine_is_goes(name: str) -> None:
 
 
 def test_addresses_in_values_go() -> None:
-    """A value that holds a hardware or network address, or a UUID, is not kept whatever it is called."""
+    """A value that holds a hardware or network address, or a UUID is not recorded whatever it is called."""
     values = {"A": "PXE to aa:bb:cc:dd:ee:ff", "B": "10.1.2.3", "C": "4c4c4544-0031-3510-8052-b4c04f4d3232", "D": "fine"}
     assert parse_bios(resource(values), "b.json").attributes == {"D": "fine"}
 

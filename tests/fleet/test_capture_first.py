@@ -44,9 +44,9 @@ def test_nodes_are_captured_anew_and_then_judged(nodes: Nodes, capsys: pytest.Ca
     ("words", "why"),
     [
         (["-w", "n3"], "no node answered: 1 refused; see advisor fleet capture --again failed -o fleet"),
-        (["-w", "n1", "a", "b"], "nodes that are captured go into one folder"),
+        (["-w", "n1", "a", "b"], "captures of nodes go into one folder"),
         (["-w", "-oProxyCommand=x"], "is not"),
-        ([], "no fleet is named; give a folder of captures"),
+        ([], "no fleet given; give a folder of captures"),
     ],
 )
 def test_what_cannot_be_is_one_line(words: list[str], why: str, nodes: Nodes, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,7 @@ def test_a_suspect_that_gives_nothing_the_second_time_is_not_called_good(site: P
 def test_a_program_that_is_not_named_whole_is_refused(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which file it is on the nodes is not known otherwise."""
     assert status(["fleet", "measure", "--hpl", "--xhpl", "xhpl", "-o", str(site / "fleet")]) == 2
-    assert "which file it is on the nodes is not said; give its whole path" in capsys.readouterr().err
+    assert "the path on the nodes is missing; give its absolute path" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -100,7 +100,7 @@ def test_an_interrupted_tournament_leaves_nothing(sign: int, tmp_path: Path) -> 
         )
         said, complained = process.communicate(timeout=60)
         assert nodes.left_behind() == []
-    assert (process.returncode, "interrupted: nobody is named" in said) == (130, True), said + complained
+    assert (process.returncode, "interrupted: no node is named" in said) == (130, True), said + complained
     assert len((tmp_path / "ended").read_text().split()) == 2
     assert not (tmp_path / "none").exists()
     assert list((tmp_path / "cache" / "advisor").glob("pairs-*")) == []

@@ -109,7 +109,7 @@ def test_of_few_nodes_nothing_is_judged_and_that_is_said(fleet: Path, site: Path
     words = ["fleet", "measure", "--pairs", "-o", str(fleet), "--kernels", str(site), "--launcher", "openmpi4"]
     assert status([*words, "--launcher-version", "4.1.4", "-w", "n[01-04],n99", "--width", "100"]) == 0
     said = capsys.readouterr().out
-    assert ("too few pairs to know what is usual: 8 are needed" in said, "BAD" in said) == (True, False)
+    assert ("too few pairs for a baseline: 8 are needed" in said, "BAD" in said) == (True, False)
     assert f"n99: was not captured; run advisor fleet capture -w n99 -o {fleet} first" in " ".join(said.split())
     done = met(fleet, site, ("n01",))
     assert (done.status, list(done.why_not)) == (2, ["n01"])

@@ -64,6 +64,6 @@ def test_where_nothing_is_named_it_is_said_why() -> None:
     """Of too few pairs, and after Ctrl-C."""
     good = [figure("latency 8 B", "seconds", (1.1e-6, 1.2e-6, 1.3e-6))]
     few = printed(pairs_page(told(pairs=6, judged=False, figures=good, no_result=[], measured_again=[]), 100))
-    assert "Not judged   too few pairs to know what is usual: 8 are needed" in few
+    assert "Not judged   too few pairs for a baseline: 8 are needed" in few
     stopped = {**told(figures=[], no_result=[], judged=False), "interrupted": True}
-    assert printed(pairs_page(stopped, 100)).splitlines()[0].endswith("interrupted: nobody is named")
+    assert printed(pairs_page(stopped, 100)).splitlines()[0].endswith("interrupted: no node is named")

@@ -228,7 +228,7 @@ def test_template_is_found_and_its_absence_named(monkeypatch: pytest.MonkeyPatch
     (tmp_path / "advisor/_data/templates").mkdir(parents=True)
     (tmp_path / "advisor/_data/templates/a.j2").write_text("from the wheel")
     assert template("a.j2") == "from the wheel"
-    with pytest.raises(Exception, match=r"b\.j2: No such file or directory; install advisor again"):
+    with pytest.raises(Exception, match=r"b\.j2: No such file or directory; this copy is incomplete, install advisor again"):
         template("b.j2")
 
 

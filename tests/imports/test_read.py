@@ -89,10 +89,10 @@ def test_both_ways_are_not_called_one() -> None:
     [
         ("hpl-nan.out", "its residual nan FAILED the check"),
         ("hpl-invented.out", "N and its time give 12.11 GFLOP/s, the row says 300.45: not printed by HPL as it stands"),
-        ("hpl-wrong-timer.out", "it says 2310.54 s, and 1078 s passed between its start and its end: its timer was wrong"),
-        ("hpl-skipped.out", "it ran nothing: P x Q is more than its ranks"),
+        ("hpl-wrong-timer.out", "it says 2310.54 s, and 1078 s passed between its start and its end: its timer is wrong"),
+        ("hpl-skipped.out", "it ran nothing: P x Q exceeds its ranks"),
         ("osu-validation.txt", "line 6: its data were wrong (validation failed)"),
-        ("osu-torn.txt", "torn: a header without a row, or two programs' output mixed"),
+        ("osu-torn.txt", "torn: a header without rows, or two programs' output mixed"),
         ("osu-mixed.txt", "a size stands twice: the output of two programs is mixed"),
         ("stream-failed.txt", "line 17: it failed its own validation"),
         ("stream-torn.txt", "torn at line 14: triad missing or not whole"),
@@ -147,7 +147,7 @@ def test_an_nccl_test_that_announces_itself_twice_is_one_run() -> None:
 @pytest.mark.parametrize("text", [b"", b"\0" * 1000, b"hello\n", b"%PDF-1.7", b"1 2 3\n4 5 6\n", b'{"a": 1}'])
 def test_what_no_program_printed_is_refused(text: bytes) -> None:
     """With the list of what is read."""
-    with pytest.raises(BadInput, match="not recognised as the output of a benchmark"):
+    with pytest.raises(BadInput, match="not recognised as benchmark output"):
         read_runs(text)
 
 

@@ -81,7 +81,7 @@ def test_hosts_with_unlike_ports_are_left_alone() -> None:
 def test_without_ucx_nothing_is_set() -> None:
     """A machine whose programs are known and hold no UCX gets no variable of UCX, no wrapper for it, and a note."""
     made = settings(placed(TWO, ranks=64, hosts=("a", "b"), strategy="compact"), [with_tools(TWO, "openmpi")])
-    assert (dict(made.variables), made.notes) == ({}, ("UCX_NET_DEVICES is not set: no UCX is on this machine",))
+    assert (dict(made.variables), made.notes) == ({}, ("UCX_NET_DEVICES is not set: this machine has no UCX",))
     assert {slot.hca for slot in made.placement.plans[0].slots} == {None}
     with_ucx = settings(placed(NAPLES, ranks=8, hosts=("a", "b")), [with_tools(NAPLES, "ucx")])
     assert (dict(with_ucx.variables), with_ucx.notes) == ({"UCX_NET_DEVICES": "mlx5_0:1"}, ())

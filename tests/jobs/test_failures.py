@@ -10,7 +10,7 @@ SAID = (
     ("prterun has detected an attempt to run as root.", "prterun refuses to start as root"),
     (
         "There are not enough slots available in the system to satisfy the 64\nslots that were requested",
-        "the launcher has fewer slots than the 64 that it is asked for; run this inside the job",
+        "the launcher has fewer slots than the 64 requested; run this inside the job",
     ),
     (
         f"ssh: Could not resolve hostname NODE1: Name or service not known\n{OPENMPI_5}",
@@ -28,7 +28,7 @@ SAID = (
     ),
     ("Host key verification failed.", "ssh does not reach a host (Host key verification failed)"),
     ("Error: Unable to run bstrap_proxy on n7 (pid 1, exit code 65280)", "Intel MPI cannot start on n7; check that the host"),
-    ("srun: fatal: Could not establish a configuration source", "srun reaches no Slurm controller from here; run this on"),
+    ("srun: fatal: Could not establish a configuration source", "srun cannot reach a Slurm controller from here; run this on"),
     (
         "srun: error: Unable to create step for job 7: More processors requested than permitted",
         "the Slurm job has fewer CPUs or nodes than the plan; ask for whole nodes",

@@ -75,7 +75,7 @@ def test_the_output_of_another_hpl() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
-    [("PASSED", "FAILED", "its residual test failed"), ("||Ax-b||", "(none)", "it tested no residual")],
+    [("PASSED", "FAILED", "its residual test failed"), ("||Ax-b||", "(none)", "it did not test the residual")],
 )
 def test_a_result_that_is_not_proved_is_refused(old: str, new: str, why: str) -> None:
     """A wrong or an untested result is kept, and not believed."""

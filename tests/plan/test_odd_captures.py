@@ -185,7 +185,7 @@ def test_another_vendors_names_are_refused_or_said(tmp_path: Path) -> None:
     ids=["cut", "brace", "empty", "list", "null", "attributes", "none", "binary", "deep"],
 )
 def test_what_is_cut_short_is_refused_in_one_line_that_names_the_file(text: str, tmp_path: Path) -> None:
-    """Half of a file is no capture: nothing is made of the half that is there."""
+    """Half of a file is not a capture: nothing is made of the half that is there."""
     file = tmp_path / "bios.json"
     file.write_text(text)
     with pytest.raises(BadInput) as refused:

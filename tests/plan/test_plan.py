@@ -96,9 +96,9 @@ def test_what_the_file_has_not_is_never_written() -> None:
     assert (written(made), sorted(reasons(made.absent))) == (
         [],
         [
-            ("LogicalProc=Disabled", "the BIOS gives no value for it"),
+            ("LogicalProc=Disabled", "the BIOS reports no value for it"),
             ("MadtCoreEnumeration=Linear", "the BIOS says NotAvailable of it"),
-            ("ProcX2Apic=Enabled", "the BIOS attributes given do not have it"),
+            ("ProcX2Apic=Enabled", "it is not among the BIOS attributes given"),
         ],
     )
 
@@ -222,7 +222,7 @@ def test_what_counts_only_with_an_option_that_nobody_wants_is_refused() -> None:
 def test_the_bios_that_says_so_already_is_not_written_again() -> None:
     """Where the system shows another value than the BIOS, a restart is due, and no write."""
     made = plan([asks("a", "cpu.smt", "off")], {"cpu.smt": "on"}, bios={"LogicalProc": "Disabled"})
-    assert (written(made), "says so already" in made.by_hand[0].reason) == ([], True)
+    assert (written(made), "already has it" in made.by_hand[0].reason) == ([], True)
 
 
 def test_a_plan_dumps_and_reads_back() -> None:
@@ -248,8 +248,8 @@ def test_the_system_keeps_what_is_so_and_what_findings_want() -> None:
         ("/sys/kernel/mm/transparent_hugepage/enabled", "always", True),
     ]
     assert sorted((each.setting, each.reason) for each in system.left) == [
-        ("limits.memlock", "look up first: its present value is not known"),
-        ("os.swappiness", "worth considering, and no fault"),
+        ("limits.memlock", "check first: its present value is unknown"),
+        ("os.swappiness", "worth considering, not a fault"),
     ]
     assert system.kept[0].back == "sysctl -w kernel.numa_balancing=1"
 
@@ -317,7 +317,7 @@ def test_what_waits_already_is_not_written_over() -> None:
         bios = Bios(attributes=now, pending={"SubNumaCluster": waiting})
         made = planned(checklist, wishes, vendors()["dell"], BiosInput(bios))
         found.append((written(made), [each.reason for each in made.refused]))
-    why = "SubNumaCluster=4-Way waits for the next restart already: let it take effect, or clear it, first"
+    why = "SubNumaCluster=4-Way is already pending for the next restart: let it take effect or clear it first"
     assert found == [([], [why]), ([("SubNumaCluster", "2-Way")], [])]
 
 

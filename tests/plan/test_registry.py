@@ -141,7 +141,7 @@ def test_the_way_back_of_what_moves_along_is_a_line_of_the_makers_tool() -> None
     assert list(undo_lines(made, vendors()["dell"])) == [
         "racadm set BIOS.MemSettings.NodeInterleave Enabled",
         "racadm set BIOS.ProcSettings.SubNumaCluster 2-Way",
-        "# in the setup menus, for what the tool calls it is not known: Odd=A",
+        "# in the setup menus, as the tool's name for it is unknown: Odd=A",
     ]
 
 
@@ -153,7 +153,7 @@ def test_what_would_change_something_that_cannot_be_put_back_is_not_written() ->
     )
     bios = {"NodeInterleave": "Enabled", "MemOpMode": "OptimizerMode"}
     made = plan([asks("n", "memory.node_interleave", "off")], {"memory.node_interleave": "on"}, bios=bios, registry=known)
-    why = "it would change MemOpMode from OptimizerMode to MirrorMode, which could not be put back"
+    why = "it would change MemOpMode from OptimizerMode to MirrorMode, which could not be restored"
     assert (written(made), made.refused[0].reason) == ([], why)
 
 

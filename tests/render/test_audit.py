@@ -136,7 +136,7 @@ def test_unknown_bios_settings_take_one_item() -> None:
         for at in range(40)
     )
     audit = Audit(scope="mpi", findings=(audits.finding("cpu-y", "low", "unknown", lacks=lacks),), settings=())
-    assert "NOT SEEN  1 check: add --bmc HOST or --bios FILE (1)\n" in screen(audit)
+    assert "NOT CHECKED  1 check: add --bmc HOST or --bios FILE (1)\n" in screen(audit)
 
 
 def test_waived_and_broken_are_shown() -> None:
@@ -175,7 +175,7 @@ def test_what_was_not_seen_adds_up_to_what_needs_more_facts() -> None:
         for at, helps in enumerate(lacks)
     )
     text = screen(Audit(scope="mpi", findings=made, settings=()))
-    assert "NOT SEEN  5 checks: advisor c (2) · advisor d (1) · by other means, see -v (2)\n" in text
+    assert "NOT CHECKED  5 checks: advisor c (2) · advisor d (1) · other ways, see -v (2)\n" in text
     assert "5 need more facts" in text
 
 
@@ -188,7 +188,7 @@ def test_everything_asks_nobody_for_what_they_did_already() -> None:
     audit = Audit(scope="mpi", findings=lacks, settings=())
     asker = Asker(bios=True, root=True)
     text = printed(whole_audit_page(audit, made.rome(), made.layout(), {}, asker=asker), 200)
-    assert ("f0: w -> not shown here, to root either" in text, "f1: w -> not in the BIOS attributes given" in text) == (
+    assert ("f0: w -> not readable here, even as root" in text, "f1: w -> not in the BIOS attributes given" in text) == (
         True,
         True,
     )
@@ -201,7 +201,7 @@ def test_most_waited_for_comes_first() -> None:
         for at in range(3)
     )
     text = screen(Audit(scope="mpi", findings=lacks, settings=(), unseen=(Gap(fact="d", why="e", help="ask f"),)))
-    assert "NOT SEEN  3 checks: advisor c (2) · advisor d (1)\n" in text
+    assert "NOT CHECKED  3 checks: advisor c (2) · advisor d (1)\n" in text
 
 
 def test_what_to_consider_counts_its_subjects() -> None:
@@ -216,7 +216,7 @@ def remedy(asker: Asker, cure: str) -> str:
     lack = {"fact": "some.fact", "why": "it is not known", "help": cure}
     lacks = tuple(audits.finding(f"some-{at}", "low", "unknown", lacks=(lack,)) for at in range(14))
     text = screen(Audit(scope="mpi", findings=lacks, settings=()), asker=asker, width=200)
-    return text.partition("NOT SEEN  14 checks: ")[2].partition("\n")[0]
+    return text.partition("NOT CHECKED  14 checks: ")[2].partition("\n")[0]
 
 
 MEASURED, MESSAGES = "advisor measure --quick, about 40 s", "advisor measure network --hosts A,B"
@@ -230,7 +230,7 @@ REMEDIES = {
     "from a capture, more to read": (ELSEWHERE, CAPTURED, "on that machine sudo advisor capture (14)"),
     "from a capture, as root": (ELSEWHERE._replace(root=True), AS_ROOT, "on that machine sudo advisor capture (14)"),
     "live, not root": (Asker(), AS_ROOT, "sudo advisor audit (14)"),
-    "live, root already": (Asker(root=True), AS_ROOT, "by other means, see -v (14)"),
+    "live, root already": (Asker(root=True), AS_ROOT, "other ways, see -v (14)"),
     "no BIOS given": (Asker(), BIOS, "add --bmc HOST or --bios FILE (14)"),
     "a BIOS given": (Asker(bios=True), BIOS, "not in the BIOS attributes given (14)"),
     "in no job": (Asker(), MESSAGES, "advisor measure network --hosts A,B (14)"),
@@ -239,7 +239,7 @@ REMEDIES = {
     "no module": (Asker(), LOAD_MSR, "sudo modprobe msr (14)"),
     "no module, root already": (Asker(root=True), LOAD_MSR, "modprobe msr (14)"),
     "no module there": (ELSEWHERE, LOAD_MSR, "on that machine sudo modprobe msr (14)"),
-    "no command": (Asker(), "see the data sheet", "by other means, see -v (14)"),
+    "no command": (Asker(), "see the data sheet", "other ways, see -v (14)"),
     "no sheet": (Asker(), "add it to rules/platforms", "no data for this processor (14)"),
 }
 

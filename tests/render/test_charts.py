@@ -257,8 +257,11 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         (("rooflin", "svg"), "'rooflin' is not a chart; did you mean roofline?"),
         (("roofline", "gif"), "'gif' is not a format of charts; use svg or png"),
         (("ladder", "png"), "these measurements have nothing for the chart ladder; they have roofline"),
-        (("roofline", "png", 0.0), "an intensity of 0 FLOP/byte is none; give a number above 0: a triad has 1/12"),
-        (("roofline", "png", float("nan")), "an intensity of nan FLOP/byte is none; give a number above 0: a triad has 1/12"),
+        (("roofline", "png", 0.0), "an intensity of 0 FLOP/byte is not possible; give a number above 0: a triad has 1/12"),
+        (
+            ("roofline", "png", float("nan")),
+            "an intensity of nan FLOP/byte is not possible; give a number above 0: a triad has 1/12",
+        ),
     ],
 )
 def test_wrong_wishes(arguments: tuple[Any, ...], said: str) -> None:

@@ -81,5 +81,5 @@ def test_a_template_that_is_wrong_is_refused_with_its_line() -> None:
 
 def test_a_fleet_is_no_machine() -> None:
     """A format of one machine refuses it in words."""
-    with pytest.raises(BadValue, match="made of one machine"):
+    with pytest.raises(BadValue, match="describes one machine"):
         exports.fleet().audited()

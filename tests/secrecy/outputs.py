@@ -202,7 +202,7 @@ REFUSED: Final = {
     "starts one process": "launchers that start one process, asked for four ranks",
     "no rank has reported": "no ranks can be started where the test runs",
     "its line has a credential, which no journal keeps": "a race that an older version kept with its credentials",
-    "a program's line has a credential, which no journal keeps": "an experiment of which the same is true",
+    "a program's command line contains a credential; the journal must not keep it": "an experiment of which the same is true",
     "there is no such program": "a path with a credential in it, of a program that is not there",
     "schema_version is not a word of this sheet": "a file that is no sheet of rules",
     "nothing is known of n9": "a node that failed, with a credential in what ssh said",

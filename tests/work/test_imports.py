@@ -127,7 +127,7 @@ def test_an_imported_rate_alone_shows_a_library_for_an_older_processor(
 def test_the_matrix_of_another_machine_is_refused(rome: str) -> None:
     """Two NUMA nodes against eight."""
     assert taken("mlc.txt", rome) == []
-    assert "of a machine with 2 NUMA nodes, this one has 8: another one, or cut otherwise" in notes("mlc.txt", rome)
+    assert "of a machine with 2 NUMA nodes, this one has 8: another machine, or other partitioning" in notes("mlc.txt", rome)
 
 
 def test_a_matrix_becomes_local_and_far_memory(cascade: str) -> None:

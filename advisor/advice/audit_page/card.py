@@ -162,7 +162,7 @@ def grouped(findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], ...]:
 def cost_words(cost: Cost) -> str:
     """Return what it costs and its source: ``13 % of STREAM triad, published [dell-rome-2019]``."""
     part = "" if cost.gain is None else f"{100 * cost.gain:.2g} % of " if cost.gain < 1 else f"{100 * cost.gain:.0f} % of "
-    how_much = "; how much here is not known" if cost.gain is None else ""
+    how_much = "; the amount here is unknown" if cost.gain is None else ""
     return f"{part}{plain(cost.of)}, {cost.basis}{f' [{cost.ref}]' if cost.ref else ''}{how_much}"
 
 
@@ -237,7 +237,7 @@ def _caveat(head: Finding, vendor: str | None) -> str:
     if all(step.where != "bios" for step in head.fix):
         return ""
     if vendor is None:
-        return "the usual names: this server's vendor is not known"
+        return "usual names: the vendor of this server is unknown"
     notes = (note for step in head.fix if step.attribute is None for note in step.notes)
     return next((note for note in notes if "usual name" in note or "not known" in note), "")
 
@@ -269,7 +269,7 @@ def headline(head: Finding) -> str:
 def unsure_words(audit: Audit) -> str:
     """Return what forbids a green verdict though nothing is found: a figure that may be of a busy machine, or is not believed."""
     if audit.doubts:
-        return f"{plain(audit.doubts[0].claim or audit.doubts[0].title, 300)}; whether the machine was idle is not known"
+        return f"{plain(audit.doubts[0].claim or audit.doubts[0].title, 300)}; not known whether the machine was idle"
     return "; ".join(f"{plain(each.name, 100)}: {plain(each.why, 200)}" for each in audit.rejected[:1])
 
 

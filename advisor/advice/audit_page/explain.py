@@ -228,14 +228,14 @@ def _step(told: Told, head: Finding, step: CardStep, label: str) -> Iterator[Row
         yield "   name", f"{fix.attribute}={fix.attribute_value}{_SURE[fix.verified]}"
     if step.change is not None and step.change.moves:
         yield "   moves", f"with it: {', '.join(step.change.moves)}"
-    yield from (("   note", note.replace(_UNSEEN, "the name is not verified: look for one like it")) for note in fix.notes)
+    yield from (("   note", note.replace(_UNSEEN, "the name is not verified: look for a similar one")) for note in fix.notes)
     if step.left:
-        yield "   script", f"none holds it: {step.left}{_adds(step.left)}"
+        yield "   script", f"none contains it: {step.left}{_adds(step.left)}"
 
 
 def _adds(reason: str) -> str:
     """Return how files for tools are made to hold it all the same; empty where nothing makes them."""
-    if reason.endswith("its present value is not known"):
+    if reason.endswith("its present value is unknown"):
         return " (advisor checklist --include unknown adds it, marked)"
     contested = reason.startswith(("guides differ", "a guide wants", "worth considering"))
     return " (advisor checklist --include contested adds it, marked)" if contested else ""

@@ -20,7 +20,7 @@ Outcome = Literal["fix", "look", "rejected", "little", "nothing"]
 LITTLE: Final = 1 / 4
 """Where fewer of the rules that apply have an answer, a page says first that little is known."""
 
-NOBODY: Final = "by other means"
+NOBODY: Final = "other ways"
 """Where no command shows the fact, or none here: -v says what would."""
 THERE: Final = "on that machine"
 CAPTURE: Final = "sudo advisor capture"
@@ -103,7 +103,7 @@ def unknown_facts(audit: Audit, width: int, asker: Asker) -> list[Line]:
         cure = (cure_words(one.help, asker), "title")
         spans: list[Span] = [(f"- {what} ", ""), ("-> ", "dim"), cure, (waits, "dim")]
         result += wrapped([(f"- {what}: {NOT_OFFERED}{waits}", "dim")] if one.help == NOT_OFFERED else spans, width)
-    return [(), (("What could not be seen, and what would show it", "heading"),), *result] if result else []
+    return [(), (("What could not be read, and what would reveal it", "heading"),), *result] if result else []
 
 
 def open_checks(audit: Audit, asker: Asker) -> list[tuple[str, int]]:
@@ -161,7 +161,7 @@ def _cure(text: str, asker: Asker) -> str:
 def cure_words(text: str, asker: Asker) -> str:
     """Return a cure in words, as who asks can use it: what they did already is not asked of them again."""
     if asker.live and asker.root and re.search(r"\bsudo advisor\b", text):
-        return "not shown here, to root either"
+        return "not readable here, even as root"
     return _NOT_IN_BIOS if "--bios" in text and asker.bios else asker.filled(text)
 
 

@@ -132,7 +132,7 @@ def screen(shown: Shown, seen: Picture, width: int) -> list[Line]:
             *pending,
             *consider,
             *measured,
-            *_fitting(("NOT SEEN", "label"), unseen, width, detail.unseen, unseen[-2:-1]),
+            *_fitting(("NOT CHECKED  ", "label"), unseen, width, detail.unseen, unseen[-2:-1]),
             *_end(shown, width, brief=not detail.considered),
         ]
 

@@ -113,7 +113,7 @@ def _offered(target: Target, cores: CoreMap, platform: Platform) -> Target:
 
 
 def _choice(cuts: tuple[CutOffer, ...]) -> str:
-    return f"it offers {', '.join(cut.name for cut in cuts)}" if cuts else "nothing is known of what it offers"
+    return f"it offers {', '.join(cut.name for cut in cuts)}" if cuts else "its options are unknown"
 
 
 class NewNode(NamedTuple):

@@ -28,7 +28,7 @@ from advisor.measure.platform import Platform
 
 _PLACED: Final = lists_with(Facts, "locality")
 """Lists of what has a place in the machine."""
-_HELP: Final = "look again after the restart: advisor audit"
+_HELP: Final = "check again after the restart: advisor audit"
 _FEW: Final = 8
 _MADE: Final = {
     Scheme.NPS: "each node is a run of L3 groups in the order of the core numbers, as NPS4 is on real EPYC 7002",
@@ -66,7 +66,7 @@ def transform(machine: Machine, wish: Assumption, platform: Platform | None, att
     ``attributes`` are the BIOS attributes that hold these settings and are forgotten; None forgets all of them.
     """
     if wish == Assumption():
-        raise BadValue("no setting is given", cure="give nps=4, smt=off, enumeration=linear or another setting")
+        raise BadValue("no setting given", cure="give nps=4, smt=off, enumeration=linear or another setting")
     cores = core_map(machine)
     target = target_of(machine, cores, wish, platform)
     cells = new_nodes(cores, target)
@@ -137,7 +137,7 @@ def _assumed(cores: CoreMap, target: Target, after: Topology, model: int | None)
         yield "topology.nodes", target.doubt
     if len(after.cpu_nodes) > len(cores.nodes) or target.l3_as_node:
         yield "topology.nodes", _MADE.get(target.scheme, _CLUSTERS)
-        even = "the memory is split evenly"
+        even = "assumed: memory is split evenly"
         unknown = "channels are empty or a size is not reported, so the share of each node is not known"
         yield "topology.nodes.memory", unknown if any(node.memory is None for node in after.cpu_nodes) else even
     if after.distances is None and len(after.nodes) > 1:
@@ -260,7 +260,7 @@ def _kernel(kernel: Kernel, change: TopologyChange) -> tuple[Kernel, tuple[Gap, 
     gaps, pages = [], kernel.hugepages
     if change.recut and pages is not None and any(page.count for page in pages):
         updates["hugepages"] = None
-        gaps.append(_gap("kernel.hugepages", "hugepages are distributed over the nodes at boot"))
+        gaps.append(_gap("kernel.hugepages", "the kernel distributes hugepages over the nodes at boot"))
     elif change.recut and pages is not None:  # none on every node where there are none now
         sizes = dict.fromkeys(page.page for page in pages)
         rows = (Hugepages(node=node.os_index, page=size, count=0) for node in change.after.nodes for size in sizes)

@@ -74,11 +74,11 @@ def _pages(sheet: Sheet) -> dict[str, object]:
 def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield the lists of what the plan does not write, each with its heading; nothing of an empty one."""
     lists = {
-        "Left to you: guides differ, or it is a matter of choice; --include contested adds it": plan.contested,
+        "Left to you: guides differ, or it is a choice; --include contested adds it": plan.contested,
         "Rejected: contradicts something else": plan.refused,
         "By hand, in the setup menus": plan.by_hand,
         "Not on this machine": plan.absent,
-        "Look up first: the present value, or whether it is wrong here, is not known": plan.look_up,
+        "Check first: the present value, or whether it is wrong here, is unknown": plan.look_up,
     }
     yield from ((heading, list(map(_line, found))) for heading, found in lists.items() if found)
     if plan.notes:
@@ -89,11 +89,11 @@ def closing(plan: Plan) -> Iterator[str]:
     """Yield what a script says that writes nothing: what was found is named, with who is to decide."""
     found = [each for each in (*plan.contested, *plan.refused, *plan.by_hand, *plan.absent) if each.says]
     if plan.order:
-        yield "advisor: nothing can be written: no attribute's name is certain here; the settings for the menus are in this file"
+        yield "advisor: nothing to write: no attribute name is certain here; this file lists the settings for the menus"
     elif not found:
-        yield "advisor: nothing is to be written: no finding asks for it; what is not known is listed in this file"
+        yield "advisor: nothing to write: no finding needs it; this file lists what is unknown"
     else:
-        yield f"advisor: nothing is to be written here: {count(len(found), 'finding is', 'findings are')} left to you:"
+        yield f"advisor: nothing to write here: {count(len(found), 'finding is', 'findings are')} left to you:"
     yield from (f"  {_line(each)}" for each in found)
 
 
@@ -130,17 +130,17 @@ def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
             continue
         pair = printable(f"{back.attribute}={value_text(back.value)}")
         by_hand = back.command is None and one_a_line(vendor.tools.set)
-        line = f"# in the setup menus, for what the tool calls it is not known: {pair}" if by_hand else back.command
+        line = f"# in the setup menus, as the tool's name for it is unknown: {pair}" if by_hand else back.command
         yield line or shlex.quote(pair)
     if unknown:
-        yield f"{', '.join(unknown)}: {vendor.tools.restore or 'the file that was saved first'}"
+        yield f"{', '.join(unknown)}: {vendor.tools.restore or 'the file saved first'}"
 
 
 def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Iterator[str]:
     """Yield what a format cannot say in the file itself: JSON has no comments."""
     if name != "redfish" or vendor.redfish is None:
         return
-    yield from _staged(plan, vendor.redfish, output) if plan.writes else ("there is nothing to stage this way",)
+    yield from _staged(plan, vendor.redfish, output) if plan.writes else ("nothing to stage this way",)
     if plan.look_up_with:
         yield f"look up first, all at once: {CURL} https://BMC{vendor.redfish.bios}"
     for heading, lines in untouched(plan):  # by their titles alone: the checklist has all of each

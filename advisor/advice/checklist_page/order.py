@@ -11,7 +11,7 @@ from advisor.advice.model.rule import SEVERITIES, Severity
 from advisor.machine.units import count, plain
 
 BIOS_COLUMNS: Final = ("setting", "value", "attribute", "in the menu")
-NO_MENU: Final = "Menu not known: look for"
+NO_MENU: Final = "Menu unknown: look for"
 
 
 class BiosRow(NamedTuple):

@@ -28,7 +28,7 @@ SCHEMA: Final = "advisor-checklist/1"
 
 HEADING: Final = "What the benchmarks should show"
 _LABEL, _DEEP, _NARROWEST = 16, 6, 8
-_OPEN: Final[tuple[tuple[str, str, Mark], ...]] = (("TO DO", "", "todo"), ("CONSIDER", "where it suits your work", "consider"))
+_OPEN: Final[tuple[tuple[str, str, Mark], ...]] = (("TO DO", "", "todo"), ("CONSIDER", "if it suits your work", "consider"))
 
 
 def checklist_document(checklist: Checklist) -> dict[str, Any]:

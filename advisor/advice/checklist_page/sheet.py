@@ -26,7 +26,7 @@ MEANS: Final[dict[Mark, str]] = {
 
 SMALL: Final = ("low", "info")
 NOTHING: Final = "no published value for this platform"
-NO_COMMAND: Final = "nothing here shows it"
+NO_COMMAND: Final = "not readable from this system"
 _BIOS: Final = "--bios"
 _NAME: Final = 3
 """So many words before a colon are the name of a thing, not what is so of it."""
@@ -271,7 +271,7 @@ def proof_of(checklist: Checklist, item: Item) -> str:
     """Return the benchmark that proves a line, with the first value that was published of it."""
     proof = checklist.proof_of(item)
     if proof is None:
-        return "no benchmark shows it: use the check"
+        return "no benchmark shows it; use the check"
     published = published_value(proof.expected[0]) if proof.expected else NOTHING
     return f"{proof.command}: {published if proof.figures else proof.shows}"
 
@@ -301,7 +301,7 @@ def facts(item: Item, checklist: Checklist) -> Iterator[tuple[str, str]]:
     named += [("guide", f"{guide.says} [{guide.ref}]") for guide in item.guides]
     named += [("leave it", item.spare), ("can break", item.breaks)]
     named += [("note", note) for note in fix.notes if note not in checklist.notes]
-    named += [("script", f"none writes it: {item.left}" if item.left else None), ("check", item.check)]
+    named += [("script", f"no tool writes it: {item.left}" if item.left else None), ("check", item.check)]
     named += [("or", fix.check if fix.check != item.check else None), ("prove", proof_of(checklist, item))]
     named += [("undo", None if item.undo == NOTE_FIRST else item.undo), ("rule", rules)]
     yield from ((label, text) for label, text in named if text)

@@ -304,7 +304,7 @@ class Origins:
         elif first == "platform" and self._case.platform is None:
             why, cure = "this processor is in no platform sheet", "add it to rules/platforms"
         elif first == "platform" and self._case.platform is not None:
-            why, cure = f"the sheet of {self._case.platform.name} does not tell", "nothing here shows it"
+            why, cure = f"the sheet of {self._case.platform.name} does not tell", "not readable from this system"
         elif name.startswith("allocation"):
             why, cure = "it ran in no job", "run advisor in a job of the scheduler: srun advisor audit"
         elif gap := self._gap(name) or (self._gap("slurm_conf") if name.startswith("limits.slurm") else None):
@@ -318,7 +318,7 @@ class Origins:
         if setting is not None and setting.where != "bios":
             return "not in this input", f"run advisor on the machine itself{f': {setting.show}' if setting.show else ''}"
         unread = self._unread(name) if setting else None
-        return (unread.why, unread.help) if unread else ("the operating system does not show it", ASK_BIOS)
+        return (unread.why, unread.help) if unread else ("the operating system does not report it", ASK_BIOS)
 
     def _unread(self, setting: str) -> Gap | None:
         """Return what stood in the way of a register or message that shows a setting here, where it can be removed."""

@@ -248,7 +248,7 @@ def _cite(text: RuleText, words: Words) -> None:
     for place, ref in cited:
         if ref not in words.publications and ref != SITE:
             cure = did_you_mean(ref, words.publications, "add it to rules/sources.yaml")
-            raise Misplaced(place, BadValue(f"there is no publication {ref}", cure=cure))
+            raise Misplaced(place, BadValue(f"there is not a known publication {ref}", cure=cure))
 
 
 def disputed(text: RuleText) -> bool:

@@ -105,7 +105,7 @@ def _uncited(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     for place, source in (*platform.citations(), *noted):
         if source not in publications() and place[0] in sheet.data:
             cure = did_you_mean(source, publications(), "add it to rules/sources.yaml, or write unverified")
-            yield sheet.wrong(place, f"{source[:60]} is no publication", cure)
+            yield sheet.wrong(place, f"{source[:60]} is not a known publication", cure)
 
 
 _CUTS: Final = {

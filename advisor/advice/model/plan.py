@@ -96,7 +96,7 @@ Include = Literal["unknown", "contested"]
 """What a plan leaves out unless it is asked for."""
 
 Mark = Literal["unknown", "contested", "low", "decided by model"]
-"""Why a change is one to look at twice: its present value is not known, guides differ, it wins little."""
+"""Why a change is one to look at twice: its present value is unknown, guides differ, it wins little."""
 
 INCLUDES: Final[tuple[Include, ...]] = ("unknown", "contested")
 LOOK_UP_WITH: Final = "Present values that are not known: look them up with"
@@ -315,7 +315,7 @@ class Planned(NamedTuple):
         return "" if self.changes or self.kept else "; ".join(dict.fromkeys(self.left.values()))
 
 
-_SHORT: Final = {"contested": "guides differ", "unknown": "its present value is not known"}
+_SHORT: Final = {"contested": "guides differ", "unknown": "its present value is unknown"}
 """Marks of changes that stand as comments, in words."""
 
 

@@ -78,7 +78,7 @@ def _met(
     elif other is not None and (other.active or not draft.active):
         return []
     elif other is None and (value is None or ground.lacks(need.attribute)):
-        lacks = ground.lacks(need.attribute) or "this machine does not take that"
+        lacks = ground.lacks(need.attribute) or "this machine does not accept that"
         lists.absent.append(draft.left(f"needs {need.attribute}={need.value}: {lacks}"))
     elif other is not None or need.attribute in served:
         lists.refuse([draft], lambda _: f"it counts only with {need.attribute}={need.value}, which no finding wants")
@@ -90,7 +90,7 @@ def _met(
 def _first(
     draft: Draft, need: Require, value: VendorValue, now: Scalar | None, *, ground: FirmwareState, lists: LeftOut
 ) -> list[Draft] | None:
-    """Return the write that goes before another; None where its present value is not known, and was not asked for."""
+    """Return the write that goes before another; None where its present value is unknown, and was not asked for."""
     first = Draft(
         attribute=need.attribute,
         value=value,
@@ -107,7 +107,7 @@ def _first(
     if now is not None or ground.order or "unknown" in ground.include:
         return [first]
     lists.look_up.append(draft.left(f"needs {need.attribute}={need.value} first, whose present value is not known"))
-    lists.look_up.append(first.left(f"{draft.attribute} needs it, and its present value is not known"))
+    lists.look_up.append(first.left(f"{draft.attribute} needs it, and its present value is unknown"))
     return None
 
 
@@ -139,7 +139,7 @@ def unclaimed(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> lis
         for each in drafts
         if each.attribute in others and not ground.same(each.attribute, others[each.attribute], each.value)
     ]
-    why = "waits for the next restart already: let it take effect, or clear it, first"
+    why = "is already pending for the next restart: let it take effect or clear it first"
     lists.refuse(lost, lambda each: f"{each.attribute}={others[each.attribute]} {why}")
     return consistent([each for each in drafts if each not in lost], lists)
 
@@ -200,7 +200,7 @@ def _refusal(draft: Draft, after: Settled, active: list[Draft], ground: Firmware
         if mine is not None and draft.kind == "wanted" and mine.serious and not draft.serious:
             return f"it would set {attribute} to {'what is not known' if value is None else value}, and {mine.told()} is wanted"
     lost = _lost(draft, upset.keys() - wanted, ground, registry)
-    return f"it would change {lost}, which could not be put back" if lost else None
+    return f"it would change {lost}, which could not be restored" if lost else None
 
 
 def _lost(draft: Draft, upset: Iterable[str], ground: FirmwareState, registry: Registry) -> str | None:
@@ -350,7 +350,7 @@ class _Profile:
             return []
         if self.now is None and not self.ground.order and "unknown" not in self.ground.include:
             self.lists.look_up += [each.left(f"{self.name} may hold it, whose present value is not known") for each in held]
-            self.lists.look_up.append(self._first((), ()).left("it holds others, and its present value is not known"))
+            self.lists.look_up.append(self._first((), ()).left("it holds others, and its present value is unknown"))
             return [wanted] if wanted else []
         serious = [draft for draft in held if draft.serious]
         if wanted is None and not serious and not self.ground.order:

@@ -202,10 +202,10 @@ class FirmwareState:
         """Return why an attribute is not one of this machine's; None where it is, or nothing says."""
         if self.bios is not None:
             if attribute not in self.bios.attributes:
-                return "the BIOS attributes given do not have it"
+                return "it is not among the BIOS attributes given"
             value = self.bios.attributes[attribute]
             if value is None or (isinstance(value, str) and value.strip().lower() in _NOT_THERE):
-                return f"the BIOS says {value} of it" if value else "the BIOS gives no value for it"
+                return f"the BIOS says {value} of it" if value else "the BIOS reports no value for it"
         if self.registry is not None:
             if attribute not in self.registry.attributes:
                 return "the attribute registry does not have it"

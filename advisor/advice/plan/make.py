@@ -50,7 +50,7 @@ def _contradiction(wish: WantedSetting, rules: Iterable[str]) -> str:
 def _dissent(wish: WantedSetting) -> str:
     """Return why a finding is left to a person: the guides that want otherwise, or that it is a matter of choice."""
     others = [f"{guide.says} [{guide.ref}]" for guide in wish.guides if guide.otherwise]
-    return f"a guide wants otherwise: {'; '.join(others)}" if others else "worth considering, and no fault"
+    return f"a guide wants otherwise: {'; '.join(others)}" if others else "worth considering, not a fault"
 
 
 def system_of(
@@ -87,8 +87,8 @@ def _why_not_kept(wish: WantedSetting, include: frozenset[Include], *, order: bo
     if order:
         return None
     if (wish.now is None or not wish.found) and "unknown" not in include:
-        known = "whether it is wrong here is not known" if wish.now is not None else "its present value is not known"
-        return f"look up first: {known}"
+        known = "it may not be wrong here" if wish.now is not None else "its present value is unknown"
+        return f"check first: {known}"
     return _dissent(wish) if wish.contested and "contested" not in include else None
 
 
@@ -107,7 +107,7 @@ def _about(wish: WantedSetting, kept: Kept) -> Iterator[str]:
     yield f"{wish.title}: {wish.text} ({was}; {', '.join(wish.rules)})"
     if wish.contested or len(wish.guides) > 1:
         guides = "; ".join(f"{guide.says} [{guide.ref}]" for guide in wish.guides)
-        yield f"guides differ: {guides}" if guides else "a matter of taste, or of the work"
+        yield f"guides differ: {guides}" if guides else "a matter of preference or workload"
     if kept.back and not wish.done:
         yield f"undo: {kept.back}"
 
@@ -133,7 +133,7 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
     now = ground.now(name) if ground.bios is not None else place.spoken.get(wish.now) if wish.now is not None else None
     if now is not None and ground.same(name, now, value):
         if wish.done is False:
-            lists.by_hand.append(_left(wish, "the BIOS says so already: a restart is due, or something overrides it"))
+            lists.by_hand.append(_left(wish, "the BIOS already has it: a restart is due, or something overrides it"))
     elif now is not None and (why := _no_way_back(place, now, ground)):
         lists.refused.append(_left(wish, why))
     elif wish.others:
@@ -166,7 +166,7 @@ def _weighed(
         marks += ["low"] if small and not wish.contested else []
     elif unknown and "unknown" not in ground.include:
         known = f"it is set to {now}; whether that is wrong here is not known"
-        reason = "its present value is not known" if now is None else known
+        reason = "its present value is unknown" if now is None else known
         lists.look_up.append(_left(wish, reason).model_copy(update={"now": now}))
         return None
     elif wish.contested and "contested" not in ground.include:
@@ -227,7 +227,7 @@ def _list_nameless(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -
     if wish.value is None:
         why = "the machine decides the value"
     elif stem is None:
-        why = "its name or value is not known here"
+        why = "its name or value is unknown here"
     elif ground.bios is None:
         why = f"the attribute's name is not certain here ({stem}...): give the BIOS attributes with --bios"
     elif any(name.startswith(stem.partition("{n}")[0]) for name in ground.present):
@@ -239,7 +239,7 @@ def _list_nameless(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -
 
 
 SAVED: Final = "the file that the script saves first has the present value"
-_MARKS: Final[dict[Mark, str]] = {"contested": "guides differ", "low": "little gain, or only in some use"}
+_MARKS: Final[dict[Mark, str]] = {"contested": "guides differ", "low": "little gain, or only for some uses"}
 
 
 def plan_of(
@@ -346,7 +346,7 @@ def _why(draft: Draft) -> Iterable[str]:
     yield from draft.why
     yield from (f"look twice: {_MARKS[mark]}" for mark in draft.marks if mark in _MARKS)
     if "unknown" in draft.marks and draft.now is not None:
-        yield "look twice: whether it is wrong here is not known"
+        yield "check twice: it may not be wrong here"
     if not draft.verified:
         yield "name not verified against a registry"
     guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides)

@@ -126,10 +126,10 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
 
 def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
     """Return the commands to go on with, of those that there are."""
-    first = "the first finding: why, every value, and where it was read"
+    first = "the first finding: why, every value, and its source"
     steps: list[Step | None] = [
         (("explain", "1", *again), first) if found.audit.found else None,
-        (("checklist", *again), "the steps with this vendor's names, to tick off"),
+        (("checklist", *again), "the steps in this vendor's names, to tick off"),
     ]
     return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]
 
@@ -137,10 +137,10 @@ def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
 Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
 
 
-Trace = Annotated[bool, typer.Option("--trace", help="Show every expression with its values, and where each was read.")]
+Trace = Annotated[bool, typer.Option("--trace", help="Show every expression with its values and their sources.")]
 
 
-WhyNot = Annotated[bool, typer.Option("--why-not", help="Show only what decided where there is no finding.")]
+WhyNot = Annotated[bool, typer.Option("--why-not", help="For a rule without a finding, show what decided.")]
 
 
 @reads_bios
@@ -220,7 +220,7 @@ def checklist(
     ilorest, onecli, sum or redfish for the BIOS. Those files hold findings alone: values that are known to differ from the
     recommended ones, where no guide contradicts; --include unknown and --include contested add the rest, marked. --as plan
     is the plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
-    ~/.config/advisor/templates/checklist is a format too. Nothing is ever changed here.
+    ~/.config/advisor/templates/checklist is a format too. Changes nothing.
 
     Group: Set up
     Example: advisor checklist
@@ -328,7 +328,7 @@ def rules(
         must_be_known(rules, ())
     named = [*(names or []), *(topic or [])]
     if not any(name.isdecimal() for name in named) and (source is not None or bios.there or measurements):
-        raise BadValue("--from is where findings have numbers, and none is named", cure="write advisor rules show 1 --from FILE")
+        raise BadValue("a finding's number needs --from", cure="write advisor rules show 1 --from FILE")
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or ()}
     chosen = rules_named(rules or (), named, lambda: _numbers(source, scope, bios, files))
     if action in (Action.TEST, Action.CHECK):

@@ -48,7 +48,7 @@ PlanName = Annotated[str | None, typer.Argument(metavar="PLAN", help="A plan's f
 ListPlans = Annotated[bool, typer.Option("--list", help="Print the ready plans and programs.")]
 
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Look and say what would be done, how long, what it can show; change nothing.")
+    bool, typer.Option("--dry-run", help="Show what would be done, how long it takes and what it can prove; change nothing.")
 ]
 
 NodeName = Annotated[
@@ -56,18 +56,16 @@ NodeName = Annotated[
     typer.Option("--node", metavar="NAME", help="The server's name for ssh and Slurm, with --bmc; else -w or --hosts."),
 ]
 
-BiosNoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The servers are in no Slurm cluster: do not ask for their state.")]
+BiosNoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The servers are not in Slurm: do not ask for their state.")]
 
 Folder = Annotated[
     Path | None,
     typer.Option("--folder", metavar="DIR", help="Keep journal, records and captures there: experiment-PLAN by default."),
 ]
 
-Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the experiment of this folder.")]
+Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Resume the experiment in this folder.")]
 
-KeepWinner = Annotated[
-    bool, typer.Option("--keep-winner", help="Stay in the state that is proven better than the first, if there is one.")
-]
+KeepWinner = Annotated[bool, typer.Option("--keep-winner", help="Keep the state proven better than the first, if any.")]
 
 Svg = Annotated[
     Path | None, typer.Option("--svg", metavar="FILE", help="Draw states by programs, with intervals (needs matplotlib).")
@@ -78,13 +76,13 @@ Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Fi
 Restarts = Annotated[int | None, typer.Option("--restarts", metavar="N", min=1, max=32, help="Restart each state N times.")]
 
 Repeats = Annotated[
-    int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help="Run each program N times at a restart.")
+    int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help="Run each program N times per restart.")
 ]
 
 Partner = Annotated[str | None, typer.Option("--partner", metavar="HOST", help="The other host of programs that send messages.")]
 
 Hold = Annotated[
-    list[str] | None, typer.Option("--hold", metavar="SETTING=VALUE", help="Have this in every state; may be repeated.")
+    list[str] | None, typer.Option("--hold", metavar="SETTING=VALUE", help="Set this in every state; may be repeated.")
 ]
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment.")]
@@ -93,7 +91,7 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder 
 def _alone(plan: str | None, folder: Path | None) -> None:
     """Refuse --resume with what its folder says itself."""
     if plan or folder:
-        raise BadValue("--resume goes on with what its folder says", cure="leave the plan and --folder out")
+        raise BadValue("--resume continues with the settings in its folder", cure="leave the plan and --folder out")
 
 
 def _held(words: list[str] | None) -> dict[str, Neutral]:
@@ -157,7 +155,7 @@ def bios_plan(
         )
 
     if asked.many and source is None:
-        raise BadValue("several servers are planned from the capture of one of them", cure="give --from node.tar.gz")
+        raise BadValue("one capture cannot plan several servers", cure="give --from node.tar.gz")
     if asked.many:
         planner = Planner(partial(make, observer=SILENT))
         return _many(asked, planner.for_bmc)
@@ -173,7 +171,7 @@ def _many(asked: Asked, plan: Callable[[Door], PlannedBios]) -> int:
     """Plan for each of many, into a file of its own."""
     place = asked.form.output
     if place is None:
-        raise BadValue("several plans go into several files", cure="write -o plans/%h.yaml")
+        raise BadValue("several plans need several files", cure="write -o plans/%h.yaml")
 
     def task(door: Door) -> Kept:
         file = asked.file(place, door)
@@ -202,7 +200,9 @@ Later = Annotated[Path | None, typer.Option("--after", metavar="FILE", help="The
 Record = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="What bios stage saved: its job is followed.")]
 
 
-Wait = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, max=7200, help="Wait so long for the BMC's job to end.")]
+Wait = Annotated[
+    float, typer.Option("--wait", metavar="SECONDS", min=0, max=7200, help="Wait this long for the BMC's job to end.")
+]
 
 
 @asks_bmcs
@@ -276,7 +276,7 @@ def bios_read(*, asked: Asked) -> int:
 Node = Annotated[str | None, typer.Option("--node", metavar="NAME", help="The server's name in Slurm.")]
 
 
-NoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The server is in no Slurm cluster: do not ask for its state.")]
+NoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The server is not in Slurm: do not ask for its state.")]
 
 
 Drained = Annotated[bool, typer.Option("--drained", help="The server runs nothing, and no scheduler is there to ask.")]
@@ -372,7 +372,7 @@ def bios_status(*, asked: Asked) -> int:
     )
 
 
-ByHand = Annotated[bool, typer.Option("--print", help="Print how to do it without advisor: the vendor's own commands.")]
+ByHand = Annotated[bool, typer.Option("--print", help="Print the vendor's own commands that do the same without advisor.")]
 
 
 Saved = Annotated[
@@ -487,7 +487,7 @@ def _foresee(about: Foreseen, form: Form) -> int:
 
 def _agreed(about: Foreseen, form: Form) -> bool:
     _foresee(about, replace(form, output=None, json=False))
-    return agreed("Restart these servers so often, and change these settings?")
+    return agreed("Restart these servers this many times, and change these settings?")
 
 
 def _shown(done: Ran, form: Form, observer: Terminal) -> int:
@@ -516,7 +516,7 @@ def experiment_abort(folder: FolderArgument, *, asked: Asked, yes: Yes = False) 
     """
     doors = task.doors_of(folder, asked.base)
     if not yes and not agreed(f"Put back {', '.join(door.name for door in doors)}, with a restart where it takes one?"):
-        raise CannotWork("nothing was changed, for nobody said yes")
+        raise CannotWork("nothing was changed: not confirmed")
     observer = Terminal()
     return _shown(task.resume_experiment(folder, doors, only_back=True, observer=observer), asked.form, observer)
 

@@ -41,52 +41,54 @@ from advisor.machine.hosts.files import write_file
 
 Where = Annotated[str | None, typer.Option("-w", metavar="LIST", help="The nodes: n[001-400], or @group of ClusterShell.")]
 
-HostsFile = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="The nodes, a line each, as -w has them.")]
+HostsFile = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="A file with one node per line.")]
 
-Slurm = Annotated[
-    str | None, typer.Option("--slurm", metavar="PARTITION", help="A small job of Slurm for each node, instead of ssh.")
-]
+Slurm = Annotated[str | None, typer.Option("--slurm", metavar="PARTITION", help="Use a small Slurm job per node instead of ssh.")]
 
 Folder = Annotated[Path, typer.Option("-o", metavar="DIR", help="The fleet's folder: NODE.tar.gz and answers.jsonl.")]
 
 Again = Annotated[
     str | None,
     typer.Option(
-        "--again", metavar="OUTCOME", help="Ask those again whose last outcome was this; failed: all without a capture."
+        "--again", metavar="OUTCOME", help="Retry the nodes whose last outcome was this; failed: all without a capture."
     ),
 ]
 
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="S", min=1, max=86400, help="Seconds for each node; in Slurm's queue too.")
+    float, typer.Option("--timeout", metavar="S", min=1, max=86400, help="Seconds per node, including time in Slurm's queue.")
 ]
 
-FanOut = Annotated[int, typer.Option("--fan-out", metavar="N", min=1, max=1024, help="Nodes that are asked at the same time.")]
+FanOut = Annotated[
+    int, typer.Option("--fan-out", metavar="N", min=1, max=1024, help="Number of nodes to contact at the same time.")
+]
 
 Pairs = Annotated[
-    bool, typer.Option("--pairs", help="Messages between pairs of nodes, each with some others: a bad link, a bad node.")
+    bool, typer.Option("--pairs", help="Exchange messages between pairs of nodes, to tell a bad link from a bad node.")
 ]
 
 Meetings = Annotated[
-    int, typer.Option("--meetings", metavar="K", min=1, max=64, help="With --pairs: others that each node meets.")
+    int, typer.Option("--meetings", metavar="K", min=1, max=64, help="With --pairs: number of partners per node.")
 ]
 
 PairCommand = Annotated[
     str | None,
     typer.Option(
-        "--pair-command", metavar="CMD", help="With --pairs: run this; {a} and {b} in it are the nodes; prints what OSU does."
+        "--pair-command",
+        metavar="CMD",
+        help="With --pairs: run this command; {a} and {b} are the nodes; it prints what OSU prints.",
     ),
 ]
 
-Hpl = Annotated[bool, typer.Option("--hpl", help="HPL on each node by itself, on all at once, with the same N.")]
+Hpl = Annotated[bool, typer.Option("--hpl", help="HPL on each node by itself, all at the same time, with the same N.")]
 
-FleetQuick = Annotated[bool, typer.Option("--quick", help="Memory, peak, latency of each node: the default.")]
+FleetQuick = Annotated[bool, typer.Option("--quick", help="Memory, peak and latency of each node: the default.")]
 
 FleetXhpl = Annotated[
-    Path | None, typer.Option("--xhpl", metavar="PATH", help="With --hpl: run this HPL, that every node has at that path.")
+    Path | None, typer.Option("--xhpl", metavar="PATH", help="With --hpl: run this HPL, present on every node at that path.")
 ]
 
 FleetKernels = Annotated[
-    Path | None, typer.Option("--kernels", metavar="DIR", help="Use mbw_mr or hpl of this folder, that every node sees.")
+    Path | None, typer.Option("--kernels", metavar="DIR", help="Use mbw_mr or hpl from this folder, visible on every node.")
 ]
 
 
@@ -111,20 +113,24 @@ MayBePlaces = Annotated[
 ]
 
 CaptureFirst = Annotated[
-    str | None, typer.Option("-w", metavar="LIST", help="Capture these nodes into DIR first (fleet): n[001-400], @group.")
+    str | None,
+    typer.Option("-w", metavar="LIST", help="Capture these nodes into DIR (default: fleet) first: n[001-400], @group."),
 ]
 
-CaptureHosts = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="As -w: the nodes, a line each.")]
+CaptureHosts = Annotated[
+    Path | None, typer.Option("--hosts", metavar="FILE", help="Like -w, from a file with one node per line.")
+]
 
 CaptureSlurm = Annotated[
-    str | None, typer.Option("--slurm", metavar="PARTITION", help="As -w: by a small job of Slurm for each; all, or those of -w.")
+    str | None,
+    typer.Option("--slurm", metavar="PARTITION", help="Like -w, with a small Slurm job per node; all nodes, or those of -w."),
 ]
 
-FailOnMissing = Annotated[bool, typer.Option("--fail-on-missing", help="Exit with status 1 where a node did not answer.")]
+FailOnMissing = Annotated[bool, typer.Option("--fail-on-missing", help="Exit 1 if a node did not answer.")]
 
 Exclude = Annotated[
     Path | None,
-    typer.Option("--exclude", metavar="FILE", help="Write there the odd and silent nodes, as srun --exclude takes them."),
+    typer.Option("--exclude", metavar="FILE", help="Write the odd and silent nodes to FILE, as srun --exclude expects them."),
 ]
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every line, unshortened.")]
@@ -149,10 +155,10 @@ def _captured_first(
     names = _named(where, hosts)
     if names is None and slurm is None:
         if not places:
-            raise BadValue("no fleet is named", cure="give a folder of captures, captures: *.tar.gz, or nodes with -w")
+            raise BadValue("no fleet given", cure="give a folder of captures, captures: *.tar.gz, or nodes with -w")
         return places
     if places and (len(places) > 1 or (places[0].exists() and not places[0].is_dir())):
-        raise BadValue("nodes that are captured go into one folder", cure="give one DIR beside -w, or none: fleet")
+        raise BadValue("captures of nodes go into one folder", cure="give one DIR beside -w, or none: fleet")
 
     folder = places[0] if places else Path("fleet")
     capture_now(names, folder, Way(slurm, fan_out, timeout), Terminal())
@@ -204,7 +210,7 @@ def fleet_audit(
     return int((fail_on != "never" and found.fleet.reaches(fail_on)) or (fail_on_missing and bool(found.fleet.silent)))
 
 
-Words = Annotated[list[str], typer.Argument(metavar="save DIR | check FILE DIR", help="What to do, and with which fleet.")]
+Words = Annotated[list[str], typer.Argument(metavar="save DIR | check FILE DIR", help="What to do, and the fleet.")]
 
 
 def fleet_baseline(
@@ -250,7 +256,8 @@ def fleet_capture(
     slurm: Slurm = None,
     folder: Folder = Path("fleet"),
     fresh_after: Annotated[
-        str | None, typer.Option("--fresh-after", metavar="AGE", help="Take captures again that are older: 12h, 1d, 2w.")
+        str | None,
+        typer.Option("--fresh-after", metavar="AGE", help="Recapture nodes whose capture is older than this: 12h, 1d, 2w."),
     ] = None,
     again: Again = None,
     timeout: Timeout = 60.0,
@@ -448,7 +455,7 @@ def fleet_plan(
             write_file(file, planned.text().encode())
             observer.say(f"kind {kind.name}, {kind.count} nodes: {planned.summary(file)}")
     if not found.plans:
-        raise CannotWork("no kind has a BIOS to plan for")
+        raise CannotWork("no kind has BIOS settings to plan for")
     return 0
 
 

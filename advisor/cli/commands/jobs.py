@@ -265,7 +265,7 @@ def _is_line(words: list[str]) -> bool:
     """Whether words are a line and not the name of a script; refuse several scripts."""
     starts = bool(started_by(words[0].rpartition("/")[2]))
     if len(words) > 1 and not starts and Path(words[0]).is_file():
-        raise BadValue(f"{words[1]} is one word too many", cure="check one script at a time; a line stands after --")
+        raise BadValue(f"{words[1]} is an extra word", cure="check one script at a time; a line stands after --")
     return len(words) > 1 or starts or (" " in words[0] and not Path(words[0]).exists())
 
 
@@ -385,7 +385,7 @@ def tune(
     Example: advisor tune --resume tune-app
     """
     if resume and (words or output):
-        raise BadValue("--resume goes on with what its folder says", cure="leave the line and -o out")
+        raise BadValue("--resume continues with the settings in its folder", cure="leave the line and -o out")
     file, way = str(metric_file.absolute()) if metric_file else None, _plan if dry_run else _race
     how = (ranks, threads, hosts, near, smt, split, lines, launcher, launcher_version, metric, file, better, devices, hugepages)
     limits, form = (_part(worth), minutes, runs, timeout, busy_ok, seed), Form(None, json, width, not no_color)

@@ -16,10 +16,10 @@ from advisor.show.topology.picture import picture
 from advisor.show.topology.svg import draw_svg
 from advisor.show.topology.terminal import draw
 
-Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the same picture as SVG into FILE.")]
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the picture as SVG to FILE.")]
 
 
-Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, equal ones too.")]
+Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, identical ones too.")]
 
 
 def topology(
@@ -52,7 +52,7 @@ def topology(
 
 
 Anonymise = Annotated[
-    bool, typer.Option("--anonymise", "--anonymize", help="Remove whatever identifies a machine, a site or a person.")
+    bool, typer.Option("--anonymise", "--anonymize", help="Remove everything that identifies a machine, a site or a person.")
 ]
 
 
@@ -60,7 +60,9 @@ def capture(
     source: From = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The archive to write, .tar.gz.")] = None,
     anonymise: Anonymise = False,
-    script: Annotated[bool, typer.Option("--script", help="Print a POSIX shell script that takes a capture elsewhere.")] = False,
+    script: Annotated[
+        bool, typer.Option("--script", help="Print a POSIX shell script that takes a capture on another machine.")
+    ] = False,
 ) -> None:
     """Store a machine in one file, to look at it anywhere with --from.
 
@@ -78,7 +80,7 @@ def capture(
         say(capture_script(), own=True)
         return
     if output is None:
-        raise CannotWork("capture needs a file to write; say -o node.tar.gz")
+        raise CannotWork("capture needs an output file; add -o node.tar.gz")
     observer = Terminal()
     data = captured(source, anonymise=anonymise, observer=observer)
     write_file(output, data, private=True)

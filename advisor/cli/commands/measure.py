@@ -49,7 +49,7 @@ from advisor.measure.page import compared_document, compared_page, imported_page
 from advisor.measure.plan import CHARTS, SETS, Plan, Request, charts_of_plan
 from advisor.measure.task import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
 
-OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="What other benchmark programs printed.")]
+OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs.")]
 
 MeasuredMachine = Annotated[
     str | None,
@@ -142,7 +142,7 @@ def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Sh
     if drawing != NO_DRAWING:
         _check_drawing(drawing, wish.what)
     if source is not None and not dry:
-        raise BadValue("only this machine can be measured", cure="with --from give --dry-run, which prints the plan")
+        raise BadValue("only the local machine can be measured", cure="with --from give --dry-run, which prints the plan")
     if drawing != NO_DRAWING:
         machine = read_machine(source, Terminal())
         _check_drawing(drawing, wish.what, planned(machine, wish))

@@ -32,7 +32,7 @@ LookForm = Annotated[
 ]
 
 
-List = Annotated[bool, typer.Option("--list", help="Print the formats, and what each was proven with.")]
+List = Annotated[bool, typer.Option("--list", help="Print the formats and the programs each was proven with.")]
 
 
 LookFrom = Annotated[
@@ -42,22 +42,24 @@ LookFrom = Annotated[
 
 
 ScopeOfExport = Annotated[
-    Scope | None, typer.Option("--scope", help="The kind of work to audit for: mpi; of a saved audit its own.")
+    Scope | None, typer.Option("--scope", help="The kind of work to audit for: mpi; a saved audit keeps its own.")
 ]
 
 
-Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="What names in the other program begin with.")]
+Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="Prefix of names in the other program.")]
 
 
 Include = Annotated[
     list[str] | None,
-    typer.Option("--include", metavar="WHAT", help="Add what a format leaves out; --list names it.", callback=each_of),
+    typer.Option("--include", metavar="WHAT", help="Add what a format omits; --list names it.", callback=each_of),
 ]
 
 
 Into = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE|DIR", help="Write there instead of to the terminal; several files into DIR."),
+    typer.Option(
+        "--output", "-o", metavar="FILE|DIR", help="Write to this file instead of the terminal; several files go into DIR."
+    ),
 ]
 
 
@@ -73,13 +75,15 @@ Two = Annotated[
 
 
 Tuned = Annotated[
-    list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race of a folder of advisor tune; can be repeated.")
+    list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race in a folder of advisor tune; may be repeated.")
 ]
 
 
 For = Annotated[
     Literal["internal", "vendor", "public"],
-    typer.Option("--for", help="Withhold people, hosts and networks from a vendor; from the public all that names the machine."),
+    typer.Option(
+        "--for", help="vendor: withhold people, hosts and networks; public: withhold everything that names the machine."
+    ),
 ]
 
 
@@ -191,9 +195,9 @@ def export(
     if check is not None:
         return _checked(name, check, source, Form(into, as_json), fail_on)
     if as_json:
-        raise BadValue("--json is of --check; a format is what it is", cure="leave it out, or see advisor export --list")
+        raise BadValue("--json works only with --check", cure="drop it, or see advisor export --list")
     if name is None:
-        raise BadValue("no format is named", cure="advisor export --list has them")
+        raise BadValue("no format given", cure="advisor export --list has them")
     export_format(name)  # a format that is none, and a place that cannot be written, are refused before the machine is read
     if into is not None:
         must_be_writable(into, folder=into.is_dir())
@@ -209,7 +213,7 @@ def export(
 def _checked(name: str | None, file: str, source: str | None, form: Form, fail_on: opt.AuditLimit) -> int:
     """Print or write how a slurm.conf differs from the nodes; return the exit status."""
     if name != "slurm":
-        raise BadValue("--check is of slurm alone", cure=f"advisor export slurm --check {file}")
+        raise BadValue("--check works only with slurm", cure=f"advisor export slurm --check {file}")
     if form.output is not None:
         must_be_writable(form.output)
     found = check_slurm(file, source, Terminal())
@@ -270,7 +274,7 @@ def _text(wishes: list[str], told: dict[str, Any]) -> str:
     """Return the assumption as a text: nps=4,smt=off."""
     texts = [*wishes, *(f"{name}={value}" for name, value in told.items() if value is not None)]
     if not texts:
-        raise BadValue("no setting is given", cure="write advisor whatif nps=4, or another setting; see advisor whatif --help")
+        raise BadValue("no setting given", cure="write advisor whatif nps=4, or another setting; see advisor whatif --help")
     return ",".join(texts)
 
 
@@ -282,7 +286,7 @@ Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' 
 
 FailOn = Annotated[
     Severity | None,
-    typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 where B gained a finding of this severity or worse."),
+    typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 if B has a new finding of this severity or above."),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from advisor.exports.format import ExportOptions, ExportSubject
 
-TITLE: Final = "alert rules for Prometheus on those metrics: a costly finding, an old audit, bandwidth lost, silent nodes"
+TITLE: Final = "alert rules for Prometheus on those metrics: costly finding, old audit, lost bandwidth, silent nodes"
 ORDER: Final = 21
 PROVEN: Final = "promtool 2.42.0 (check rules, test rules)"
 TAKES: Final = ()

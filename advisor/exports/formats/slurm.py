@@ -39,7 +39,7 @@ def rows_of(subject: ExportSubject) -> list[tuple[str, Definition]]:
     if subject.machine is not None:
         made = definition_of(subject.machine)
         if made is None:
-            raise BadValue("nothing shows the topology of this machine", cure="give a capture, or an hwloc XML")
+            raise BadValue("the topology of this machine is unknown", cure="give a capture, or an hwloc XML")
         return [((subject.machine.name or UNNAMED).partition(".")[0], made)]
     found = [
         (names, made) for names, each in subject.alike if (made := definition_of(each, several=len(names) > 1)) and made.usable

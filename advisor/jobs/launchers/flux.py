@@ -323,7 +323,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     if nodes is None:
         raise Unclear("without -N Flux's scheduler chooses how many nodes")
     if size.tasks % nodes:
-        raise Unclear(f"how {size.tasks} tasks are spread over {nodes} nodes, is not worked out here")
+        raise Unclear(f"how {size.tasks} tasks are spread over {nodes} nodes is not predicted here")
     each = size.tasks // nodes
     hosts = list(_hosts(made, size.tasks, nodes))
     if "cpu-affinity" not in options and options.get("mpibind") != "off":
@@ -335,14 +335,14 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
 
 
 def _readable(line: Line, options: dict[str, str]) -> None:
-    """Raise Unclear of what changes where tasks go in a way that is not worked out here."""
+    """Raise Unclear of what changes where tasks go in a way that is not predicted here."""
     odd = next((name for name in options if not _HARMLESS.fullmatch(name) and name != "taskmap"), None)
     if odd is not None:
         raise Unclear(f"what the shell's option {odd[:40]} does, is not known here")
     if "taskmap" in options:
         raise Unclear("-o taskmap= is not read here; --taskmap is")
     if options.get("mpibind", "off") != "off":
-        raise Unclear("mpibind chooses the CPUs: what it chooses, is not worked out here")
+        raise Unclear("mpibind chooses the CPUs: what it chooses is not predicted here")
     if line.first.has("--dry-run"):
         raise Refused("--dry-run prints the job and starts nothing")
 
@@ -360,7 +360,7 @@ def _hosts(made: Prediction, total: int, nodes: int) -> Iterator[str | None]:
         yield from _of_file(made, total, nodes)
         return
     if scheme not in ("block", "cyclic") or value:
-        raise Unclear(f"--taskmap {scheme[:40]}{':' * bool(value)}{value[:40]} is not worked out here")
+        raise Unclear(f"--taskmap {scheme[:40]}{':' * bool(value)}{value[:40]} is not predicted here")
     required = (line.first.value("--requires") or "").removeprefix("hosts:").removeprefix("host:")
     named = nodes == 1 and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", required, re.ASCII)
     known = named and required != (line.first.value("--requires") or "")

@@ -247,18 +247,18 @@ class Tree:
             return found
         near = Counter(node.near for node in inside.nodes)
         if near.keys() - {*found}:
-            raise Unclear("some NUMA node of memory alone is near other CPUs than those of one node: that was not seen often")
+            raise Unclear("some NUMA node of memory alone is near other CPUs than those of one node: that was rarely observed")
         return tuple(cpus for node in found for cpus in (node,) * near[node])
 
     def readable(self, order: str) -> None:
         """Raise Unclear of machines on which Intel MPI was seen to fail, or to divide otherwise."""
         inside = self.topology.inside
         if not self.level("socket"):
-            raise Unclear("how Intel MPI divides a machine without sockets, was not seen often")
+            raise Unclear("how Intel MPI divides a machine without sockets was rarely observed")
         if inside.shared_l2:
-            raise Unclear("how Intel MPI divides a machine whose cores share L2 caches, is not worked out here")
+            raise Unclear("how Intel MPI divides a machine whose cores share L2 caches is not predicted here")
         if (self.topology.missing or inside.pus != self.topology.pus) and order != "compact":
-            raise Unclear("how Intel MPI divides a machine some of whose CPUs are hidden or off, is not worked out here")
+            raise Unclear("how Intel MPI divides a machine some of whose CPUs are hidden or off is not predicted here")
 
     def enough(self, count: int) -> str:
         """Return the kind of the largest parts of which there are enough."""
@@ -311,9 +311,9 @@ class Tree:
             raise Unclear("the sockets or NUMA nodes of this machine are not alike, and how Intel MPI divides them was not seen")
         known = {cpus for kind in _LEVELS for cpus in self.level(kind)} | {self.topology.inside.pus}
         if any(cpus not in known for cpus in distance_groups(self.topology.inside)):
-            raise Unclear("hwloc groups NUMA nodes of this machine, and how ranks are kept apart in groups, was not seen often")
+            raise Unclear("hwloc groups NUMA nodes of this machine, and how ranks are kept apart in groups was rarely observed")
         if self.clusters and max(len(self.level("numa")), len(self.level("cache3"))) < count < len(self.level("core")):
-            raise Unclear("whether hwloc shows clusters of cores on this machine, where ranks are kept apart, is not kept")
+            raise Unclear("whether hwloc shows clusters of cores on this machine, where ranks are kept apart is not recorded")
         sockets = self.level("socket")
         if count < len(sockets):
             return [[part] for part in self._apart(sockets, count, ("socket",))]
@@ -369,10 +369,10 @@ def _domains_of_ranks(tree: Tree, domain: str, order: str, count: int, threads: 
     """Return the domains of a node's ranks; ``threads`` is OMP_NUM_THREADS."""
     domain, colon, layout = domain.partition(":")
     if colon and (domain not in ("omp", "auto") or layout not in ("platform", "bunch", "compact", *_APART)):
-        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:20]}:{layout[:20]} is, is not worked out here")
+        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:20]}:{layout[:20]} is is not predicted here")
     order = {"": order, "platform": "bunch"}.get(layout, layout)
     if order not in ("bunch", "range", "compact", *_APART):
-        raise Unclear(f"I_MPI_PIN_ORDER={order[:20]} is not worked out here")
+        raise Unclear(f"I_MPI_PIN_ORDER={order[:20]} is not predicted here")
     tree.readable(order)
     domain = threads if domain == "omp" else domain
     if domain in ("", "auto", "cache"):  # cache is what it chooses itself (2021.18, observed)
@@ -383,7 +383,7 @@ def _domains_of_ranks(tree: Tree, domain: str, order: str, count: int, threads: 
         return _sized(tree, int(domain), order, count)
     kind = {"sock": "socket"}.get(domain, domain)
     if kind not in ("core", "socket", "numa", "cache3"):
-        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:40]} is, is not worked out here")
+        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:40]} is is not predicted here")
     # scatter and spread over NUMA nodes: so it was seen on every machine, a rank has a core of its own
     things = tree.level("core" if kind == "numa" and order in _APART else kind)
     if not things:
@@ -445,7 +445,7 @@ def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, si
     if order == "compact" or count > len(things) or (count == len(things) and not size):
         return tuple(things[rank % len(things)] for rank in range(count))
     if order in _APART:
-        raise Unclear(f"I_MPI_PIN_ORDER={order} binds each rank to a part of its domain only, and which was not seen often")
+        raise Unclear(f"I_MPI_PIN_ORDER={order} binds each rank to a part of its domain only, and which was rarely observed")
     sockets, pus = tree.level("socket"), tree.level("pu")
     large = len(things) <= max(len(tree.level("numa")), len(sockets)) and not size
     dealt = _shared(sockets, count) if large else tree.homes(count, len(pus) if size else len(things))
@@ -454,7 +454,7 @@ def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, si
         within = [pu.first or 0 for pu in pus if pu <= home]
         found += _round(within, size, mine) if size else [thing for thing in things if thing <= home][:mine]
     if len(found) < count:
-        raise Unclear("domains lie across sockets or NUMA nodes, and what Intel MPI does then was not seen often")
+        raise Unclear("domains lie across sockets or NUMA nodes, and what Intel MPI does then was rarely observed")
     return tuple(found)
 
 
@@ -466,7 +466,7 @@ def _processors(text: str, tree: Tree, count: int) -> Given:
     every = tree.topology.inside.pus
     if text.lower() != "allcores":
         if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text, re.ASCII):
-            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} is not worked out here")
+            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} is not predicted here")
         spans = [(int(first), int(last or first)) for first, last in re.findall(r"(\d+)(?:-(\d+))?", text)]
         if any(last < first or last - first > LIMIT for first, last in spans) or len(spans) > LIMIT:
             raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} names more CPUs than there are, or none")
@@ -494,7 +494,7 @@ def _processors(text: str, tree: Tree, count: int) -> Given:
 def _masked(text: str, topology: Topology, count: int) -> Given | None:
     """Return the masks of I_MPI_PIN_DOMAIN; None where Intel MPI passes them over, silently: too many, too few, or without 0x."""
     if "]" in text[:-1] or not text.endswith("]") or not all(text[1:-1].split(",")):
-        raise Unclear("what Intel MPI makes of such a list of masks, is not worked out here")
+        raise Unclear("what Intel MPI makes of such a list of masks is not predicted here")
     entries = text[1:-1].split(",")
     if not len(entries) == count <= MASKS or not all(re.fullmatch(r"0x[0-9a-f]{1,4096}", entry, re.ASCII) for entry in entries):
         return None
@@ -525,7 +525,7 @@ def pinned(pins: Pins, tree: Tree, count: int) -> Given:
     words = {"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PERHOST", _RESPECT}
     own = (name for name in pins if name.startswith("I_MPI_") and name not in words)
     if odd := next((name for name in own if not _HARMLESS.match(name)), None):
-        raise Unclear(f"what {odd[:40]} does to pinning, is not worked out here")
+        raise Unclear(f"what {odd[:40]} does to pinning is not predicted here")
     if odd := next((name for name in words & pins.keys() if pins[name] != pins[name].lower() and pins[name][:1] != "["), None):
         raise Unclear(f"{odd}={pins[odd][:20]}: it passes over words in capitals, not everywhere alike")
     switch, domain = pins.get("I_MPI_PIN", "1"), pins.get("I_MPI_PIN_DOMAIN", "").lower()
@@ -535,7 +535,7 @@ def pinned(pins: Pins, tree: Tree, count: int) -> Given:
         raise Unclear(f"I_MPI_PIN={switch[:20]} is not understood")
     if "I_MPI_PIN_PROCESSOR_LIST" in pins:
         if "I_MPI_PIN_DOMAIN" in pins:
-            raise Unclear("how I_MPI_PIN_DOMAIN divides an I_MPI_PIN_PROCESSOR_LIST beside it, is not worked out here")
+            raise Unclear("how I_MPI_PIN_DOMAIN divides an I_MPI_PIN_PROCESSOR_LIST beside it is not predicted here")
         return _processors(pins["I_MPI_PIN_PROCESSOR_LIST"], tree, count)
     if domain.startswith("["):
         if (given := _masked(domain, tree.topology, count)) is not None:
@@ -556,7 +556,7 @@ def _listed_hosts(made: Prediction, option: str, text: str) -> Iterator[re.Match
         words = [row for part in made.files[text].splitlines()[:MOST_RANKS] if (row := part.partition("#")[0].strip())]
     found = [match for word in words if (match := _HOST.fullmatch(word))]
     if len(found) < len(words) or not found or len({match[1] for match in found}) < len(found):
-        raise Unclear("a host is written in a way that is not worked out here, or named twice")
+        raise Unclear("a host is written in a way that is not predicted here, or named twice")
     yield from found
 
 
@@ -567,7 +567,7 @@ def _each_host(line: Line) -> int | None:
     text = line.words.environment.get("I_MPI_PERHOST")
     counts |= {atoi(text)} if not counts and text is not None else set()
     if len(counts) > 1 or any(count < 1 for count in counts):
-        raise Unclear("how many ranks a host gets, is said in a way that is not worked out here")
+        raise Unclear("how many ranks a host gets, is said in a way that is not predicted here")
     return next(iter(counts), None)
 
 
@@ -575,7 +575,7 @@ def _hosts_of_ranks(made: Prediction, total: int | None) -> tuple[list[str | Non
     """Return the hosts in turn, each as often as it takes ranks at a time, and how many ranks there are without -n."""
     line, variables = made.line, made.line.words.environment
     if odd := next((name for name in ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE") if name in variables), None):
-        raise Unclear(f"{odd} names the hosts, and that it is read was not seen often")
+        raise Unclear(f"{odd} names the hosts, and that it is read was rarely observed")
     if variables.get(_RESPECT, "0") not in _OFF:
         raise Unclear(f"{_RESPECT} changes which host a rank goes to")
     options = [said for said in line.options if said.name in ("-f", "-hosts", "-host")]
@@ -588,7 +588,7 @@ def _hosts_of_ranks(made: Prediction, total: int | None) -> tuple[list[str | Non
     found = list(_listed_hosts(made, option.name, text))
     if option.written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
         if any(said.name == "-rr" for said in line.options) or any(match[2] == "0" for match in found):
-            raise Unclear("a machine file beside -rr, or with a host of no slots, is not worked out here")
+            raise Unclear("a machine file beside -rr, or with a host of no slots is not predicted here")
         slots = [(match[1], int(match[2] or 1)) for match in found]  # whatever -ppn says (2021.18, observed)
         if total is None:
             raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
@@ -641,16 +641,16 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
         counts = [[_hosts_of_ranks(made, None)[1] or _cores(made.topology)]]
     for segment, said in zip(line.segments, counts, strict=True):
         if not said or said[-1] < 1 or len(set(said)) > 1:
-            raise Unclear("of which program without -n there are how many ranks, is not worked out here")
+            raise Unclear("of which program without -n there are how many ranks is not predicted here")
         if len(programs) + said[-1] > MOST_RANKS:
-            raise Unclear(f"{len(programs) + said[-1]} ranks are more than the {MOST_RANKS} that are worked out one by one")
+            raise Unclear(f"{len(programs) + said[-1]} ranks are more than the {MOST_RANKS} that are predicted one by one")
         own = everywhere | dict(_variable(option.values) for option in segment.options if option.name == "-env")
         programs += [own] * said[-1]
     turn, _ = _hosts_of_ranks(made, len(programs))
     where = [turn[rank % len(turn)] for rank in range(len(programs))]
     sizes = Counter(where)
     if len(set(sizes.values())) > 1 and max(sizes.values()) > len(made.topology.pus):
-        raise Unclear("some host has more ranks than others and than CPUs, and how these are bound was not seen often")
+        raise Unclear("some host has more ranks than others and than CPUs, and how these are bound was rarely observed")
     others = {name: value for mine in reversed(programs) for name, value in mine.items() if name.startswith("I_MPI_")}
     pins = {host: {**others, **mine} for host, mine in reversed([*zip(where, programs, strict=True)])}
     tree = Tree(made.topology, clusters=made.machine.architecture != "x86_64" and made.machine.cpu is None)
@@ -674,7 +674,7 @@ def _odd(line: Line) -> None:
         raise Unclear("Intel MPI before 2019 pinned in other ways")
     for said in line.options:
         if not said.known or said.name in _ELSEWHERE:
-            raise Unclear(f"what {said.written[0][:40]} of mpiexec.hydra does to hosts or CPUs, is not worked out here")
+            raise Unclear(f"what {said.written[0][:40]} of mpiexec.hydra does to hosts or CPUs is not predicted here")
         if said.name in _FOREIGN and line.release and line.release[0] != 2021:
             raise Unclear(f"Intel MPI 2021 does not know {said.name}; what others do with it was not seen")
         if said.name in _FOREIGN:

@@ -180,7 +180,7 @@ def cpus_of(expression: str, seen: Topology) -> tuple[int, ...]:
     ones; E: counts core after core with all threads.
     """
     if len(seen.pus) != (max(seen.pus, default=-1) + 1):
-        raise Unclear("how likwid counts CPUs where some are off, is not worked out here")
+        raise Unclear("how likwid counts CPUs where some are off is not predicted here")
     parts = expression.split("@")
     try:
         found = [cpu for part in parts for cpu in _part(part, seen)]
@@ -209,7 +209,7 @@ def _part(part: str, seen: Topology) -> Sequence[int]:
         if not 0 < int(match[2]) <= len(cpus):
             raise Unclear(f"{part[:40]} counts beyond the {len(cpus)} CPUs of {match[1]}")
         return cpus[: int(match[2])]
-    raise Unclear(f"what likwid makes of {part[:40]!a}, is not worked out here")
+    raise Unclear(f"what likwid makes of {part[:40]!a} is not predicted here")
 
 
 def _numbers(text: str) -> list[int]:
@@ -231,18 +231,18 @@ def _domains(letter: str, seen: Topology) -> list[CpuSet]:
     order = {cpu: position for position, cpu in enumerate(logical_numbering(seen).pus)}
     firsts = sorted((package.cpuset.first or 0 for package in seen.packages), key=lambda cpu: order.get(cpu, 0))
     if firsts != sorted(firsts) and letter != "M":
-        raise Unclear("how likwid counts sockets whose CPUs are not in order, is not worked out here")
+        raise Unclear("how likwid counts sockets whose CPUs are not in order is not predicted here")
     if letter == "N":
         return [seen.pus]
     if letter == "M":
         if any(not node.cpuset for node in seen.nodes):
-            raise Unclear("how likwid counts memories without CPUs, is not worked out here")
+            raise Unclear("how likwid counts memories without CPUs is not predicted here")
         return [node.cpuset for node in sorted(seen.nodes, key=lambda node: node.os_index)]
     if letter == "C" and not seen.l3:
         raise Unclear("this machine shows no L3 groups")
     parts = [part.cpuset for part in (seen.packages if letter == "S" else seen.l3)]
     if letter == "C" and len({len(part) for part in parts}) > 1:
-        raise Unclear("how likwid counts L3 groups of unequal size, is not worked out here")
+        raise Unclear("how likwid counts L3 groups of unequal size is not predicted here")
     return sorted((part & seen.pus for part in parts), key=lambda cpus: min(order[cpu] for cpu in cpus))
 
 

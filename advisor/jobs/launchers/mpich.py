@@ -257,7 +257,7 @@ class Node:
         """Return the CPUs of all objects of a kind in hwloc's order; raise Refused or Unclear."""
         kind, inside = _NAMES.get(name), self.topology.inside
         if kind is None and re.match(r"l\d|pci|gpu|ib|hfi|hsn|eth|en", name):
-            raise Unclear(f"where {name[:40]} is in hwloc's tree, is not kept")
+            raise Unclear(f"where {name[:40]} is in hwloc's tree is not recorded")
         if kind is None:
             raise Refused(f"unrecognized directive {name[:40]!a}")
         if kind in ("machine", "hwthread"):
@@ -282,7 +282,7 @@ class Node:
         if kind == "l2cache" and union(part.cpuset for part in inside.shared_l2) == inside.pus:
             return [part.cpuset for part in inside.shared_l2]
         if kind in ("l1cache", "l2cache") and int(kind[1]) not in inside.own_caches:
-            raise Unclear(f"whether each core shows an {kind[:2].upper()} cache of its own, is not kept")
+            raise Unclear(f"whether each core shows an {kind[:2].upper()} cache of its own is not recorded")
         if kind == "package":
             return [part.cpuset for part in inside.packages]
         return [part.cpuset for part in (inside.dies if kind == "die" else inside.l3 if kind == "l3cache" else inside.cores)]
@@ -436,7 +436,7 @@ _ELSEWHERE = frozenset(
     {"-configfile", "-order-nodes", "-skip-launch-node", "-rmk", "-topolib", "-localhost", "-rankmap", "-membind"}
     | {"-gpus-per-proc", "-gpu-subdevs-per-proc", "-hybrid-hosts"}
 )
-"""Options that say of hosts, memory or devices what is not worked out here."""
+"""Options that say of hosts, memory or devices what is not predicted here."""
 
 
 @dataclass(frozen=True)
@@ -482,7 +482,7 @@ def _odd(line: Line) -> None:
         if not said.known or (name in _FOREIGN and young):
             raise Refused(f"unrecognized argument {said.written[0][:40]}")
         if said.name in _ELSEWHERE:
-            raise Unclear(f"what {said.name} changes is not worked out here")
+            raise Unclear(f"what {said.name} changes is not predicted here")
     if not all(segment.command for segment in line.segments):
         raise Refused("no executable provided")
     once(line, _ONCE, _ONCE_EACH)
@@ -518,10 +518,10 @@ def _host_slots(made: Prediction) -> list[HostSlots]:
     for word, *tokens in words:
         name, _, slots = word.strip(":").partition(":")
         if len(tokens) > 1 or any(not token.startswith("binding=") for token in tokens):
-            raise Unclear(f"{tokens[0][:40]} in the host file is not worked out here")
+            raise Unclear(f"{tokens[0][:40]} in the host file is not predicted here")
         found.append(HostSlots(name, max(0, atoi(slots)) if slots else 1, *(token[8:] for token in tokens)))
     if not found or len({host.name for host in found}) < len(found):
-        raise Unclear("no host is named, or one twice: how slots add up then is not worked out here")
+        raise Unclear("no host is named, or one twice: how slots add up then is not predicted here")
     return found
 
 
@@ -535,7 +535,7 @@ def _order(line: Line, nodes: Sequence[HostSlots]) -> list[int]:
         number = max(numbers, default=0)
         total += number if number > 0 else sum(node.slots for node in nodes)
     if total > MOST_RANKS:
-        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
+        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are predicted one by one")
     if any(node.slots <= 0 for node in nodes):
         raise Refused("a host has no slot, and mpiexec dies")
     turn = [position for position, node in enumerate(nodes) for _ in range(min(node.slots, total))]

@@ -125,7 +125,7 @@ class _Job:
                 raise Unclear(f"--map-by {self.want.map_text} on a machine that shows no {self.level}, or on several hosts")
             self._by_part(parts)
         else:
-            raise Unclear(f"--map-by {self.want.map_text or self.level} is not worked out here")
+            raise Unclear(f"--map-by {self.want.map_text or self.level} is not predicted here")
 
     def _add(self, host: Host, count: int, home: CpuSet, part: int = 0) -> int:
         """Put ranks on a host; return how many."""
@@ -316,7 +316,7 @@ def _by_distance(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks that dist maps: to the cores of the adapter's NUMA node, in order."""
     want, places = made.want, dict(adapters(made.machine))
     if len(want.hosts) > 1:
-        raise Unclear("dist on several hosts is not worked out here")
+        raise Unclear("dist on several hosts is not predicted here")
     if want.device not in places or want.bind != "core":
         raise Unclear(f"dist places ranks by distance to {want.device or 'a device that is not named'}")
     if len(places[want.device]) > 1:

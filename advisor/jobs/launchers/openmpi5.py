@@ -179,7 +179,7 @@ class _Job:
         if want.rank_by in ("fill", "span") and self.level not in OBJECTS:
             raise Refused(f"--rank-by {want.rank_by} needs a --map-by over parts of the node; nothing starts")
         if "span" in want.modifiers and (self.ppr or len(self.hosts) > 1):
-            raise Unclear("span beside ppr or on several hosts is not worked out here")
+            raise Unclear("span beside ppr or on several hosts is not predicted here")
 
     def deal(self) -> None:
         """Give every host its ranks."""
@@ -195,7 +195,7 @@ class _Job:
         elif self.level in OBJECTS:
             self._by_part(self.node.parts(self.level))
         else:
-            raise Unclear(f"--map-by {self.want.map_text or self.level} is not worked out here")
+            raise Unclear(f"--map-by {self.want.map_text or self.level} is not predicted here")
         if self.left > 0:
             raise Refused(f"{self.left} of {self.total} ranks find no room; nothing starts")
 
@@ -268,7 +268,7 @@ class _Job:
             usable = next((usable & p for p in packages if self.node.count(usable & p) >= self.width), CpuSet())
         units = self.node.units_in(usable)[: self.width]
         if len(units) < self.width and self.want.overload:
-            raise Unclear(f"PE={self.width} where ranks may share cores is not worked out here")
+            raise Unclear(f"PE={self.width} where ranks may share cores is not predicted here")
         if part is None and not usable:
             raise Refused(f"no socket has {self.width} cores left for a rank; nothing starts")
         if len(units) < self.width:
@@ -288,7 +288,7 @@ class _Job:
     def _by_part(self, parts: Sequence[CpuSet]) -> None:
         topology = self.node.topology
         if len(self.hosts) > 1 and self.total > len(parts) and topology.inside != topology:
-            raise Unclear("parts that the process may not use are counted too, and how on several hosts is not worked out here")
+            raise Unclear("parts that the process may not use are counted too, and how on several hosts is not predicted here")
         waiting, moved = [host for host in self.hosts if parts], True
         while self.left and moved:
             placed = [(host, self._rounds(host, parts)) for host in waiting if self.left]
@@ -337,7 +337,7 @@ class _Job:
         if self.left > 0:
             raise Refused(f"{self.want.map_text or 'that'} has room for fewer than {self.total} ranks; nothing starts")
         if self.left < 0 and self.want.rank_by not in (None, "slot"):
-            raise Unclear(f"which of the ranks of {self.want.map_text} are left out is not worked out here")
+            raise Unclear(f"which of the ranks of {self.want.map_text} are left out is not predicted here")
         if self.left < 0:
             raise Refused(
                 f"{self.total} ranks are not a multiple of {self.want.map_text}: 5.0 starts none, and ends as if all were well"
@@ -383,7 +383,7 @@ def _placed(made: Prediction, node: NodeParts, hosts: list[Host]) -> tuple[LintR
 def _by_list(want: Request, listed: str, node: NodeParts, hosts: list[Host]) -> Iterator[LintRank]:
     """Yield the ranks of a pe-list: each bound to all of it, or in its order one core each, again on every host."""
     if want.oversubscribe or want.overload or (want.pe or 1) > 1 or want.rank_by not in (None, "slot"):
-        raise Unclear("a list with other directives beside it is not worked out here")
+        raise Unclear("a list with other directives beside it is not predicted here")
     if want.bind not in (None, "core", "hwthread"):
         raise Refused(f"a pe-list needs --bind-to core or hwthread, and {want.bind} is asked for; nothing starts")
     single = want.bind == "hwthread" or (want.hwthreads and want.bind is None)

@@ -150,7 +150,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     known_words(line, "PALS's mpiexec")
     total, each, depth = (number_of_option(line, option) for option in ("-n", "-ppn", "--depth"))
     if odd := next((name for name in line.words.environment if name.startswith("PALS_")), None):
-        raise Unclear(f"what {odd[:40]} changes, is not worked out here")
+        raise Unclear(f"what {odd[:40]} changes is not predicted here")
     if total is None:
         raise Unclear("without -n PALS starts what its job says")
     hosts = list(_hosts(made, total, each))
@@ -190,7 +190,7 @@ def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
     elif kind == "core":
         units = sorted(logical_numbering(topology).cores, key=lambda core: core.first or 0)
     else:
-        raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'}, is not worked out here")
+        raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'} is not predicted here")
     if depth * count > len(units):
         raise Unclear(f"{count} ranks of {depth} are more than the {len(units)} of a node")
     return tuple(union(units[rank * depth : (rank + 1) * depth]) for rank in range(count))

@@ -75,9 +75,9 @@ SRUN: Options = {
     "--mem-per-cpu": (1, "with {0} of memory for a CPU"),
     "--gres": (1, "with {0}"),
     "--gpus": (1, "with {0} GPUs"),
-    "--gpus-per-node": (1, "with {0} GPUs on a node"),
-    "--gpus-per-task": (1, "with {0} GPUs for a rank"),
-    "--gpus-per-socket": (1, "with {0} GPUs on a socket"),
+    "--gpus-per-node": (1, "GPUs per node: {0}"),
+    "--gpus-per-task": (1, "GPUs per rank: {0}"),
+    "--gpus-per-socket": (1, "GPUs per socket: {0}"),
     "--cpus-per-gpu": (1, "wants {0} CPUs for each GPU"),
     "--ntasks-per-gpu": (1, "starts {0} ranks for each GPU"),
     "--gpu-bind": (1, "binds GPUs by {0}"),
@@ -372,7 +372,7 @@ _UNREAD: Final = frozenset(
     {"--multi-prog", "--jobid", "--relative", "--exclude", "--gpus-per-socket", "--ntasks-per-gpu", "--cpus-per-gpu"}
     | {"--extra-node-info", "--sockets-per-node", "--cores-per-socket", "--mem-per-cpu"}
 )
-"""Options that change which CPUs or nodes a step gets, in ways that are not worked out here."""
+"""Options that change which CPUs or nodes a step gets, in ways that are not predicted here."""
 
 
 @dataclass(frozen=True)
@@ -399,14 +399,14 @@ def _options(line: Line) -> dict[str, str]:
     found: dict[str, str] = {}
     for said in line.first.options:
         if not said.known or said.name in _UNREAD or (said.name == "--exclusive" and said.values):
-            raise Unclear(f"what CPUs srun's {' '.join(said.written)[:60]} gives, is not worked out here")
+            raise Unclear(f"what CPUs srun's {' '.join(said.written)[:60]} gives is not predicted here")
         found[said.name] = said.values[-1] if said.values else ""
     environment = line.words.environment
     known = {*_VARIABLES, *_HARMLESS, "SLURM_CPUS_PER_TASK", "SLURM_HOSTFILE"}
     if odd := next((name for name in environment if re.match(r"S(LURM|RUN)_", name) and name not in known), None):
-        raise Unclear(f"what {odd[:40]} changes, is not worked out here")
+        raise Unclear(f"what {odd[:40]} changes is not predicted here")
     if "--hint" in found and "SLURM_CPU_BIND" in environment and "--cpu-bind" not in found:
-        raise Unclear("--hint beside SLURM_CPU_BIND is not worked out here")
+        raise Unclear("--hint beside SLURM_CPU_BIND is not predicted here")
     found = {option: environment[name] for name, option in reversed(_VARIABLES.items()) if name in environment} | found
     if "SLURM_CPUS_PER_TASK" in environment and "--cpus-per-task" not in found:  # 22.05 to 23.02 have SRUN_CPUS_PER_TASK alone
         if line.release is None:
@@ -426,7 +426,7 @@ def _together(line: Line, found: Mapping[str, str]) -> None:
         if found.keys() >= {*pair}:
             raise Refused(f"srun takes one of {' and '.join(pair)}; nothing starts")
     if not re.fullmatch(r"((q|quiet|v|verbose)(,|$))?(none|no|n|local)?", found.get("--mem-bind", ""), re.IGNORECASE):
-        raise Unclear(f"--mem-bind={found['--mem-bind'][:40]} is not worked out here")
+        raise Unclear(f"--mem-bind={found['--mem-bind'][:40]} is not predicted here")
 
 
 def _number(said: Mapping[str, str], option: str) -> int | None:
@@ -451,7 +451,7 @@ def step_request(made: Prediction, said: Mapping[str, str]) -> StepRequest:
         raise Unclear("srun -c without -n starts as many tasks as its job has CPUs for, and how many it has is not known")
     total = total or (per_node or 1) * len(nodes)
     if total > MOST_RANKS:
-        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are worked out one by one")
+        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are predicted one by one")
     if listed and len(listed) != total:
         raise Unclear(f"SLURM_HOSTFILE has {len(listed)} hosts for {total} ranks")
     if each and release < (21, 8) and "--exact" not in said:
@@ -474,7 +474,7 @@ def _cpu_bind(text: str) -> tuple[str, tuple[str, ...]]:
     sign, listed = rest or ("", "")
     name = _SPELT.get(name, name)
     if name == "one_thread" or "," in name or re.search(r"[g-wyz]", listed):
-        raise Unclear(f"--cpu-bind={text[:40]} is not worked out here")
+        raise Unclear(f"--cpu-bind={text[:40]} is not predicted here")
     if not (name in _LISTS or (not sign and (name in _ENTITIES or name in ("none", "rank", "rank_ldom")))):
         raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
     entries: list[str] = []
@@ -494,7 +494,7 @@ def _hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
         return "cores" if step.per_core else "sockets" if step.per_socket else "", step
     hint = said["--hint"].lower()
     if hint not in ("nomultithread", "multithread"):
-        raise Unclear(f"--hint={hint[:40]} is not worked out here")
+        raise Unclear(f"--hint={hint[:40]} is not predicted here")
     return "threads", replace(step, used=1) if hint == "nomultithread" else step
 
 
@@ -541,7 +541,7 @@ def _distribution(text: str) -> tuple[str, str | None]:
     outer = {"": "default", "*": "default"}.get(outer, outer)
     # how cores are placed, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
     if "," in text or outer.startswith(("plane", "pack", "nopack")) or not {*rest[1:]} <= {"*", "block", "cyclic", "fcyclic"}:
-        raise Unclear(f"the distribution {text[:40]!a} is not worked out here")
+        raise Unclear(f"the distribution {text[:40]!a} is not predicted here")
     if outer not in ("default", "block", "cyclic", "arbitrary") or inner not in (None, "block", "cyclic", "fcyclic"):
         raise Refused(f"invalid distribution {text[:40]!a}")
     return outer, inner
@@ -557,7 +557,7 @@ def _asks_for_gpus(said: Mapping[str, str], nodes: int, tasks: int, there: int) 
             raise Unclear(f"whether nodes have the GPUs of {option} {text[:40]}, is not known here")
         wanted = max(wanted, int(text) * (tasks if option == "--gpus-per-task" else 1))
     if wanted and ("--gpus" in said and nodes > 1):
-        raise Unclear("how --gpus are shared among nodes, is not worked out here")
+        raise Unclear("how --gpus are shared among nodes is not predicted here")
     if wanted > there:
         raise Unclear(f"whether a node has the {wanted} GPUs that the line asks of it, is not known")
     return wanted > 0
@@ -571,9 +571,9 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     said = _options(line)
     wish, node = step_request(made, said), shape(made.topology)
     if wish.overcommit and wish.step.exact:
-        raise Unclear("which CPUs --overcommit gives a step of its own CPUs, is not worked out here")
+        raise Unclear("which CPUs --overcommit gives a step of its own CPUs is not predicted here")
     if node.threads > 1 and wish.step.each > 1 and (wish.step.per_core or 1) > 1:
-        raise Unclear("--cpus-per-task beside several tasks of a core is not worked out here")
+        raise Unclear("--cpus-per-task beside several tasks of a core is not predicted here")
     where = _places(node, wish)
     counts = Counter(where)
     gpus = _asks_for_gpus(said, min(len(wish.nodes), wish.total), max(counts.values()), len(made.machine.gpus or ()) or 4)
@@ -595,12 +595,12 @@ def _places(node: Shape, wish: StepRequest) -> list[int]:
     # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
     each = wish.per_node if wish.per_node and total == wish.per_node * count else max(1, width // wish.step.each)
     if used > node.threads and wish.overcommit:
-        raise Unclear("what --overcommit makes of more threads than cores have, was not seen often")
+        raise Unclear("what --overcommit makes of more threads than cores have was rarely observed")
     if used > node.threads:
         raise Refused(f"--threads-per-core={used}, and cores here have {node.threads}; nothing starts")
     if total > each * count and not wish.overcommit:
         if total * wish.step.each <= width * count:  # srun counts all nodes' CPUs together
-            raise Unclear("tasks that have room on all nodes together and not on each are not worked out here")
+            raise Unclear("tasks that have room on all nodes together and not on each are not predicted here")
         raise Refused("more processors requested than permitted; nothing starts")
     turns = [rank % count for rank in range(total)]
     return turns if wish.outer == "cyclic" else sorted(turns)
@@ -615,7 +615,7 @@ def _given(node: Shape, wish: StepRequest, tasks: int, possible: Sequence[Setup]
     if possible == ():
         return (None,) * tasks
     if possible is None:
-        raise Unclear("what srun binds to by itself, stands in slurm.conf; give it with --slurm-conf")
+        raise Unclear("srun's default binding is set in slurm.conf; give it with --slurm-conf")
     found: set[Given | str] = set()
     for setup in possible:
         try:

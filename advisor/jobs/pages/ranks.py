@@ -163,7 +163,7 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
     result += [(), (("Problems", "heading"),)]
     result += [line for each in told.warnings for line in _warning(each, width)]
     if not told.warnings and told.ranks:
-        result.append((("  nothing that is known", "good"),))
+        result.append((("  no known problems", "good"),))
     elif not told.warnings:
         text = "not predicted: the ranks' placement is not known, and the options alone show no fault"
         result += wrapped([("  ", ""), (text, "unknown")], width)

@@ -98,7 +98,7 @@ def race_lines(
 ) -> Raced:
     """Run a race, or go on with one; Ctrl-C ends it with what there is."""
     if len(entries.lines) < 2:
-        raise CannotWork("there is nothing to race: no other placement of this job fits and gives its ranks something else")
+        raise CannotWork("nothing to compare: no other placement of this job fits and differs from this one")
     machine = entries.job_hosts.machines[0]
     head = screened({
         "advisor": advisor.__version__,
@@ -129,7 +129,7 @@ def race_lines(
 def _must_fit(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
     """Refuse to go on with a race of something else."""
     if not isinstance(before.get("seed"), int) or not isinstance(before.get("worth"), float):
-        raise BadInput("the head of the race is damaged", file=str(folder), cure="begin a race with another -o DIR")
+        raise BadInput("the first record of the race is damaged", file=str(folder), cure="begin a race with another -o DIR")
     for key, what in (
         ("asked", "of another command or with other options"),
         ("candidates", "of other lines"),
@@ -307,7 +307,7 @@ class _Replay(Runner):
 
 def damaged(folder: Path) -> BadInput:
     """Return that the first line of a race's journal cannot be used."""
-    return BadInput("the head of the race is damaged", file=str(folder), cure="give the folder of a race")
+    return BadInput("the first record of the race is damaged", file=str(folder), cure="give the folder of a race")
 
 
 def replayed(folder: Path) -> Raced:

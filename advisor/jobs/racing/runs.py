@@ -124,7 +124,7 @@ def _figure(metric: Metric, output: bytes, before: tuple[int, int] | None) -> tu
             return None, f"{metric.file}: {(error.strerror or 'cannot be read').lower()}"
     found = read_figure(metric.pattern, output.decode("utf-8", "replace"))
     if found is None:
-        return None, "its figure is not in what it " + ("wrote" if metric.file else "printed")
+        return None, f"its {'file' if metric.file else 'output'} does not contain the figure"
     return (found, None) if found > 0 else (None, f"its figure is {found:g}: only positive ones can be compared")
 
 

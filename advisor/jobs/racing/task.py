@@ -208,4 +208,6 @@ def _again(folder: Path, limits: Limits) -> tuple[Asked, Limits]:
         asked = Asked(**{**words, "command": tuple(words["command"]), "settings": tuple(words.get("settings") or ())})
         return asked, replace(limits, worth=float(head["worth"]), seed=int(head["seed"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput("the head of the race is damaged", file=str(folder), cure="begin a race with another -o DIR") from error
+        raise BadInput(
+            "the first record of the race is damaged", file=str(folder), cure="begin a race with another -o DIR"
+        ) from error

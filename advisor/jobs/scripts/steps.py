@@ -508,7 +508,7 @@ def _of_accelerate(step: Step, job: Job, script: Script) -> None:
 def _of_plain(step: Step, job: Job, script: Script) -> None:
     del script
     step.nodes, step.inherited = job.nodes, True
-    step.why["ranks"] = f"lines of {step.launcher} are not worked out here"
+    step.why["ranks"] = f"lines of {step.launcher} are not predicted here"
 
 
 _COUNTERS: Final = {

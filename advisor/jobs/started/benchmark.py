@@ -89,9 +89,9 @@ def benchmark_lines(
     choice, note = chosen_for(job_hosts, launcher_options)
     notes = [note, *job_hosts.hosts.notes]
     if hca is None:
-        notes.append("no adapter is set: none has an active port, or no UCX is on this machine")
+        notes.append("no adapter is set: none has an active port, or this machine has no UCX")
     elif machine.tools is None:
-        notes.append("UCX is assumed: which MPI and UCX the machine has is not known")
+        notes.append("UCX is assumed: the MPI and UCX of this machine are unknown")
     steps = tuple(_lines(_Bench(name, job_hosts, launcher_options, words, hca, choice), job_options, per))
     return Lines(steps, (*notes, *files_of(steps)))
 

@@ -185,7 +185,7 @@ def adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], 
     reasons = {name: unusable([name], job_hosts.machines) for name in chosen}
     notes = [f"{name} is not asked for: {why}" for name, why in reasons.items() if why]
     if good := tuple(name for name in chosen if reasons[name] is None):
-        notes += ["UCX is assumed: which MPI and UCX the machine has is not known"] if machine.tools is None else []
+        notes += ["UCX is assumed: the MPI and UCX of this machine are unknown"] if machine.tools is None else []
         return good, True, tuple(notes)
     # The one adapter that is up; none where several are, for no one knows which is taken.
     active = tuple(hca.name for hca in machine.hcas or () if hca.name in chosen and is_up(hca))
@@ -291,4 +291,4 @@ def _one(made: Experiment, part: _Part, start: tuple[LiveHost, str, Path], outco
     if why is not None and len(results) < len(task.variants):
         outcome.lacks(task, why)
     elif not results:
-        outcome.lacks(task, "the ranks ended without a result")
+        outcome.lacks(task, "the ranks exited without a result")

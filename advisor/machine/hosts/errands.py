@@ -11,7 +11,7 @@ from advisor.errors import BadValue, CannotWork
 from advisor.machine.hosts.live import LiveHost
 
 FAN_OUT: Final = 64
-"""Nodes that are asked at the same time."""
+"""Number of nodes to contact at the same time."""
 
 
 class Ended(StrEnum):

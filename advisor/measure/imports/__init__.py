@@ -237,7 +237,7 @@ def read_runs(raw: bytes) -> tuple[ImportedRun, ...]:
     and where none has one the first with any.
     """
     if len(raw) > LARGEST:
-        raise BadInput(f"larger than {LARGEST >> 20} MB, no benchmark prints that", cure="give the part with the results")
+        raise BadInput(f"larger than {LARGEST >> 20} MB, more than any benchmark prints", cure="give the part with the results")
     lines = clean(raw)
     for each in formats():
         if each.is_whole and each.is_whole(lines):
@@ -253,5 +253,5 @@ def read_runs(raw: bytes) -> tuple[ImportedRun, ...]:
             first = first or runs
     if not first:
         names = ", ".join(each.name for each in formats())
-        raise BadInput("not recognised as the output of a benchmark", cure=f"docs/import.md lists what is read: {names}")
+        raise BadInput("not recognised as benchmark output", cure=f"docs/import.md lists what is read: {names}")
     return first

@@ -39,14 +39,14 @@ def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], block: 
     if not rate[-1].isdigit():
         return "its rate is no number"
     if seconds <= 0:
-        return f"N={n} was over in less than 0.01 s: too short to be timed"
+        return f"N={n} ran less than 0.01 s: too short to time"
     counted, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])
     if abs(float(rate) * 1e9 / counted - 1) > _AGREE + digits / seconds:
         return f"N and its time give {counted / 1e9:.4g} GFLOP/s, the row says {rate}: not printed by HPL as it stands"
     stamps = _stamps(block)
     passed = stamps["end"] - stamps["start"] if stamps else seconds
     if abs(passed - seconds) > _SLACK + 0.05 * seconds:
-        return f"it says {seconds:g} s, and {passed:g} s passed between its start and its end: its timer was wrong"
+        return f"it says {seconds:g} s, and {passed:g} s passed between its start and its end: its timer is wrong"
     return None
 
 
@@ -69,7 +69,7 @@ def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     if not rows and banner:
         skipped = has(lines, r"\b[1-9]\d* tests skipped because of illegal input values|Need at least \d+ processes")
         torn = f"torn at line {lines[-1].number}: no row with a time and a rate"
-        yield shared.model_copy(update={"refused": "it ran nothing: P x Q is more than its ranks" if skipped else torn})
+        yield shared.model_copy(update={"refused": "it ran nothing: P x Q exceeds its ranks" if skipped else torn})
     unfinished = banner and not has(lines, r"^End of Tests")
     ends = [*(at for at, _ in rows[1:]), len(lines)]
     for (at, row), end in zip(rows, ends, strict=False):

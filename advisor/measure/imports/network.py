@@ -79,7 +79,7 @@ def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     elif not read:
         why = "torn: there is no header that says what its columns are"
     elif not figures:
-        why = "torn: a header without a row, or two programs' output mixed"
+        why = "torn: a header without rows, or two programs' output mixed"
     elif _twice(figures):
         why = f"{_TWICE}: the output of two programs is mixed"
     yield ImportedRun(
@@ -145,7 +145,7 @@ def read_imb(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     ended = has(lines, r"out-of-mem|int-overflow|time-out")
     wrong, why = next((row for row in rows if row.get("defects", 0.0) > 0), None), None
     if not rows:
-        why = f"line {ended.number}: it ended early" if ended else "torn: a header without a row"
+        why = f"line {ended.number}: it ended early" if ended else "torn: a header without rows"
     elif wrong:
         why = f"at {wrong['#bytes']:g} bytes its data were wrong"
     elif _twice(figures):
@@ -244,7 +244,7 @@ def read_perftest(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     test = known({"test": f"{verb} {kind}" if title else None})
     told = test | known({name: value_after(lines, pattern) for name, pattern in _PERF_TELLS.items()})
     full = kind == "Latency" and verb.startswith(("RDMA_Read", "Atomic"))
-    why = None if first else f"torn at line {lines[-1].number}: a header without a row"
+    why = None if first else f"torn at line {lines[-1].number}: a header without rows"
     why = next((each for each in odd if each != _RELABELLED), why)
     yield ImportedRun(
         format="perftest",

@@ -124,7 +124,7 @@ def test_a_process_of_likwid_pin_has_its_list() -> None:
     ("line", "why"),
     [
         ("likwid-mpirun -np 4 ./a", "without -pin"),
-        ("likwid-mpirun -np 2 -pin S:balanced:4_0 ./a", "is not worked out here"),
+        ("likwid-mpirun -np 2 -pin S:balanced:4_0 ./a", "is not predicted here"),
         ("likwid-mpirun -np 2 -hostfile gone -pin 0_1 ./a", "was not read"),
         ("likwid-mpirun -np 2 --strange -pin 0_1 ./a", "--strange of likwid is not known here"),
     ],

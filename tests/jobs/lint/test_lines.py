@@ -206,10 +206,10 @@ def test_what_cannot_be_translated_is_named() -> None:
     """Options of the library that no other has, and ranks whose place is not known."""
     found = {each.launcher: each for each in told(ROME, "4.1.4", "mpirun -np 8 --mca pml ucx --bind-to core ./a").translations}
     assert found["openmpi5"].lost == ()
-    assert found["srun"].lost == ("no equal for --mca pml ucx",)
+    assert found["srun"].lost == ("no equivalent for --mca pml ucx",)
     unknown = told(ROME, "4.1.4", "mpirun -np 8 --map-by seq ./a").translations
     assert {each.launcher for each in unknown if each.line is None} == {"openmpi5", "srun", "mpich", "intelmpi"}
-    assert all("where ranks go" in each.lost[0] for each in unknown)
+    assert all("placement of ranks" in each.lost[0] for each in unknown)
 
 
 SUPPOSED = "nothing: the newest is assumed; say --launcher-version"
@@ -308,10 +308,10 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
         ),
         ("5.0.6", "env -u A -C /tmp mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
         ("5.0.6", "env -i stdbuf -o L -eL time -p mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
-        ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "rank by rank: what SLURM_GPUS changes, is not worked out here"),
+        ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "rank by rank: what SLURM_GPUS changes is not predicted here"),
         ("slurm-24.05", "SLURM_HOSTFILE=star srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
         ("slurm-24.05", "SLURM_HOSTFILE=none srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
-        ("slurm-24.05", "srun -n 4 --hint=multithread,compute_bound ./a", "--hint=multithread,compute_bound is not worked out"),
+        ("slurm-24.05", "srun -n 4 --hint=multithread,compute_bound ./a", "--hint=multithread,compute_bound is not predicted"),
     ],
 )
 def test_what_is_said_of_the_binding(version: str, line: str, wanted: str) -> None:
@@ -359,7 +359,7 @@ def test_options_that_open_mpi_4_lacks_have_no_equal_there() -> None:
     line = "mpirun -np 8 --map-by numa --bind-to core --report-bindings --pmixmca a b ./a"
     (found,) = [each for each in told(ROME, "5.0.6", line).translations if each.launcher == "openmpi4"]
     assert (found.lost, "--report-bindings" in (found.line or ""), "--pmixmca" in (found.line or "")) == (
-        ("no equal for --pmixmca a b",),
+        ("no equivalent for --pmixmca a b",),
         True,
         False,
     )

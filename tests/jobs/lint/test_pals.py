@@ -146,7 +146,7 @@ def test_what_goes_wrong_with_lines_of_pals_is_said(line: str, said: list[str]) 
 
 
 def test_a_host_file_with_each_host_once_is_filled_in_its_order() -> None:
-    """As ALCF's guides split PBS_NODEFILE; a host that stands there twice is left open."""
+    """As ALCF's guides split PBS_NODEFILE; a host that appears twice is left open."""
     line = "mpiexec -n 3 -ppn 2 --hostfile hf --cpu-bind list:0:1 ./a"
     assert where(made(line, hf="b\na\n")) == [("b", "0"), ("b", "1"), ("a", "0")]
     assert made(line, hf="b\nb\na\n").unclear

@@ -82,7 +82,7 @@ def test_a_second_program_goes_on_after_the_first() -> None:
 )
 def test_the_development_branch_is_not_predicted(version: str | None, line: str) -> None:
     """Where the version says so, and where only that branch takes the words."""
-    assert told(TURIN, line, version) == "what the development branch of PRRTE does with a line, is not worked out here"
+    assert told(TURIN, line, version) == "what the development branch of PRRTE does with a line is not predicted here"
 
 
 @pytest.mark.parametrize(

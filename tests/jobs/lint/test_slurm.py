@@ -111,7 +111,7 @@ def test_lists_outside_of_what_a_step_has_are_refused() -> None:
 
 
 def test_more_threads_than_a_core_has_are_refused() -> None:
-    """What --overcommit makes of them was not seen often."""
+    """What --overcommit makes of them was rarely observed."""
     assert "cores here have 1" in str(made("srun -n 2 --threads-per-core=2 ./a", PLAIN).refused)
     assert cpus(made("srun -n 2 -c 2 --threads-per-core=1 ./a", PLAIN, NAPLES_SMT)) == ["0,16", "1,17"]
     assert "--overcommit makes" in str(made("srun -n 2 -O --threads-per-core=2 ./a", PLAIN).unclear)

@@ -1,4 +1,4 @@
-"""Grid Engine starts no ranks: there is no line of its to read back."""
+"""Grid Engine starts no ranks: no line given of its to read back."""
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet

@@ -78,7 +78,9 @@ def test_a_damaged_audit_is_refused_in_one_line(saved: str, tmp_path: Path) -> N
     """A verdict that is none."""
     file = tmp_path / "audit.json"
     file.write_text(Path(saved).read_text().replace('"verdict": "pass"', '"verdict": "passed"', 1))
-    with pytest.raises(BadInput, match=r"^\S+audit.json: is no audit that this advisor reads; write it again with advisor audit"):
+    with pytest.raises(
+        BadInput, match=r"^\S+audit.json: is not an audit this advisor can read; write it again with advisor audit"
+    ):
         export("junit", str(file))
 
 
@@ -128,7 +130,7 @@ def test_a_word_that_is_none_is_refused_before_a_machine_is_read(given: dict[str
 def test_rules_are_made_of_nothing() -> None:
     """No machine is read for them."""
     assert export("prometheus-rules").text.startswith("# Alerts on the metrics")
-    with pytest.raises(BadValue, match="prometheus-rules is of no machine, and --from has none to read for it"):
+    with pytest.raises(BadValue, match="prometheus-rules does not belong to a machine in --from"):
         export("prometheus-rules", "/nowhere")
 
 

@@ -84,7 +84,7 @@ def test_a_check_is_written_to_a_file_as_page_and_as_json(node: str, tmp_path: P
     )
     assert f"  write:  {first['write']}\n" in page.read_text()
     assert status([*base, "--json"]) == 2
-    assert "--json is of --check" in capsys.readouterr().err
+    assert "--json works only with --check" in capsys.readouterr().err
 
 
 def test_a_fleet_is_compared_node_by_node(fleet: Path, tmp_path: Path) -> None:
@@ -116,4 +116,4 @@ def test_a_file_that_is_none_is_refused_in_one_line(node: str, tmp_path: Path) -
 def test_check_is_of_slurm_alone(node: str, tmp_path: Path, capsys: Capture) -> None:
     """Other formats have nothing to compare."""
     assert status(["export", "junit", "--from", node, "--check", str(tmp_path)]) == 2
-    assert "--check is of slurm alone" in capsys.readouterr().err
+    assert "--check works only with slurm" in capsys.readouterr().err

@@ -54,5 +54,5 @@ def test_a_damaged_head_is_refused_in_one_line(head: dict[str, object], go: Call
     first, *rest = (folder / FILE).read_text().splitlines()
     kept = {key: value for key, value in json.loads(first).items() if head or key == "schema"}
     (folder / FILE).write_text("\n".join([json.dumps({**kept, **head}), *rest, ""]))
-    with pytest.raises(BadInput, match="the head of the race is damaged; give the folder of a race"):
+    with pytest.raises(BadInput, match="the first record of the race is damaged; give the folder of a race"):
         kept_race(folder)

@@ -44,9 +44,9 @@ def test_a_file_counts_only_where_this_run_wrote_it(tmp_path: Path) -> None:
     [
         (("sh", "-c", "echo no room >&2; exit 3"), "ended with status 3: no room"),
         (("sleep", "60"), "took longer than 0.5 s"),
-        (("echo", "nothing"), "its figure is not in what it printed"),
+        (("echo", "nothing"), "its output does not contain the figure"),
         (("echo", "rate: 0"), "its figure is 0: only positive ones can be compared"),
-        (("echo", "rate: nan"), "its figure is not in what it printed"),
+        (("echo", "rate: nan"), "its output does not contain the figure"),
     ],
 )
 def test_a_run_without_a_figure_says_why(words: tuple[str, ...], why: str) -> None:
