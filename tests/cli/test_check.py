@@ -78,6 +78,21 @@ def test_the_document_has_a_schema(script: Path, capsys: Capture) -> None:
     )
 
 
+def test_a_fault_of_several_lines_is_printed_once(script: Path, capsys: Capture) -> None:
+    """The page names the lines; the document has one fault a line. A page without faults says so."""
+    script.write_text("#!/bin/sh\n#SBATCH -n 8\nsrun -n 4 ./a &\nsrun -n 4 ./b &\nwait\n")
+    assert status(["check", str(script)]) == 0
+    page = capsys.readouterr().out
+    assert page.count("steps-wait") == 1
+    assert "lines 3, 4: steps-wait (high)" in page
+    assert status(["check", "--json", str(script)]) == 0
+    faults = json.loads(capsys.readouterr().out)["faults"]
+    assert [(fault["line"], fault["id"]) for fault in faults] == [(3, "steps-wait"), (4, "steps-wait")]
+    script.write_text("#!/bin/sh\n#SBATCH -n 8\nsrun ./a\n")
+    assert status(["check", str(script)]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("Faults\n  none known")
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -43,10 +43,13 @@ def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
             slots = [Slot(cpus=rank.cpus, cores=0, nodes=(), memory=(), l3=(), socket=None) for rank in here if rank.cpus]
             result += [(), *node_lines(machine, slots, f"line {step.line}: {count(len(here), 'rank')} of a node", width)]
     result += [(), (("Faults", "heading"),)]
+    alike: dict[CheckedFault, list[int]] = {}
     for fault in found.faults:
-        result += _fault(fault, width)
+        alike.setdefault(fault.model_copy(update={"line": 0, "corrected": False}), []).append(fault.line)
+    for fault, numbers in alike.items():
+        result += _fault(fault, list(dict.fromkeys(numbers)), width)
     if not found.faults:
-        result.append((("  none that is known", "good"),))
+        result.append((("  none known", "good"),))
     if found.corrected is not None:
         result += [(), *wrapped([("--fix shows the corrected script as a patch, -o FILE writes it", "dim")], width)]
     return result
@@ -89,9 +92,10 @@ def _step(step: CheckedStep, width: int) -> list[Line]:
     return result
 
 
-def _fault(fault: CheckedFault, width: int) -> list[Line]:
+def _fault(fault: CheckedFault, numbers: list[int], width: int) -> list[Line]:
+    where = f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
     result = wrapped(
-        [(f"  line {fault.line}: ", "label"), (fault.id, fault.severity), (f" ({fault.severity}): {plain(fault.what, 600)}", "")],
+        [(f"  {where}: ", "label"), (fault.id, fault.severity), (f" ({fault.severity}): {plain(fault.what, 600)}", "")],
         width,
         indent=4,
     )
