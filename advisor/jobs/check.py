@@ -1,6 +1,7 @@
 """Checks a job script: what each launch line starts, where its ranks go on a node that is known, what is wrong, and the cure."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -8,9 +9,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from advisor.errors import AdvisorError, BadInput
+from advisor.jobs.line import parse, rewrite
 from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint, LintRank
-from advisor.jobs.request import release_of
+from advisor.jobs.request import ADVISE, release_of
 from advisor.jobs.scripts.fault import Fault, Known, Severity
 from advisor.jobs.scripts.mended import faults, mended, patch
 from advisor.jobs.scripts.steps import Scripted, Step, read, variants
@@ -127,7 +129,9 @@ def check(
     found = faults(script, known)
     new, left = mended(text, known, environment)
     steps, more = _steps(script, node, slurm, known, version)
-    found += [each for each in more if (each.line, each.id) not in {(fault.line, fault.id) for fault in found}]
+    there = {(fault.line, fault.id) for fault in found}
+    there |= {(line, "too-many-threads") for line, name in there if name == "one-core"}  # the same, seen without a machine
+    found += [each for each in more if (each.line, each.id) not in there]
     found += _small(script, cpus)
     stay = {(fault.id, fault.what) for fault in left}
     return Check(
@@ -276,7 +280,7 @@ def _steps(
                     "high" if each.misbinds else "low",
                     each.what,
                     each.why,
-                    each.better or "advisor bind writes a line for this node",
+                    _of_all_nodes(step, answer, each.better) if each.better else "advisor bind writes a line for this node",
                 )
                 for each in answer.warnings
             ]
@@ -334,7 +338,7 @@ def _predicted(step: Step, node: Machine, slurm: SlurmWords | None, known: Known
         return None, f"{shown(odd or '')[:60]} is not known"
     words = [shown(text) for text in (*words, *(() if step.program else ("./program",)))]  # of a script that is not read
     words[0] = step.launcher.split(" ")[0]
-    if step.family in ("openmpi", "openmpi4", "openmpi5", "intelmpi", "mpich", "mpt") and (step.nodes or 1) > 1:
+    if _reads_one_node(step):
         if not step.per_node or len(step.segments) > 1:
             return None, "which ranks each node gets is not known"
         words = _of_one_node(step, words)
@@ -360,6 +364,34 @@ def _predicted(step: Step, node: Machine, slurm: SlurmWords | None, known: Known
         return None, getattr(error, "problem", str(error))
 
 
+def _reads_one_node(step: Step) -> bool:
+    """Whether a line is worked out for the ranks of one node, for its launcher gets the nodes elsewhere."""
+    alike = ("openmpi", "openmpi4", "openmpi5", "intelmpi", "intelmpi?", "hydra", "mpich", "mpt", None)
+    return step.family in alike and (step.nodes or 1) > 1
+
+
+def _of_all_nodes(step: Step, answer: Lint, better: str) -> str:
+    """Return a better line, which was made for the ranks of one node, with those of the whole step and with its hosts."""
+    words = shlex.split(better) if _reads_one_node(step) and step.launcher in better.split(" ") else []
+    if not words:
+        return better
+    kept: list[str] = []
+    for option in step.first.options:
+        if option.name in _OF_NODES and (option.name.startswith("--host") or "ppr:" not in better):
+            kept += [shown(option.word.text), *([shown(option.value_word.text)] if option.value_word else [])]
+    try:
+        line = parse(words, answer.launcher)
+    except AdvisorError:
+        return ADVISE
+    ranks = str(step.ranks) if step.ranks else shown(step.first.value("-n") or "")
+    count = {name: (name, ranks) if ranks else () for name in ("-n", "-np")}
+    return rewrite(line, lambda said: count.get(said.name), add=kept)
+
+
+_OF_NODES: Final = ("--hostfile", "--host", "--hosts", "--ppn", "--npernode", "-N")
+"""Options that say which nodes a line has, or how many ranks of each."""
+
+
 def _of_one_node(step: Step, words: Sequence[str]) -> list[str]:
     """Return a line with the ranks of one node alone, and without its hosts."""
     first = step.first
@@ -371,7 +403,7 @@ def _of_one_node(step: Step, words: Sequence[str]) -> list[str]:
             continue
         if option.name == "-n":
             out[at + 1 if option.value_word else at] = str(step.per_node) if option.value_word else f"-n{step.per_node}"
-        elif option.name in ("--hostfile", "--host", "--hosts", "--ppn", "--npernode", "-N"):
+        elif option.name in _OF_NODES:
             drop |= {at, at + 1} if option.value_word else {at}
     if not first.has("-n"):
         out[0] = f"{out[0]} -n {step.per_node}"

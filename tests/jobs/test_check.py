@@ -184,6 +184,12 @@ FAULTY: dict[str, tuple[str, str]] = {
         "",
     ),
     "torchrun-alone": ("#!/bin/sh\n#SBATCH -N 2\ntorchrun --nnodes 2 --nproc_per_node 4 t.py\n", ""),
+    "steps-not-awaited": ("#!/bin/sh\n#SBATCH -n 8\nsrun --exact -n 4 ./a &\nsrun --exact -n 4 ./b &\necho done\n", ""),
+    "agents-many": (
+        (f"{HEAD}#SBATCH --gpus-per-node=8\nexport OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\n"
+        "srun torchrun --nproc_per_node=8 --nnodes=2 t.py\n"),
+        "",
+    ),
     "no-shared-memory": (f"{HEAD}mpirun -np 16 --mca btl tcp,self ./a\n", ""),
 }  # fmt: skip
 
@@ -216,6 +222,20 @@ CLEAN = {
     "a step after a wait": "#!/bin/sh\n#SBATCH -n 8\nsrun ./a & p=$!\nwait $p\nsrun ./b &\nwait\n",
     "one rank with the node": "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\nexport OMP_NUM_THREADS=64\nsrun ./a\n",
     "a variable that goes on by -x": f"{HEAD}OMP_NUM_THREADS=4\nmpirun -x OMP_NUM_THREADS -np 8 ./a\n",
+    "two torchruns on a node, each with its GPUs": (
+        "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=2\n#SBATCH --gpus-per-node=8\nsrun torchrun --nproc_per_node=4 t.py\n"
+    ),
+    "a step in front after those in the background": f"{HEAD}srun --overlap -n 1 ./watch &\nsrun --overlap ./a\n",
+    "a pause after steps in the background": f"{HEAD}srun -n 1 ./a &\nsleep 3600\n",
+    "a wait in a function": f"{HEAD}all() {{ wait; }}\nsrun -n 1 ./a &\nall\n",
+    "a wait at the end, whichever that is": f"{HEAD}trap wait EXIT\nsrun -n 1 ./a &\necho on\n",
+    "a loop that looks whether steps are there": f"{HEAD}srun -n 1 ./a & p=$!\nwhile kill -0 $p; do :; done\n",
+    "no scheduler": "mpirun -np 2 ./a &\necho on\n",
+    "cores of a rank beside --bind-to core": f"{HEAD}{OMP}mpirun -np 16 --map-by socket:PE=4 --bind-to core ./a\n",
+    "cores of a rank in a variable": (
+        f"{HEAD}{OMP}export OMPI_MCA_rmaps_base_mapping_policy=slot:PE=4\nmpirun -np 16 --bind-to core ./a\n"
+    ),
+    "one thread of a rank": "#!/bin/sh\n#SBATCH -n 16\nexport OMP_NUM_THREADS=1\nmpirun -np 16 --bind-to core ./a\n",
     "threads by ppr": f"{HEAD}{OMP}mpirun -np 16 --map-by ppr:8:node:PE=4 ./a\n",
 }
 
@@ -224,6 +244,82 @@ CLEAN = {
 def test_what_is_right_is_not_complained_of(name: str) -> None:
     """No fault where there is none."""
     assert ids(CLEAN[name]) == []
+
+
+BOUND_TO_ONE = {
+    "mpirun -np 16 --bind-to core ./a": "mpirun -np 16 --map-by slot:PE=$OMP_NUM_THREADS --bind-to core ./a",
+    "mpirun -np 16 --map-by core --bind-to core ./a": "mpirun -np 16 --map-by slot:PE=$OMP_NUM_THREADS --bind-to core ./a",
+    "mpirun --map-by ppr:4:socket -bind-to hwthread -np 16 ./a": (
+        "mpirun --map-by ppr:4:socket:PE=$OMP_NUM_THREADS --bind-to core -np 16 ./a"
+    ),
+    "OMP_NUM_THREADS=3 mpirun -np 16 --bind-to core ./a": (
+        "OMP_NUM_THREADS=3 mpirun -np 16 --map-by slot:PE=3 --bind-to core ./a"
+    ),
+    "export OMPI_MCA_hwloc_base_binding_policy=core; mpirun -np 16 ./a": (
+        "export OMPI_MCA_hwloc_base_binding_policy=core; mpirun --map-by slot:PE=$OMP_NUM_THREADS --bind-to core -np 16 ./a"
+    ),
+    "module load mpich; mpirun -np 16 -bind-to core ./a": ("module load mpich; mpirun -np 16 -bind-to core:$OMP_NUM_THREADS ./a"),
+}
+
+
+@pytest.mark.parametrize("line", BOUND_TO_ONE)
+def test_threads_of_a_rank_that_its_line_binds_to_one_core(line: str) -> None:
+    """Seen without a machine; the correction keeps the ranks and gives each as many cores as threads."""
+    found = checked(f"{HEAD}{OMP}{line}\n")
+    assert [(fault.id, fault.severity) for fault in found.faults] == [("one-core", "high")]
+    assert found.corrected == f"{HEAD}{OMP}{BOUND_TO_ONE[line]}\n"
+    assert ids(found.corrected) == []
+
+
+@pytest.mark.parametrize(("hosts", "kept"), [("", ""), ("--hostfile hf ", "--hostfile hf "), ("--npernode 8 ", "")])
+def test_a_better_line_has_the_ranks_of_all_nodes(hosts: str, kept: str) -> None:
+    """A line is worked out for one node's ranks; what should stand there starts as many as before, on the same hosts."""
+    head = "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\n#SBATCH -c 16\nmodule load openmpi/4.1.5\n"
+    text = f"{head}export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nmpirun {hosts}-np 16 --map-by numa --bind-to l3cache ./a\n"
+    found = checked(text, machine=machine("b-c6525-2x7702-nps4"))
+    (fault,) = [fault for fault in found.faults if fault.id == "too-many-threads"]
+    assert fault.fix == f"OMP_NUM_THREADS=16 mpirun -np 16 --map-by ppr:1:numa:PE=16 --bind-to core {kept}./a"
+
+
+def test_where_a_wait_is_missing_it_stands_behind_the_statement() -> None:
+    """Behind the loop, not in it; where the script ends in the statement itself no line is written."""
+    loop = f"{HEAD}for i in 1 2; do\n  srun --exact -n 1 ./a $i &\ndone\n"
+    assert checked(f"{loop}echo on\n").corrected == f"{loop}wait\necho on\n"
+    ending = checked(f"{HEAD}if true; then\nsrun --exact -n 1 ./a &\nexit\nfi\n")
+    assert [fault.id for fault in ending.faults] == ["steps-not-awaited"]
+    assert ending.corrected is None
+
+
+AGENTS = {
+    "srun -n 16 --gpus-per-task=1 python -m torch.distributed.run --nproc_per_node=8 t.py": "agents-many",
+    "srun accelerate launch --num-processes 16 --num_machines 2 t.py": "agents-many",
+    "srun deepspeed --num_gpus=8 t.py": "agents-many",
+    "srun torchrun --nproc_per_node gpu t.py": "agents-many",
+    "mpirun torchrun --nproc_per_node 8 t.py": "agents-many",
+    "srun --ntasks=2 --ntasks-per-node=1 torchrun --nproc_per_node 8 t.py": "",
+    "srun torchrun t.py": "",
+    "srun accelerate launch t.py": "",
+}
+
+
+@pytest.mark.parametrize("line", AGENTS)
+def test_what_starts_workers_itself_is_started_once_on_a_node(line: str) -> None:
+    """More workers of a node than its GPUs is a fault; what srun starts is corrected with the CPUs and GPUs of all."""
+    found = checked(f"{HEAD}#SBATCH --gpus-per-node=8\n{line}\n")
+    assert [fault.id for fault in found.faults] == [AGENTS[line]] * bool(AGENTS[line])
+    if AGENTS[line] and line.startswith("srun"):
+        assert found.corrected
+        assert "--ntasks-per-node=1 " in found.corrected
+        assert "--cpus-per-task=32" in found.corrected
+        step = read(found.corrected).steps[0]
+        assert (step.per_node, step.cpus, step.gpus_per_node) == (1 if " gpu " in line else 8, 32, 8)
+
+
+def test_variables_of_one_word_are_no_program() -> None:
+    """-genv NAME=VALUE and -genv NAME VALUE are the same to MPICH's and Intel's mpiexec."""
+    for words in ("-genv A=1", "-genv A 1", "-env A=1", "-env A 1", "--genv A=1"):
+        found = checked(f"{HEAD}mpirun -np 16 -ppn 8 {words} ./solver input.nml\n")
+        assert found.steps[0].program == "./solver input.nml"
 
 
 def test_what_srun_inherits_depends_on_its_version() -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with lists of CPUs and with GPUs in what launch lines start. Each fault has its cure."""
+"""What is wrong with lists of CPUs, with GPUs and with workers for them in what launch lines start. Each fault has its cure."""
 
 import re
 from collections import Counter
@@ -12,10 +12,12 @@ from advisor.jobs.scripts.fault import (
     Rule,
     asking,
     cpus_listed,
+    directive_as,
     inserted,
     is_free,
     is_slurm,
     removed,
+    replaced,
     starting,
     without_directive,
 )
@@ -240,4 +242,73 @@ def _kokkos_gpus(script: Scripted, known: Known) -> Iterator[Fault]:
                     )
 
 
-RULES: Final[tuple[Rule, ...]] = (_odd_one, _gpu_order, _gpu_numbers, _gpu_by_rank, _kokkos_gpus)
+def _agents(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield torchrun and its like, that start a worker for each GPU themselves, started many times on a node."""
+    del known
+    job = script.job
+    for step in starting(script):
+        if not step.agent or not step.per_node:
+            continue
+        gpus = _gpus_here(script, step)
+        shared = not (step.first.has("gpus-per-task", "gpu-bind") or job.has("gpus-per-task", "gpu-bind"))
+        every = step.agent_count in ("gpu", "auto") and shared
+        each = step.per_node // step.workers
+        workers = (gpus or 0) if every else step.workers
+        if each < 2 or workers < 2 or not (each * workers > gpus if gpus else each == workers):
+            continue
+        where = f"{each * workers} on {f'{gpus} GPUs' if gpus else 'each node'}"
+        cpus = (step.cpus or 1) * each
+        yield Fault(
+            "agents-many",
+            step.line,
+            "high",
+            f"{step.launcher} starts {each} times {step.agent} on a node, each with {workers} workers: {where}",
+            f"{step.agent} starts the workers of a node itself; {each} of them want the same GPUs and the same port.",
+            f"srun --ntasks-per-node=1 {step.agent} ..., and #SBATCH --ntasks-per-node=1 --cpus-per-task={cpus}"
+            if step.launcher == "srun"
+            else f"one {step.agent} a node: {step.launcher} with one rank of a node",
+            _one_agent(script, step, each, gpus),
+        )
+
+
+def _one_agent(script: Scripted, step: Step, each: int, gpus: int | None) -> tuple[Edit, ...]:
+    """Return the edits that start one agent on a node, with the CPUs and GPUs of all that were started before."""
+    job, first, cpus = script.job, step.first, (step.cpus or 1) * each
+    by_gpu = ("ntasks-per-gpu", "tres-per-task")
+    alone = step.launcher == "srun" and is_slurm(script) and not step.launch.nested and not first.open
+    if not (alone and job.nodes) or first.has(*by_gpu) or job.has(*by_gpu):
+        return ()
+    wanted = {"ntasks-per-node": "1"}
+    others = any(other is not step and not other.agent for other in starting(script))
+    edits: tuple[Edit, ...] = ()
+    if others or first.has("ntasks", "ntasks-per-node"):
+        wanted["ntasks"] = str(step.nodes) if first.has("nodes") and step.nodes else "$SLURM_NNODES"
+        wanted["cpus-per-task"] = str(cpus)
+    else:
+        edits = _header_of_one_agent(script, job.nodes, cpus, gpus)
+        wanted |= {"cpus-per-task": str(cpus)} if first.has("cpus-per-task") else {}
+    for name, value in wanted.items():
+        if there := first.find(name):
+            edits += replaced(step, there, f"--{name}={value}")
+    if gpus and (there := first.find("gpus-per-task")):
+        edits += replaced(step, there, f"--gpus-per-node={gpus}")
+    new = " ".join(f"--{name}={value}" for name, value in wanted.items() if not first.has(name))
+    return (*edits, *inserted(step, new)) if new else edits
+
+
+def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | None) -> tuple[Edit, ...]:
+    """Return the edits of a header for one task of a node, which has the CPUs and GPUs of all that there were."""
+    job = script.job
+    edits = asking(script, "ntasks", nodes) if job.has("ntasks") else ()
+    edits += asking(script, "ntasks-per-node", 1) if job.has("ntasks-per-node") or not edits else ()
+    edits += asking(script, "cpus-per-task", cpus)
+    if gpus and (directive := job.find("gpus-per-task")):
+        edits += directive_as(script, directive, f"--gpus-per-node={gpus}")
+    for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []):
+        written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+        if whole(text) == job.cpus and "SLURM_CPUS_PER_TASK" in written:  # threads of a worker stay as many
+            edits += (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{text}", written, count=1)),)
+    return edits
+
+
+RULES: Final[tuple[Rule, ...]] = (_odd_one, _gpu_order, _gpu_numbers, _gpu_by_rank, _kokkos_gpus, _agents)

@@ -103,6 +103,7 @@ def _mpi_options() -> dict[str, int]:
         "--gmca": 2,
         "-gmca": 2,
         "-genv": 2,
+        "--genv": 2,
         "--prtemca": 2,
         "--pmixmca": 2,
         "--omca": 2,
@@ -115,7 +116,7 @@ _MPI_NAMES: Final = {
     "-map-by": "--map-by", "-bind-to": "--bind-to", "-rank-by": "--rank-by", "-binding": "--bind-to",
     "-rankfile": "--rankfile", "-hosts": "--hosts", "-hostfile": "--hostfile",
     "-machinefile": "--hostfile", "--machinefile": "--hostfile", "-f": "--hostfile", "-host": "--host", "-H": "--host",
-    "-mca": "--mca", "-env": "--env",
+    "-mca": "--mca", "-env": "--env", "--genv": "-genv",
     "-cpu-bind": "--cpu-bind", "-oversubscribe": "--oversubscribe", "-pernode": "--pernode", "-npersocket": "--npersocket",
 }  # fmt: skip
 
@@ -146,8 +147,8 @@ def walked(words: Sequence[Word], launcher: str, family: str | None) -> Segment:
             at += text == "--"
             break
         plain, count, equals, value = _form(text, kind, family, spoken)
-        if plain == "--env" and at + 1 < len(words) and "=" in words[at + 1].text:
-            count = 1
+        if plain in ("--env", "-genv") and at + 1 < len(words) and "=" in words[at + 1].text:
+            count = 1  # -genv NAME=VALUE is as good as NAME VALUE
         if not count and not equals and _has_value(words, at, plain, kind):
             count = 1
         taken = words[at + 1 : at + 1 + count]
@@ -187,8 +188,17 @@ def _form(text: str, kind: str, family: str | None, spoken: Dialect | None) -> t
         if match := re.fullmatch(r"\+\+?(p|n)(\d+)", name):
             plain, equals, value = "++p", "=", match[2]
     elif kind in ("deepspeed", "accelerate"):
-        flag = name in ("--multi_gpu", "--cpu", "--use_deepspeed", "--use_fsdp", "--no_ssh", "--force_multi", "--module", "-m")
-        count, plain = int(not flag), name
+        flag = name.replace("multi-gpu", "multi_gpu") in (
+            "--multi_gpu",
+            "--cpu",
+            "--use_deepspeed",
+            "--use_fsdp",
+            "--no_ssh",
+            "--force_multi",
+            "--module",
+            "-m",
+        )
+        count, plain = int(not flag), name if kind == "deepspeed" else re.sub(r"(?<=\w)-(?=\w)", "_", name)
     elif kind == "torchrun":
         count, plain = (
             (0 if name in ("--standalone", "--no-python", "--no_python", "-m", "--module", "--run-path") else 1),

@@ -39,6 +39,11 @@ _PASSED = {
 }  # fmt: skip
 """Programs that start the command behind them, with those of their options that a word follows."""
 _PRINTING = ("echo", "printf", "print")
+_INSTANT = words_in(
+    "echo printf print date true : exit return cd pwd hostname whoami set unset setenv alias umask touch module ml "
+    "sacct squeue seff uptime"
+)
+"""Commands that no step in the background gets time by."""
 _COUNTED = {"timeout": 1, "taskset": 0}
 """Words of these that stand before the command, beside options."""
 
@@ -85,6 +90,13 @@ class Follower(Expander):
         self.calls = 0
         self.steps = 0
         self.last_background = -1
+        self.left = False
+        """Whether nothing that takes time came after the last step that was put into the background."""
+        self.top = self.left_top = 0
+        """Where the script's statement ends that is followed, and the one that this step was started in."""
+        self.root: Node | None = None
+        self.trapped = False
+        """Whether a command is set that runs at the end: it may wait."""
 
     def follow(self) -> Script:
         """Read the whole script."""
@@ -93,11 +105,14 @@ class Follower(Expander):
             if root.has_error:
                 self.text = _PLACEHOLDER.sub(_filled, self.text)
                 root = parser().parse(self.text).root_node
+            self.root = root
             self.inside(root)
         except _EndedError:
             pass
         except RecursionError:
             raise BadInput("the script is nested too deep to be read", cure="refused as unsafe") from None
+        if self.depth == 0 and self.running and self.left and not self.trapped:
+            self.script.abandoned = (max(self.running), self.left_top)
         self.script.exported = {name: each.text for name, each in self.variables.items() if each.exported and each.text}
         return self.script
 
@@ -108,6 +123,8 @@ class Follower(Expander):
         children = node.children
         for at, child in enumerate(children):
             behind = children[at + 1].type if at + 1 < len(children) else ""
+            if node == self.root:
+                self.top = child.end_byte
             self._statement(child, background=behind == "&")
 
     def _statement(self, node: "Node", *, background: bool = False) -> None:
@@ -116,9 +133,9 @@ class Follower(Expander):
             raise BadInput("the script does more than is followed", cure=f"{_MOST_STEPS} commands, loops counted, are the limit")
         kind = node.type
         if background and kind not in ("command", "redirected_statement"):
-            first, before = len(self.script.launches), len(self.running)
+            first, left = len(self.script.launches), self.left
             self.apart(lambda: self._statement(node))
-            del before
+            self.left = left
             self._put_behind(first)
             return
         handler = getattr(self, f"_{kind}", None)
@@ -143,6 +160,7 @@ class Follower(Expander):
             self.script.launches[at] = replace(self.script.launches[at], background=True)
             self.running.append(at)
             self.last_background = at
+            self.left, self.left_top = True, self.top
 
     def apart(self, action: Callable[[], None]) -> None:
         """Follow something in a shell of its own: what it sets is gone afterwards."""
@@ -297,6 +315,7 @@ class Follower(Expander):
     def _while_statement(self, node: "Node") -> None:
         body = node.child_by_field_name("body")
         condition = node.child_by_field_name("condition")
+        self.left = False  # it may be what waits
         if body is None or condition is None:
             self.inside(node)
             return
@@ -481,6 +500,8 @@ class Follower(Expander):
         if not words:
             return
         program = words[0].text.rpartition("/")[2]
+        if not background and program not in _INSTANT and program not in self.functions:
+            self.left = False
         if program == "flux" and (len(words) < 2 or words[1].text not in ("run", "submit")):
             self._within_flux(words, node)
             return
@@ -572,6 +593,7 @@ class Follower(Expander):
         if background:
             self.last_background = len(self.script.launches) - 1
             self.running.append(self.last_background)
+            self.left, self.left_top = True, self.top
         at = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] == "flux"), None)
         if at is not None and at + 1 < len(words) and words[at + 1].text == "start":
             self._within_flux(words[at:], node)
@@ -585,7 +607,7 @@ class Follower(Expander):
         kept = {str(at): self.variables.get(str(at)) for at in range(10)}
         for at in range(1, 10):
             self.variables[str(at)] = Variable(words[at].text if at < len(words) else "")
-        first = len(self.script.launches)
+        first, left = len(self.script.launches), self.left
         self.calls += 1
         try:
             self._statement(self.functions[name])
@@ -599,6 +621,7 @@ class Follower(Expander):
             else:
                 self.variables[position] = before
         if background:
+            self.left = left
             self._put_behind(first)
 
     def _shell(self, words: Sequence[Word], node: "Node", *, background: bool) -> None:
@@ -645,6 +668,8 @@ class Follower(Expander):
 
     def _do_exit(self, words: Sequence[Word], node: "Node") -> None:
         del words, node
+        if self.top == self.left_top:
+            self.left_top = -1  # a line behind the statement is never reached
         raise _EndedError
 
     def _do_return(self, words: Sequence[Word], node: "Node") -> None:
@@ -655,6 +680,10 @@ class Follower(Expander):
         del node
         named = {int(name[1:]) for word in words[1:] for name in names_in(word.text) if re.fullmatch(r"!\d+", name)}
         self.running = [at for at in self.running if at not in named] if named else []
+
+    def _do_trap(self, words: Sequence[Word], node: "Node") -> None:
+        del words, node
+        self.trapped = True
 
     def _do_setenv(self, words: Sequence[Word], node: "Node") -> None:
         if len(words) > 1:

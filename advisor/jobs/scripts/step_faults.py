@@ -302,7 +302,7 @@ def _one_core(script: Scripted, known: Known) -> Iterator[Fault]:
     del known
     for step in turns(script):
         others = step.launcher not in ("mpirun", "mpiexec") or (step.family or "openmpi")[:7] != "openmpi"
-        if others or _is_serial(step) or not step.program:
+        if others or _is_serial(step) or not step.program or _asks_for_one_core(step):
             continue
         if step.family == "openmpi5":
             few = True
@@ -346,6 +346,69 @@ def _one_core(script: Scripted, known: Known) -> Iterator[Fault]:
                 f"{step.launcher} --bind-to none, or --map-by slot:PE={threads or 'N'} --bind-to core",
                 inserted(step, "--bind-to none"),
             )
+
+
+def _asks_for_one_core(step: Step) -> bool:
+    """Whether a line of Open MPI or MPICH, or a variable, binds each rank to one core in so many words."""
+    first, variables = step.first, step.launch.variables
+    bind, mapping = first.value("--bind-to"), first.value("--map-by") or ""
+    if step.launcher not in ("mpirun", "mpiexec") or len(step.segments) > 1 or first.open or not is_known(mapping):
+        return False
+    if step.family == "mpich":
+        return (bind or "").lower() in ("core", "core:1")
+    if not (step.family or "openmpi").startswith("openmpi"):
+        return False
+    if bind is None and not (step.binding or first.has("--mca")):
+        names = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
+        bind = next((variables[name] for name in names if name in variables), None)
+    more = any("mapping_policy" in name or "rmaps" in name for name in (*variables, *(each.value for each in first.options)))
+    lists = first.has("--rankfile", "-rf", "--cpu-set", "--cpu-list", "--cpus-per-proc", "--cpus-per-rank", "--use-hwthread-cpus")
+    elsewhere = re.search(r"(?i)pe=|pe-list|rankfile|seq|dist|hwt", mapping)
+    return bool(re.match(r"(?i)(core|hwthread)(:|$)", bind or "")) and not (more or lists or elsewhere)
+
+
+def _one_core_asked(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield ranks with threads that the line itself binds to one core each."""
+    del known
+    job = script.job
+    for step in turns(script):
+        threads = program_threads(step) or whole(exports(step).get("OMP_NUM_THREADS", "").partition(",")[0])
+        if not threads or threads < 2 or _is_serial(step) or not step.program or not _asks_for_one_core(step):
+            continue
+        if program_of(step) in ("numactl", "taskset", "likwid-pin", "omplace", "hwloc-bind"):
+            continue
+        exported = next((text for text, _, _ in reversed(script.script.assigned.get("OMP_NUM_THREADS", []))), None)
+        same = exported == step.launch.variables.get("OMP_NUM_THREADS") == str(threads)
+        count = "$OMP_NUM_THREADS" if same else str(threads)
+        bind, mapping = step.first.find("--bind-to"), step.first.find("--map-by")
+        new = f"-bind-to core:{count}" if step.family == "mpich" else f"--map-by {_with_cores(mapping, count)} --bind-to core"
+        edits = replaced(step, bind, new) if bind else inserted(step, new)
+        if mapping and step.family != "mpich" and edits:
+            gone = removed(script, step, mapping)
+            edits = edits + gone if gone else ()
+        fix = new
+        if job.node_cpus and step.per_node and step.per_node * threads > job.node_cpus:
+            fix, edits = f"OMP_NUM_THREADS={max(1, job.node_cpus // step.per_node)}, or fewer ranks of a node; then {new}", ()
+        level = (bind.value if bind else "core").partition(":")[0].lower()
+        said = f"{bind.name} {bind.value}" if bind else "The binding policy of a variable"
+        yield Fault(
+            "one-core",
+            step.line,
+            "high" if threads > 2 else "medium",  # two may be meant for the hardware threads of a core
+            f"each rank is bound to one {'core' if level == 'core' else 'hardware thread'}: {threads} threads share it",
+            f"{said} gives a rank no more than that, whatever OMP_NUM_THREADS and the job's CPUs of a task are.",
+            fix,
+            edits,
+        )
+
+
+def _with_cores(mapping: Option | None, count: str) -> str:
+    """Return what --map-by says, with the cores of a rank."""
+    text = mapping.value if mapping else ""
+    kind = text.lower().partition(":")[0]
+    if kind in ("", "core", "hwthread", "slot") or re.match(r"(?i)ppr:\d+:(core|hwthread)", text):
+        return f"slot:PE={count}"
+    return f"{text}{',' if text.count(':') > (2 if kind == 'ppr' else 0) else ':'}PE={count}"
 
 
 def _as_cpus(script: Scripted, known: Known) -> Iterator[Fault]:
@@ -573,6 +636,26 @@ def _torchrun(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
+def _not_awaited(script: Scripted, known: Known) -> Iterator[Fault]:
+    """Yield steps in the background that still run when the script ends."""
+    del known
+    if script.script.abandoned is None or not any(each.counts for each in script.job.directives):
+        return
+    at, end = script.script.abandoned
+    line, data = script.script.launches[at].line, script.text.encode(errors="replace")
+    place = data.find(b"\n", end - 1) if end > 0 else -1
+    edits = (Edit(place, place, "\nwait"),) if place >= 0 else (Edit(len(data), len(data), "\nwait\n"),) if end > 0 else ()
+    yield Fault(
+        "steps-not-awaited",
+        line,
+        "high",
+        "the script ends while its steps run in the background",
+        "The job ends with its script, and what still runs is killed: no wait stands behind them.",
+        "wait, as a line of its own behind the last of them",
+        edits,
+    )
+
+
 def _transports(script: Scripted, known: Known) -> Iterator[Fault]:
     """Yield open MPI's lists of transports without shared memory."""
     del known
@@ -644,12 +727,14 @@ RULES: Final[tuple[Rule, ...]] = (
     _too_many_threads,
     _squared,
     _one_core,
+    _one_core_asked,
     _as_cpus,
     _beyond,
     _not_inherited,
     _same_cores,
     _waiting,
     _torchrun,
+    _not_awaited,
     _transports,
     _bind_ignored,
 )

@@ -53,6 +53,10 @@ class Step:
     gpus_per_node: int | None = None
     workers: int = 1
     """Processes that each rank starts, of torchrun."""
+    agent: str = ""
+    """What starts them: torchrun, accelerate launch, deepspeed."""
+    agent_count: str | None = None
+    """How many it starts, as its option says it: 8, gpu."""
     inherited: bool | None = None
     """Whether the launcher gets the job's CPUs of a task: None where the version decides."""
     why: dict[str, str] = field(default_factory=dict)
@@ -638,22 +642,39 @@ def _gpus_of_a_node(step: Step, job: Job) -> None:
         step.gpus_per_node = job.gpus_of_a_node
 
 
+_AGENTS: Final = re.compile(r"torch|accelerate|deepspeed")
+_COUNTS_OF_AGENTS: Final = {"torchrun": "--nproc-per-node", "accelerate": "--num_processes", "deepspeed": "--num_gpus"}
+"""Programs that start workers themselves, with the option that says how many on a node; of accelerate on all of them."""
+
+
 def _agents(step: Step, job: Job) -> None:
-    """Count what torchrun starts behind a launcher: each rank is an agent that starts workers."""
+    """Count what torchrun and its like start behind a launcher: each rank is an agent that starts workers."""
     inside = " ".join(word.text if not word.quoted or " " not in word.text else shlex.quote(word.text) for word in step.program)
-    if "torch" not in inside and not any("torch" in text for text in step.launch.variables.values()):
+    if not any(_AGENTS.search(text) for text in (inside, *step.launch.variables.values())):
         return
     variables = {name: text for name, text in step.launch.variables.items() if is_known(text)}
     found = (
-        Follower(_plain_text(inside), variables, directives.sizes(job), lambda program: program == "torchrun").follow().launches
+        Follower(_plain_text(inside), variables, directives.sizes(job), lambda program: program in _COUNTS_OF_AGENTS)
+        .follow()
+        .launches
     )
-    if not found or step.launcher == "torchrun":
+    if not found or step.launcher.split(" ")[0] in _COUNTS_OF_AGENTS:
         return
-    segment = walked(found[0].words[1:], "torchrun", None)
-    each = whole(segment.value("--nproc-per-node")) if segment.has("--nproc-per-node") else 1
+    agent = found[0].words[0].text.rpartition("/")[2]
+    words = found[0].words[1:]
+    if agent == "accelerate" and (not words or words[0].text != "launch"):
+        return
+    segment = walked(words[agent == "accelerate" :], agent, None)
+    step.agent = f"{agent} launch" if agent == "accelerate" else agent
+    option = _COUNTS_OF_AGENTS[agent]
+    if not segment.has(option) and agent != "torchrun":
+        return
+    step.agent_count = segment.value(option)
+    each = whole(step.agent_count) if segment.has(option) else 1
     if each is None:
-        step.ranks, step.why["ranks"] = None, shown(segment.value("--nproc-per-node") or "torchrun's processes of a node")
+        step.ranks, step.why["ranks"] = None, shown(step.agent_count or f"{agent}'s processes of a node")
         return
+    each = each // (whole(segment.value("--num_machines")) or 1) or 1 if agent == "accelerate" else each
     step.workers = each
     step.ranks = step.ranks * each if step.ranks is not None else None
     step.per_node = step.per_node * each if step.per_node is not None else None

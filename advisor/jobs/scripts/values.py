@@ -139,5 +139,8 @@ class Script:
     exported: dict[str, str] = field(default_factory=dict)
     """What is exported at its end."""
     comments: list[str] = field(default_factory=list)
+    abandoned: tuple[int, int] | None = None
+    """Of steps that still run in the background when it ends: the last one's position among launches, and the byte where the
+    statement ends that starts it; None where it waits for them, or may."""
     submitted: set[str] = field(default_factory=set)
     """Files that are handed to a scheduler."""
