@@ -239,9 +239,12 @@ def shelf(place: Path) -> None:
     copyfile(OUTPUTS / "hpl-atom.out", place / "HPL.out")
     (place / "slurm.conf").write_text("ClusterName=c\nNodeName=c6525 CPUs=128 Sockets=2 CoresPerSocket=64 ThreadsPerCore=1\n")
     (place / "my-rules.yaml").write_text(SITE)
+    (place / "job.sbatch").write_text("#!/bin/bash\n#SBATCH --nodes=1 --ntasks=8\nexport OMP_NUM_THREADS=4\nsrun ./app\n")
     (place / "other.xml").write_text(seen_by_lstopo("b-c6525-2x7702-nps1") or "<topology/>")
     with inside(place), Rack() as rack, patch.dict(os.environ, {"ADVISOR_BMC_USER": USER, "ADVISOR_BMC_PASSWORD": PASSWORD}):
-        bmc = rack.add(MAKERS["dell"](machine=own("rome")), None)
+        server = own("rome")
+        server.system["Model"] = "PowerEdge C6525"  # of which node.tar.gz is
+        bmc = rack.add(MAKERS["dell"](machine=server), None)
         done = [printed(f"bios read --bmc {bmc.url} --insecure -o bios.json")]
         for name in ("Bios.json", "fleet/n0001.bios.json"):
             copyfile("bios.json", name)

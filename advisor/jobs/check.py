@@ -157,7 +157,7 @@ def script_text(file: Path) -> str:
         raise BadInput(
             "there is no such script, or it cannot be read",
             file=str(file),
-            cure="advisor check JOB.SH, or a line: advisor check -- srun -n 8 ./app",
+            cure="advisor check job.sbatch, or a line: advisor check -- srun -n 8 ./app",
         ) from error
     if len(data) > _LARGEST:
         raise BadInput(f"more than {_LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")
@@ -430,5 +430,5 @@ def surroundings(words: Sequence[str], environment: Mapping[str, str]) -> list[s
 
 
 def document(found: Check) -> dict[str, Any]:
-    """Return the document of ``advisor check FILE --json``."""
+    """Return the document of ``advisor check job.sbatch --json``."""
     return {"schema": "advisor-check/1", **found.model_dump(mode="json")}

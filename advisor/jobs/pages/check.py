@@ -1,4 +1,4 @@
-"""The page of `advisor check FILE`: what each line starts, what is wrong and the cure, in the order of the lines."""
+"""The page of `advisor check job.sbatch`: what each line starts, what is wrong and the cure, in the order of the lines."""
 
 from advisor.jobs.check import Check, CheckedFault, CheckedStep
 from advisor.jobs.pages.page import node_lines
