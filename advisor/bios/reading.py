@@ -14,6 +14,7 @@ from advisor.bios.connection import NoAnswer, Resource
 from advisor.bios.door import Door
 from advisor.errors import BadInput, CannotWork, one_line
 from advisor.machine.firmware import COVERS, Bios, Registry
+from advisor.machine.secrecy import WITHHELD
 from advisor.machine.sources.redfish import apply_times, bios_of, covered, registry_of, with_other_names
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Controller:
     """The part of the attributes that it names."""
     without: str | None = None
     """Why there is none."""
+    secret: frozenset[str] = frozenset()
+    """What any registry of the BMC calls a password, also one that is not accepted."""
 
     @property
     def applied(self) -> dict[str, Any]:
@@ -157,6 +160,7 @@ class _Found(NamedTuple):
     registry: Resource | None
     share: float
     without: str | None
+    secret: frozenset[str] = frozenset()
 
 
 def _registry(session: "Session", bios: Resource) -> _Found:
@@ -166,11 +170,12 @@ def _registry(session: "Session", bios: Resource) -> _Found:
     Supermicro keeps it outside of Redfish, Grace names none. So all are looked at, the likeliest first, up to one that names
     every attribute. What of them cannot be read is no registry.
     """
-    names, odd = plain_values(bios["Attributes"]).keys(), list[str]()
+    names, odd, secret = plain_values(bios["Attributes"]).keys(), list[str](), set[str]()
     stem = _plain(str(bios.get("AttributeRegistry") or "").partition(".")[0])
     best = _Found(None, 0.0, None)
     for file in _registry_files(session, stem, odd):
         for registry in _in_file(session, file, odd):
+            secret |= {str(each.get("AttributeName")) for each in _entries(registry) if each.get("Type") == "Password"}
             if (share := covered(registry, names)) > best.share:
                 best = _Found(registry, share, None)
             if share >= COVERS:
@@ -184,7 +189,12 @@ def _registry(session: "Session", bios: Resource) -> _Found:
         why = f"the nearest of its registries, {nearest}, names {best.share:.0%} of the attributes"
     else:
         why = f"no attribute registry of it can be read: {odd[0]}" if odd else "it has no attribute registry"
-    return _Found(None, best.share, why)
+    return _Found(None, best.share, why, frozenset(secret))
+
+
+def _entries(registry: Resource) -> list[Resource]:
+    told = registry["RegistryEntries"].get("Attributes")
+    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
 
 
 def _registry_files(session: "Session", stem: str, odd: list[str]) -> Iterator[Resource]:
@@ -470,6 +480,12 @@ def reading_of(session: "Session", *, with_registry: bool = True) -> BiosReading
         without = str(error).removeprefix(f"{name}: ")
     if registry is not None:
         bios = with_other_names(bios, registry)
+    if raw.secret:
+        screened = [
+            {key: WITHHELD if key in raw.secret and value else value for key, value in each.items()}
+            for each in (bios.attributes, bios.pending or {})
+        ]
+        bios = bios.model_copy(update={"attributes": screened[0], "pending": screened[1]})
     owner, locked = _owner(raw, session.root), _locked(session, raw, registry) if with_registry else None
     return BiosReading(name, session.trust.how, now(), owner, raw, bios, registry, without, locked)
 

@@ -301,7 +301,7 @@ def _all_checked(reading: BiosReading, names: Iterable[str], unchecked: Collecti
     """Refuse what nobody could check, for this BMC has no attribute registry, unless each is named."""
     if reading.registry is None and (blind := [name for name in names if name not in unchecked]):
         cure = f"{' '.join(f'--unchecked {name}' for name in blind[:5])} stages it all the same"
-        raise BadInput(f"nobody can check {', '.join(blind[:5])}: {reading.without}", file=file, cure=cure)
+        raise BadInput(f"{reading.bmc} cannot check {', '.join(blind[:5])}: {reading.without}", file=file, cure=cure)
 
 
 def _same_server(plan: BiosPlan, reading: BiosReading, file: str) -> None:

@@ -80,7 +80,11 @@ class Admin:
         """Restart a server that is in no Slurm cluster, for the newest record of what waits; for none where nothing waits."""
         kept = [path for path in self.folder.iterdir() if path.is_file() and b"advisor-bios-record/1" in path.read_bytes()[:60]]
         newest = max(kept, key=lambda path: path.stat().st_mtime_ns, default=None)
-        said = ("--record", newest) if newest is not None and bmc.pending else ("--nothing-staged",)
+        said = (
+            ("--record", newest)
+            if newest is not None and bmc.pending and "shows early" not in bmc.lies
+            else ("--nothing-staged",)
+        )
         return self.types("bios", "restart", "--yes", "--no-slurm", "--drained", "--json", *said, *more, bmc=bmc)
 
     def record(self, name: str = "record.json") -> dict[str, Any]:

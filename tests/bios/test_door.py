@@ -276,7 +276,7 @@ def test_a_registry_that_cannot_be_read_is_none(kind: str, imitated: Imitated, a
     read = admin.types("bios", "read", "--width", "200", bmc=bmc)
     staged = admin.stages(bmc, admin.wish("dell"))
     assert (read.status, "no attribute registry of it can be read: " in read.out) == (0, True), read.err
-    assert (staged.status, staged.lines, bmc.writes(), "nobody can check SubNumaCluster" in staged.err) == (2, 1, [], True)
+    assert (staged.status, staged.lines, bmc.writes(), "cannot check SubNumaCluster" in staged.err) == (2, 1, [], True)
     assert bmc.opened == bmc.closed
 
 

@@ -27,7 +27,7 @@ LINES = {
     "advisor report --as ht": {"html"},
     "advisor audit --topic numa": {"numa"},
     "advisor audit --scope hp": {"hpl"},
-    "advisor che": {"checklist"},
+    "advisor che": {"check", "checklist"},
     "advisor checklist --platf": {"--platform"},
 }
 

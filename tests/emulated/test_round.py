@@ -282,8 +282,8 @@ LIES: list[tuple[dict[str, set[str]], list[str], str]] = [
     ({"lies": {"applies another"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 2, and the plan has 4"),
     ({"lies": {"stays pending"}}, ["does not hold", "does not hold"], "its job ended Exception"),
     ({"lies": {"power lost"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 1, and the plan has 4"),
-    ({"lies": {"another uuid"}}, ["does not hold", "holds"], "it is another server: UUID"),
-    ({"lies": {"another bios"}}, ["does not hold", "holds"], "it runs another BIOS"),
+    ({"lies": {"another uuid"}}, ["does not hold", "holds"], "another server: UUID"),
+    ({"lies": {"another bios"}}, ["does not hold", "holds"], "another BIOS version"),
     ({"guest_lies": {"guest as before"}}, ["holds", "does not hold"], "numa.nps is 1, and the plan makes it 4"),
     ({"guest_lies": {"guest as another"}}, ["holds", "does not hold"], "numa.nps is 2, and the plan makes it 4"),
     (
