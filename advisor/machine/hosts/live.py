@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
+from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 from threading import Thread, current_thread, main_thread
 from time import monotonic
 from typing import TypeVar
@@ -157,6 +158,10 @@ def begun(work: Callable[[], _T]) -> "Future[_T]":
 
     What goes wrong is for whoever asks for the answer: a thread that raises prints a traceback besides.
     """
+    if (
+        getrlimit(RLIMIT_AS)[0] != RLIM_INFINITY
+    ):  # a thread without memory to begin in is waited for without end, by Python itself
+        raise RuntimeError("the address space is limited")
     answer: Future[_T] = Future()
 
     def run() -> None:
