@@ -113,8 +113,9 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command, once it is known that its files can be written: nobody measures for a minute and keeps nothing."""
         for each in self.params:
-            path = ctx.params.get(each.name)
-            if isinstance(path, Path) and each.name in _WRITTEN:
+            named = ctx.params.get(each.name)  # a text with typer 0.26.0, a path with later ones
+            if isinstance(named, str | Path) and each.name in _WRITTEN:
+                path = Path(named)
                 must_be_writable(path, folder=getattr(each, "metavar", None) == "DIR")
                 must_not_be_read_too(path, {name: value for name, value in ctx.params.items() if name not in _WRITTEN})
         return super().invoke(ctx)
