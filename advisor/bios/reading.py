@@ -183,7 +183,7 @@ def _registry(session: "Session", bios: Resource) -> _Found:
         if best.share == 1:
             break
     if best.share >= COVERS:
-        return best
+        return best._replace(secret=frozenset(secret))
     if best.registry is not None:
         nearest = session.clean(str(best.registry.get("Id") or "one"))[:100]
         why = f"the nearest of its registries, {nearest}, names {best.share:.0%} of the attributes"
