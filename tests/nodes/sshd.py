@@ -141,7 +141,7 @@ class Nodes:
 def sshd(folder: Path, nodes: Mapping[str, str], seen: Mapping[str, str] | None = None) -> Iterator[Nodes]:
     """Start a server for names and what each does: a key of BODIES or COMMANDS, one of ELSEWHERE, or "real"."""
     assert SSHD is not None
-    for part in ("behaviour", "captures", "body", *(f"tmp/{name}" for name in nodes)):
+    for part in ("behaviour", "captures", "body", "home", *(f"tmp/{name}" for name in nodes)):
         (folder / part).mkdir(parents=True)
     for key in ("host", "user", "stranger"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
@@ -183,6 +183,7 @@ def _configure(folder: Path, nodes: Mapping[str, str], port: int, mute: int) -> 
         "AcceptEnv": "ADVISOR_NODE",
         "PrintMotd": "no",
         "ForceCommand": f"/bin/sh {folder / 'command'}",
+        "SetEnv": f"HOME={folder / 'home'}",  # bash under sshd reads ~/.bashrc: what a user's own prints is not a node's answer
     }
     (folder / "sshd_config").write_text("".join(f"{key} {value}\n" for key, value in server.items()))
     if os.geteuid() == 0:
