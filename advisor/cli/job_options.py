@@ -48,6 +48,14 @@ For = Annotated[
 ]
 Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place ranks near this adapter or GPU: mlx5_0, gpu0.")]
 Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether to use second hardware threads (SMT).")]
+CoreKind = Annotated[
+    str,
+    typer.Option(
+        "--core-kind",
+        metavar="KIND",
+        help="Where cores differ: auto takes the fastest first; fast, slow or P-core only these; any takes all alike.",
+    ),
+]
 Reserve = Annotated[
     str,
     typer.Option("--reserve", metavar="CORES", help="Cores per node left to the system; l3:1 is one per L3 group."),

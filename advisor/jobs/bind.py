@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.errors import BadInput, BadValue
+from advisor.jobs.core_kinds import ranked_kinds
 from advisor.jobs.environment import Settings, settings
 from advisor.jobs.launcher import Launch, LaunchRequest
 from advisor.jobs.launchers import wrapper
@@ -31,6 +32,7 @@ from advisor.jobs.started.hosts import (
     machines_of,
     shape,
 )
+from advisor.machine.cpuset import union
 from advisor.machine.hosts.files import open_here
 from advisor.machine.machine import Machine
 from advisor.machine.numbering import logical_numbering
@@ -123,14 +125,17 @@ def bind(
 def _whole_node(placement: Placement, job_hosts: JobHosts) -> Iterator[str]:
     """Yield how many threads per rank use the whole node, where --threads was left out and cores stay idle."""
     plan, job = max(placement.plans, key=lambda each: len(each.slots)), placement.job
-    cores = sum(1 for core in plan.topology.inside.cores if core.cpuset) - job.reserve
+    taken, every = union(slot.cpus for slot in plan.slots), [core.cpuset for core in plan.topology.inside.cores if core.cpuset]
+    kinds = union(kind.cpus for kind in ranked_kinds(machines_of(placement, job_hosts)[0]) if kind.cpus & taken)
+    cores = sum(1 for core in every if not kinds or core & kinds) - job.reserve
     threads = cores // len(plan.slots)
     if job.slice or job.reserve_per or threads < 2:
         return
     with suppress(BadValue):
         wider = place(job.model_copy(update={"threads": threads}), job_hosts.machines, allowed=job_hosts.affinity)
         used = sum(slot.cores for slot in max(wider.plans, key=lambda each: len(each.slots)).slots)
-        whole = "use the whole node" if used == cores else f"use {used} of its {cores} cores"
+        own = "the whole node" if cores + job.reserve == len(every) else f"all {cores} cores of this kind"
+        whole = f"use {own}" if used == cores else f"use {used} of its {cores} cores"
         yield f"one thread per rank, for --threads was left out: with --threads {threads} the ranks {whole}"
 
 

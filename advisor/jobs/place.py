@@ -1,6 +1,5 @@
 """Places a job's ranks on machines: which hosts, which strategy, which cores and devices each rank has."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from advisor.errors import BadInput, BadValue
+from advisor.jobs.core_kinds import cores_of_kind, ranked_kinds
 from advisor.jobs.place_cores import (
     NATURAL,
     Device,
@@ -250,18 +250,26 @@ def _of_devices(ground: NodeResources, asked: set[str]) -> Iterator[str]:
         yield f"accelerators that no plan assigns to ranks: {', '.join(others)}"
 
 
-_CORE: Final = re.compile(r"\bcore\b")
-
-
-def _of_kinds(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
-    """Yield which kinds of cores a plan mixes: ranks that share out work evenly wait for those on the slower."""
-    kinds = (ground.machine.cpu and ground.machine.cpu.kinds) or ()
+def _of_kinds(field: JobCores, plan: NodePlan) -> Iterator[str]:
+    """Yield which kind of cores a plan takes and how to take the other; of several the slower make all others wait."""
+    machine = field.ground.machine
+    kinds, ranked = (machine.cpu and machine.cpu.kinds) or (), ranked_kinds(machine)
     ranks = {kind.name: sum(1 for slot in plan.slots if slot.cpus & kind.cpus) for kind in kinds}
     both = sum(1 for slot in plan.slots if sum(1 for kind in kinds if slot.cpus & kind.cpus) > 1)
     # P-cores, cores of up to 5.0 GHz, Cortex-X925
-    used = [f"{count(many, 'rank')} on {re.sub(_CORE, 'cores', name, count=1)}" for name, many in ranks.items() if many]
-    if len(used) > 1:
-        yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait"
+    used = [f"{count(many, 'rank')} on {cores_of_kind(name)}" for name, many in ranks.items() if many]
+    if len(used) == 1:
+        word = (
+            {ranked[0].name: "the fastest", ranked[-1].name: "the slowest"}.get(next(n for n in ranks if ranks[n]))
+            if ranked
+            else None
+        )
+        others = [f'"{name}"' if " " in name else name for name, many in ranks.items() if not many]
+        way = ("slow" if word == "the fastest" else "fast") if len(ranked) == 2 else " or ".join(others)
+        yield f"the cores are of several kinds: {used[0]}{f', {word}' if word else ''}; --core-kind {way} takes the other"
+    elif used:
+        cure = "--core-kind fast keeps to the fastest" if ranked else "which are slower, this input does not say"
+        yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait; {cure}"
     if both:
         yield f"the threads of {count(both, 'rank')} are on cores of several kinds"
 
@@ -279,7 +287,7 @@ def _of_gpus(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
 def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
     """Yield what is uneven among the ranks of a node, and what they leave out."""
     yield from _of_gpus(field.ground, plan)
-    yield from _of_kinds(field.ground, plan)
+    yield from _of_kinds(field, plan)
     used = union(slot.cpus for slot in plan.slots)
     idle = [seat for seat in field.cores if not seat.cpus & used]
     if idle:

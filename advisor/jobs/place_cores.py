@@ -8,6 +8,7 @@ from itertools import chain, pairwise, takewhile
 from typing import Final
 
 from advisor.errors import BadValue
+from advisor.jobs.core_kinds import cpus_of_kind, ranked_kinds
 from advisor.jobs.placement import JobShape, Per, Strategy
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.devices import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
@@ -30,6 +31,8 @@ class FreeCore:
     """Threads of a rank that it carries."""
     l2: int = -1
     """Which level 2 cache of several cores it shares; -1 where it shares none."""
+    slower: int = 0
+    """How many kinds of cores of this machine are faster; 0 of all where they are alike or nothing ranks them."""
 
 
 @dataclass(frozen=True)
@@ -289,10 +292,12 @@ class NodeResources:
             [group.cpuset for group in self.inside.l3],
             [cache.cpuset for cache in self.inside.shared_l2],
         )
-        seats = []
+        seats, kinds = [], ranked_kinds(self.machine)
         for position, cpus in enumerate(sets):
             socket, domain, l3, l2 = (_holder(layer, CpuSet([cpus.first or 0]), -1) for layer in layers)
-            seats.append(FreeCore(cpus, position, socket if socket >= 0 else len(self.sockets), domain, l3, l2=l2))
+            slower = next((at for at, kind in enumerate(kinds) if kind.cpus & cpus), len(kinds))
+            place = socket if socket >= 0 else len(self.sockets)
+            seats.append(FreeCore(cpus, position, place, domain, l3, l2=l2, slower=slower))
         return tuple(sorted(seats, key=lambda seat: (seat.socket, seat.node, seat.l3, seat.core)))
 
     @cached_property
@@ -600,6 +605,27 @@ def _over_caches(space: Space, ranks: list[RankCores]) -> list[RankCores]:
     return found
 
 
+def fastest_first(space: Space, way: Way, count: int) -> list[RankCores]:
+    """Return ranks on the fastest kind of cores, on slower ones those that find no room there.
+
+    Only where they still do not all fit has a rank cores of several kinds, and then no slow core is taken too many.
+    """
+    made: list[RankCores] = []
+    for kind in sorted({seat.slower for seat in space.seats}):
+        made += way(replace(space, seats=tuple(seat for seat in space.seats if seat.slower == kind)), count - len(made))
+        if len(made) == count:
+            place = {seat: position for position, seat in enumerate(space.seats)}
+            return made if space.near else sorted(made, key=lambda rank: place[rank.seats[0]])
+    every = sorted(space.seats, key=lambda seat: seat.slower)
+
+    def first(many: int) -> list[RankCores]:
+        taken = set(every[:many])
+        return way(replace(space, seats=tuple(seat for seat in space.seats if seat in taken)), count)
+
+    least = bisect_left(range(len(every)), x=True, key=lambda many: len(first(many)) >= count)
+    return max(first(least), first(len(every)), made, key=len)
+
+
 WAYS: Final[dict[Strategy, Way]] = {
     "compact": compact,
     "spread-numa": spread_numa,
@@ -684,9 +710,11 @@ class JobCores:
     ) -> list[RankCores]:
         """Return ranks that share no core; where they must, as few shared cores as will do."""
         way = WAYS[strategy]
+        by_speed = self.job.core_kind != "any" and len({seat.slower for seat in cores}) > 1
 
         def tried(shared: int) -> list[RankCores]:
-            return way(Space(self.ground, split(cores, shared) if shared else cores, need, near), count)
+            space = Space(self.ground, split(cores, shared) if shared else cores, need, near)
+            return fastest_first(space, way, count) if by_speed else way(space, count)
 
         chunks = tried(0)
         wide = sum(1 for seat in cores if seat.threads > 1)
@@ -728,6 +756,10 @@ def job_cores(ground: NodeResources, job: JobShape) -> JobCores:
     cores = tuple(seat for seat in ground.cores if seat.core not in reserved)
     if not cores:
         raise BadValue(f"no core is left: {len(ground.cores)} are free, {len(reserved)} are reserved", cure="reserve fewer")
+    if wanted := cpus_of_kind(ground.machine, job.core_kind):
+        cores = tuple(seat for seat in cores if seat.cpus & wanted)
+    if not cores:
+        raise BadValue(f"--core-kind {job.core_kind}: none of its cores is free", cure="leave --core-kind out")
     if job.slice:
         cores = _slices(cores, job.slice.of)[job.slice.part - 1]
     if job.smt == "use":

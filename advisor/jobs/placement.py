@@ -33,6 +33,10 @@ HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-
 DeviceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
 
 
+CoreChoice = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,47}$")]
+"""auto, fast, slow, any, or a kind of cores by its name: P-core, Cortex-X925."""
+
+
 class Slice(Value):
     """Part k of n of every node, for jobs that share it: 1/4 is the first quarter. Parts are disjoint and leave nothing."""
 
@@ -63,6 +67,10 @@ class JobShape(Value):
     purpose: Purpose | None = Field(default=None, description="what auto places for")
     near: DeviceName | None = Field(default=None, description="HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
     smt: Literal["skip", "use"] = Field(default="skip", description="whether second hardware threads run threads of their own")
+    core_kind: CoreChoice = Field(
+        default="auto",
+        description="auto: the fastest cores first, slower ones for what does not fit there; any: all alike; else these alone",
+    )
     reserve: int = Field(default=0, ge=0, le=1 << 12, description="cores of each node left to the system: the first ones free")
     reserve_per: Literal["socket", "numa", "l3"] | None = Field(
         default=None, description="reserve so many of each of these instead: the centres keep the first core of each L3 group"

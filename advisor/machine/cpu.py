@@ -46,6 +46,7 @@ class CoreKind(Value):
 
     name: Key[str] = Field(description="P-core, E-core, Cortex-X925")
     cpus: CpuSet = Field(description="its CPUs")
+    speed: Number | None = optional("its place among the kinds by speed, 0 the slowest; None where nothing ranks them")
 
 
 class Cpu(Value):
@@ -56,7 +57,9 @@ class Cpu(Value):
     family: Number | None = optional("as CPUID reports it: 25")
     model: Number | None = optional("as CPUID reports it; of Arm the part number")
     stepping: Number | None = optional("as CPUID reports it")
-    kinds: tuple[CoreKind, ...] | None = optional("the kinds of cores; None where all are alike or not reported")
+    kinds: tuple[CoreKind, ...] | None = optional(
+        "the kinds of cores, the fastest first where that is known; None where all are alike or not reported"
+    )
     flags: tuple[str, ...] | None = optional("sorted")
     microcode: Annotated[tuple[str, ...] | None, Section.MACHINE] = optional("revisions in use; several is a fault")
     base_hz: Hertz | None = optional("the base clock")

@@ -135,6 +135,7 @@ def bind(
     purpose: job.For = None,
     near: job.Near = None,
     smt: job.Smt = "skip",
+    core_kind: job.CoreKind = "auto",
     reserve: job.Reserve = "0",
     part: job.Slice = None,
     launcher: job.LauncherName = None,
@@ -169,7 +170,9 @@ def bind(
     Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
     """
     there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()), learned)
-    wanted = JobOptions(ranks, ranks_per_node, per_part(ranks_per), threads, strategy, near, smt, reserve, part, purpose)
+    wanted = JobOptions(
+        ranks, ranks_per_node, per_part(ranks_per), threads, strategy, near, smt, reserve, part, purpose, core_kind
+    )
     how, form = LauncherOptions(launcher, launcher_version, exact, wrapper, report), Form(output, json, width, not no_color)
     return _bind(command or [], (there, wanted, how), (benchmark, per), form, (svg, job.JobPage(line, quiet, explain)))
 

@@ -293,6 +293,8 @@ class JobOptions:
     part: str | None = None
     purpose: str | None = None
     """What auto places for: bandwidth, latency, throughput."""
+    core_kind: str = "auto"
+    """Which kind of cores: auto, fast, slow, any, or its name."""
 
 
 @dataclass(frozen=True)
@@ -425,7 +427,7 @@ def shape(options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> JobShap
         "per": per,
         "per_count": count,
         "threads": options.threads or _threads(hosts, job_hosts.machines[0], options.smt, notes),
-        **{name: getattr(options, name) for name in ("strategy", "purpose", "near", "smt")},
+        **{name: getattr(options, name) for name in ("strategy", "purpose", "near", "smt", "core_kind")},
         **_reserved(options.reserve),
         "slice": _slice(options.part),
         "hosts": hosts.names,
@@ -465,7 +467,7 @@ def _refused(error: ValidationError) -> BadValue:
     name, value = str(first["loc"][0]), ascii(first["input"])[:80]
     if first["type"] == "string_pattern_mismatch":
         return BadValue(f"--{name} {value} is not a name of a device", cure="write such as mlx5_0, gpu0 or 0000:61:00.0")
-    option = {"per_count": "ranks-per", "ranks_per_node": "ranks-per-node"}.get(name, name)
+    option = {"per_count": "ranks-per"}.get(name, name.replace("_", "-"))
     return BadValue(f"--{option} {value}: it {in_words(first['msg'])}")
 
 

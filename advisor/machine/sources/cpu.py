@@ -1,7 +1,8 @@
 """Who the processors are, which kinds of cores they have, how they are clocked and put to sleep, and what limits their power."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from advisor.machine.cpu import CoreKind, Cpu, IdleState, PowerCap
@@ -67,7 +68,7 @@ def arm_name(implementer: int | None, part: int | None) -> str | None:
     return _PARTS.get(implementer or 0, {}).get(part if part is not None else -1)
 
 
-_SYSTEMS: Final = (
+_CPUS: Final = (
     ("Neoverse-V2", "NVIDIA", "NVIDIA Grace"),
     ("Neoverse-V2", "Amazon", "AWS Graviton4"),
     ("Neoverse-V2", "Google", "Google Axion"),
@@ -86,7 +87,7 @@ def with_processor_name(machine: Machine) -> Machine:
     """Return the machine with its Arm processor's own name, as SMBIOS says or maker and L3 tell; its registers name the core."""
     cpu = machine.cpu
     core = cpu.model_name if cpu else None
-    if cpu is None or not any(core == known for known, _, _ in _SYSTEMS):
+    if cpu is None or not any(core == known for known, _, _ in _CPUS):
         return machine
     sockets = machine.memory.processors or () if machine.memory else ()
     written = {
@@ -94,7 +95,7 @@ def with_processor_name(machine: Machine) -> Machine:
     }
     maker = (machine.firmware.system_vendor if machine.firmware else None) or ""
     caches = {group.size for group in machine.topology.l3} if machine.topology else set()
-    named = next((name for known, word, name in _SYSTEMS if core == known and word.lower() in maker.lower()), None)
+    named = next((name for known, word, name in _CPUS if core == known and word.lower() in maker.lower()), None)
     if named is None and core == "Neoverse-V2" and caches & _GRACE_L3:
         named = "NVIDIA Grace"
     if named == "Ampere Altra" and not maker:
@@ -201,23 +202,73 @@ INTEL: Final = {
 }
 """The counters of each kind have a device, which lists its CPUs (Linux: arch/x86/events/intel/core.c)."""
 
-CORE_KINDS_PATHS = (CPUINFO, *INTEL)
+_CPU: Final = "/sys/devices/system/cpu"
+CORE_KINDS_PATHS = (CPUINFO, *INTEL, f"{_CPU}/cpu*/cpu_capacity", f"{_CPU}/cpu*/cpufreq/cpuinfo_max_freq")
 """Before lstopo, which distinguishes kinds and has no names for those of Arm."""
+
+APART: Final = 1.25
+"""Kinds are one where no figure of theirs differs by more: some cores of a kind clock a little higher than the others."""
+
+Figures = tuple[str, tuple[int, ...]]
+"""What a kind is called, and the figures that distinguish it from others."""
 
 
 def collect_core_kinds(host: Host) -> Machine:
     """Return the kinds of cores where there are several; nothing is said of a machine whose cores are alike."""
     reader = Reader(host)
-    listed = ((name, reader.cpus(path)) for path, name in INTEL.items())
-    parts = reader.view(CPUINFO, arm_parts)
-    # Of Arm by part, in the order of their first CPU; a part without a name by its number.
-    kinds = [CoreKind(name=name, cpus=cpus) for name, cpus in listed if cpus] or [
-        CoreKind(name=arm_name(maker, part) or f"part {part or 0:#x}", cpus=CpuSet(cpus)) for (maker, part), cpus in parts
+    listed = [(name, cpus) for path, name in INTEL.items() if (cpus := reader.cpus(path))]
+    if len(listed) > 1:
+        reader.found("cpu.kinds", next(iter(INTEL)))
+        return Machine(cpu=Cpu(kinds=ranked(listed)), sources=reader.sources)
+    # Of Arm by part; a part without a name by its number.
+    parts = [
+        (arm_name(maker, part) or f"part {part or 0:#x}", CpuSet(cpus)) for (maker, part), cpus in reader.view(CPUINFO, arm_parts)
     ]
+    if not parts:
+        return Machine()
+    every = [cpu for _, cpus in parts for cpu in cpus]
+    capacity = _figures_of(reader, "cpu_capacity", every)
+    if len(parts) == 1:
+        kinds = kinds_by_figures([((f"core of capacity {value}", (value,)), CpuSet([cpu])) for cpu, value in capacity.items()])
+    else:
+        kinds = _by_speed(parts, capacity, 1) or _by_speed(parts, _figures_of(reader, "cpufreq/cpuinfo_max_freq", every), APART)
+        kinds = kinds or tuple(CoreKind(name=name, cpus=cpus) for name, cpus in parts)
     if len(kinds) < 2:
         return Machine()
-    reader.found("cpu.kinds", CPUINFO if parts else next(iter(INTEL)))
-    return Machine(cpu=Cpu(kinds=tuple(kinds)), sources=reader.sources)
+    reader.found("cpu.kinds", CPUINFO if len(parts) > 1 else f"{_CPU}/cpu*/cpu_capacity")
+    return Machine(cpu=Cpu(kinds=kinds), sources=reader.sources)
+
+
+def _figures_of(reader: Reader, file: str, cpus: Sequence[int]) -> dict[int, int]:
+    """Return the figure of each CPU; {} where the first has none."""
+    if reader.number(f"{_CPU}/cpu{cpus[0]}/{file}") is None:
+        return {}
+    return {cpu: value for cpu in cpus if (value := reader.number(f"{_CPU}/cpu{cpu}/{file}"))}
+
+
+def _by_speed(parts: Sequence[tuple[str, CpuSet]], figures: Mapping[int, int], apart: float) -> tuple[CoreKind, ...]:
+    """Return the kinds, the fastest first; () where a figure lacks or is too near that of the next."""
+    best = {name: max((figures.get(cpu, 0) for cpu in cpus), default=0) for name, cpus in parts}
+    order = sorted(parts, key=lambda part: -best[part[0]])
+    apart_enough = all(best[fast[0]] > apart * best[slow[0]] > 0 for fast, slow in pairwise(order))
+    return ranked(order) if apart_enough else ()
+
+
+def ranked(kinds: Sequence[tuple[str, CpuSet]]) -> tuple[CoreKind, ...]:
+    """Return kinds that stand in the order of their speed, the fastest first."""
+    return tuple(CoreKind(name=name, cpus=cpus, speed=len(kinds) - 1 - at) for at, (name, cpus) in enumerate(kinds))
+
+
+def kinds_by_figures(sized: Sequence[tuple[Figures, CpuSet]]) -> tuple[CoreKind, ...]:
+    """Return the kinds; of several figures all must differ, for a server's cores differ in one by a setting."""
+    groups: list[tuple[Figures, CpuSet]] = []
+    for (name, figures), cpus in sorted(sized, key=lambda kind: kind[0][1], reverse=True):
+        (called, last), before = groups[-1] if groups else (("", ()), CpuSet())
+        if groups and (len(last) != len(figures) or any(a <= APART * b for a, b in zip(last, figures, strict=True))):
+            groups[-1] = (called, last), before | cpus
+        else:
+            groups.append(((name, figures), cpus))
+    return ranked([(name, cpus) for (name, _), cpus in groups])
 
 
 _ROOT = "/sys/class/powercap"
@@ -271,7 +322,6 @@ def _watts(reader: Reader, path: str) -> float | None:
     return watts if watts and 0 < watts < _MOST else None
 
 
-_CPU = "/sys/devices/system/cpu"
 _KHZ, _MHZ = 1_000, 1_000_000
 POWER_PATHS = (
     *files(f"{_CPU}/cpu*/cpufreq", "scaling_driver scaling_governor scaling_max_freq energy_performance_preference"),

@@ -17,7 +17,7 @@ from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine, Source, merge
 from advisor.machine.memory import Dimm, Memory, MemoryTier
 from advisor.machine.operating_system import Kernel, Limits
-from advisor.machine.sources.cpu import arm_name
+from advisor.machine.sources.cpu import Figures, arm_name, kinds_by_figures, ranked
 from advisor.machine.sources.pci import AMD, COHERENT, GPU_MAKERS, kind_of, partition
 from advisor.machine.sources.reader import (
     CAPTURE_HELP,
@@ -500,17 +500,12 @@ def _values(table: Element, tag: str) -> tuple[int, ...]:
 
 
 _CORE_TYPES: Final = {"IntelCore": "P-core", "IntelAtom": "E-core"}
-_APART: Final = 1.25
-"""Kinds are one where no figure of theirs differs by more: some cores of a kind clock a little higher than the others."""
-
-_Figures = tuple[str, tuple[int, ...]]
-"""What a kind is called, and the figures that tell it from others."""
 
 
 def _core_kinds(document: Document) -> tuple[CoreKind, ...] | None:
     """Return the kinds of cores, the fastest first; None where the file does not tell several apart."""
     named: dict[str, CpuSet] = defaultdict(CpuSet)
-    sized: list[tuple[_Figures, CpuSet]] = []
+    sized: list[tuple[Figures, CpuSet]] = []
     for element in document.top.findall("cpukind"):
         infos, cpus = _infos(element), _own(element)
         name, figures = _CORE_TYPES.get(infos.get("CoreType", "")), _figures(infos)
@@ -518,11 +513,11 @@ def _core_kinds(document: Document) -> tuple[CoreKind, ...] | None:
             named[name] |= cpus
         elif figures:
             sized.append((figures, cpus))
-    kinds = [CoreKind(name=name, cpus=named[name]) for name in _CORE_TYPES.values() if name in named] or _by_figures(sized)
-    return tuple(kinds) if len(kinds) > 1 else None
+    kinds = ranked([(name, named[name]) for name in _CORE_TYPES.values() if name in named]) or kinds_by_figures(sized)
+    return kinds if len(kinds) > 1 else None
 
 
-def _figures(infos: Infos) -> _Figures | None:
+def _figures(infos: Infos) -> Figures | None:
     """Return the kernel's capacity of a kind, or its clocks: highest and nominal."""
     capacity = number(infos.get("LinuxCapacity"))
     if capacity and capacity > 0:
@@ -531,18 +526,6 @@ def _figures(infos: Infos) -> _Figures | None:
     if not most or not base or min(most, base) <= 0:
         return None
     return f"core of up to {most / 1000:.1f} GHz", (most, base)
-
-
-def _by_figures(sized: list[tuple[_Figures, CpuSet]]) -> list[CoreKind]:
-    """Return the kinds; of several figures all must differ, for a server's cores differ in one by a setting."""
-    groups: list[tuple[_Figures, CpuSet]] = []
-    for (name, figures), cpus in sorted(sized, key=lambda kind: kind[0][1], reverse=True):
-        (called, last), before = groups[-1] if groups else (("", ()), CpuSet())
-        if groups and (len(last) != len(figures) or any(a <= _APART * b for a, b in zip(last, figures, strict=True))):
-            groups[-1] = (called, last), before | cpus
-        else:
-            groups.append(((name, figures), cpus))
-    return [CoreKind(name=name, cpus=cpus) for (name, _), cpus in groups]
 
 
 def _modules(document: Document) -> Memory | None:

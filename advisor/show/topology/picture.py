@@ -189,7 +189,7 @@ def picture(machine: Machine, layout: Layout) -> Picture:
         stores=stores,
         devices=loose,
         table=distances,
-        statements=statements(layout, distances),
+        statements=(*statements(layout, distances), *_core_kinds(machine, topology)),
         notes=tuple(_notes(machine, topology)),
     )
 
@@ -209,6 +209,18 @@ def statements(layout: Layout, distances: Table | None = None) -> tuple[Statemen
         Statement("SMT", f"{smt.state}{threads}", None, tuple(map(plain, smt.why))),
         Statement("Distances", far.name, None, why),
     )
+
+
+def _core_kinds(machine: Machine, topology: Topology) -> Iterator[Statement]:
+    """Yield which CPUs are of which kind of cores, where there are several."""
+    kinds = (machine.cpu.kinds if machine.cpu else None) or ()
+    parts = [
+        f"{sum(bool(core.cpuset & kind.cpus) for core in topology.cores)} x {plain(kind.name, 40)}: CPUs {listed(kind.cpus)}"
+        for kind in kinds
+    ]
+    if kinds:
+        known = all(kind.speed is not None for kind in kinds)
+        yield Statement("Cores", "; ".join(parts), None, ("the fastest first" if known else "nothing here ranks them",))
 
 
 def _title(machine: Machine) -> str:
