@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from advisor.jobs.bind import bind as bind
     from advisor.jobs.bind import lint_line as lint_line
     from advisor.jobs.check import check as check
-    from advisor.jobs.hpl import measure_hpl as measure_hpl
     from advisor.jobs.racing.lines import Asked as Asked
     from advisor.jobs.racing.race import Limits as Limits
-    from advisor.jobs.racing.task import tune_line as tune_line
+    from advisor.jobs.racing.race import tune_line as tune_line
     from advisor.jobs.started.folder import write_job as write_job
     from advisor.jobs.started.hosts import HostOptions as HostOptions
     from advisor.jobs.started.hosts import JobOptions as JobOptions
     from advisor.jobs.started.hosts import LauncherOptions as LauncherOptions
     from advisor.jobs.started.hpl import HplOptions as HplOptions
+    from advisor.jobs.started.hpl import measure_hpl as measure_hpl
     from advisor.jobs.started.network import NetworkOptions as NetworkOptions
     from advisor.jobs.started.network import measure_network as measure_network
     from advisor.jobs.verify import running as running
@@ -79,8 +79,7 @@ _HOMES: Final = {
     "bios.experiment_plan": ("experiment_plan",),
     "bios.experiment": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),
     "exports.export": ("export",),
-    "jobs.hpl": ("measure_hpl",),
-    "jobs.started.hpl": ("HplOptions",),
+    "jobs.started.hpl": ("measure_hpl", "HplOptions"),
     "jobs.started.folder": ("write_job",),
     "jobs.started.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
     "machine.read": ("captured", "read_machine"),
@@ -91,9 +90,8 @@ _HOMES: Final = {
     "exports.single": ("report",),
     "advice.explain": ("explain",),
     "advice.rules": ("rulebook",),
-    "jobs.racing.race": ("Limits",),
+    "jobs.racing.race": ("Limits", "tune_line"),
     "jobs.racing.lines": ("Asked",),
-    "jobs.racing.task": ("tune_line",),
     "jobs.verify": ("running", "verify"),
     "advice.whatif": ("before_after", "diff", "whatif"),
 }

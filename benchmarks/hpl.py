@@ -27,7 +27,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from quiet import conditions, middle, noise, wait_until_quiet
 
-from advisor.jobs.hpl_results import Size, hpl_dat
+from advisor.jobs.results import Size, hpl_dat
 from advisor.measure.build import Blas, Compiler, mpi_recipe
 from advisor.paths import kernels
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import tests.fakenode.hydra  # noqa: F401 - its import makes MPICH and Intel MPI known to observe()
-from advisor.jobs.launcher import Launch, LaunchRequest
-from advisor.jobs.pages.page import with_ranks
+from advisor.jobs.bind_page import with_ranks
+from advisor.jobs.launcher import Launch, LaunchRequest, launchers
 from advisor.jobs.place import place
 from advisor.jobs.place_cores import sentence
 from advisor.jobs.placement import JobShape, Placement
-from advisor.jobs.registry import launchers
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 from advisor.machine.units import count

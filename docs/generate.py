@@ -24,9 +24,9 @@ from advisor.cli import main as program
 from advisor.cli import manual as manpage
 from advisor.fleet.page import fleet_schema
 from advisor.jobs.check import Check
-from advisor.jobs.folded_plan import FoldedPlan
-from advisor.jobs.race_result import RaceResult
-from advisor.jobs.registry import launchers
+from advisor.jobs.launcher import launchers
+from advisor.jobs.racing.result import RaceResult
+from advisor.jobs.started.plan_file import FoldedPlan
 from advisor.machine.fact import declarations
 from advisor.machine.hosts.base import PathPatterns, example_path
 from advisor.machine.machine import Machine, undeclared_facts

@@ -28,8 +28,8 @@ from advisor.fleet.baseline import Baseline, KeptFact, Sort, baseline_in
 from advisor.fleet.fleet import ANSWERS, Answer
 from advisor.fleet.read import asked
 from advisor.jobs.bind import lint_line
-from advisor.jobs.learned import read_learned
-from advisor.jobs.racing.task import kept_race
+from advisor.jobs.racing.race import kept_race
+from advisor.jobs.racing.result import read_learned
 from advisor.jobs.started.hosts import hostfile
 from advisor.jobs.started.plan_file import plan_in
 from advisor.machine.hosts.errands import Outcome

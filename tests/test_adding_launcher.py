@@ -22,7 +22,7 @@ from advisor.cli.job_options import LauncherName
 from advisor.cli.main import status
 from advisor.machine.sources.registry import commands
 from advisor.machine.sources.scheduler import classify
-from advisor.jobs.registry import find, rank_variables
+from advisor.jobs.launcher import find, rank_variables
 from docs.generate import launcher_page
 
 def said(*words):

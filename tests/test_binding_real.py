@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launcher import Launch, LaunchRequest, launchers
 from advisor.jobs.placement import Placement
-from advisor.jobs.registry import launchers
 from tests.fakenode import hydra, slurm
 from tests.fakenode.lab import probe
 from tests.fakenode.real import FILES, Case, cases, usable, with_gpus

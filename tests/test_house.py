@@ -17,12 +17,12 @@ MODULES = sorted((ROOT / "advisor").rglob("*.py"))
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_are_one_idea_and_functions_fit_a_screen(path: Path) -> None:
-    """No file has more than 800 lines, no function more than 60 beside its docstring, which of a command is its help."""
+    """No file has more than 1,000 lines (look twice above 800), no function more than 60 beside its docstring."""
     text = path.read_text()
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     lines = [(node.end_lineno or 0) - node.lineno - (ast.get_docstring(node) or "").count("\n") for node in functions]
     long = [node.name for node, many in zip(functions, lines, strict=True) if many >= 60]
-    assert (text.count("\n") <= 800, long) == (True, [])
+    assert (text.count("\n") <= 1000, long) == (True, [])
 
 
 def test_only_one_file_starts_processes() -> None:
@@ -115,7 +115,7 @@ REACHING = (
     "bios/connection.py", "bios/door.py", "bios/experiment.py", "bios/experiment_server.py", "bios/many.py", "bios/plan.py",
     "bios/prove.py", "bios/reading.py", "bios/session.py", "cli/", "exports/export.py", "exports/measuring_now.py",
     "fleet/audit.py", "fleet/baseline.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
-    "fleet/table.py", "jobs/hpl.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
+    "fleet/table.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/privacy/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts.py",
     "measure/run.py", "measure/task.py", "sheets.py", "start.py",
 )  # fmt: skip

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from advisor.jobs.bind import launch_or_wrap
-from advisor.jobs.launcher import LaunchRequest
-from advisor.jobs.network_results import misplaced
+from advisor.jobs.launcher import LaunchRequest, choose
 from advisor.jobs.observed_binding import planned_ranks
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape, Placement
-from advisor.jobs.registry import choose
+from advisor.jobs.results import misplaced
 from tests.fakenode.lab import shim, write_hosts
 from tests.fakenode.plans import file_of, machine_of
 from tests.fakenode.run import STARTERS, _clean, _end, _run

@@ -9,8 +9,8 @@ import typer
 from advisor.cli import options as opt
 from advisor.cli.options import at_most_one
 from advisor.errors import BadValue
+from advisor.jobs.launcher import names
 from advisor.jobs.placement import STRATEGIES
-from advisor.jobs.registry import names
 
 # advisor bind
 RANKS_PER = "--ranks-per"

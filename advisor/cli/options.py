@@ -52,14 +52,14 @@ def vendors(incomplete: str) -> Offers:
 
 def launchers(incomplete: str) -> list[str]:
     """Offer the launchers."""
-    from advisor.jobs.registry import names
+    from advisor.jobs.launcher import names
 
     return [name for name in names() if name.startswith(incomplete)]
 
 
 def starting(incomplete: str) -> list[str]:
     """Offer the launchers that start ranks themselves."""
-    from advisor.jobs.registry import names
+    from advisor.jobs.launcher import names
 
     return [name for name in names(starting=True) if name.startswith(incomplete)]
 

@@ -22,7 +22,7 @@ from advisor.machine.secrecy import screened, without_secrets
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from advisor.jobs.pages.page import BoundJob
+    from advisor.jobs.bind_page import BoundJob
     from advisor.jobs.started.benchmark import Lines
     from advisor.machine.observer import Progress
     from advisor.measure.measurement import BeforeAfter
@@ -156,7 +156,7 @@ def _draw(done: "Measured", drawing: Drawing) -> None:
 
 def show_job(job: "BoundJob", form: Form, svg: Path | None, what: str = "page") -> None:
     """Print the page of a job, or its line alone, and draw it; as JSON line by line, for there may be half a million ranks."""
-    from advisor.jobs.pages.page import bind_document, bind_page, bind_svg, command_line, missing_files
+    from advisor.jobs.bind_page import bind_document, bind_page, bind_svg, command_line, missing_files
 
     missing = missing_files(job) if what == "line" else ()
     if missing:

@@ -5,10 +5,10 @@ from typing import Any, Protocol, runtime_checkable
 from advisor.advice.difference_page import WhatIf, before_after_document, difference_document, whatif_document
 from advisor.advice.model.findings import Difference, Explanation
 from advisor.advice.schema import explain_document
+from advisor.jobs.bind_page import lint_document
 from advisor.jobs.observed_binding import Comparison
-from advisor.jobs.pages.ranks import lint_document
-from advisor.jobs.pages.verify import comparison_document
 from advisor.jobs.placement import Lint
+from advisor.jobs.verify_page import comparison_document
 from advisor.machine.value import Value
 from advisor.measure.measurement import BeforeAfter
 

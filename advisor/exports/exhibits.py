@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from advisor.errors import CannotWork
 from advisor.exports.figures import percent
-from advisor.jobs.pages.tune import RacePage, race_chart, race_table, verdict_sentence
+from advisor.jobs.racing.page import RacePage, race_chart, race_table, verdict_sentence
 from advisor.machine.machine import Machine
 from advisor.machine.units import binary, duration, flop_rate, plain, throughput
 from advisor.measure.charts import chart, charts_of

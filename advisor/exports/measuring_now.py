@@ -9,8 +9,7 @@ from typing import Final
 
 from advisor.advice.audit import Measuring
 from advisor.errors import AdvisorError, BadValue, CannotWork
-from advisor.jobs import hpl
-from advisor.jobs.started import network
+from advisor.jobs.started import hpl, network
 from advisor.jobs.started.hosts import HostOptions, LauncherOptions, of_job
 from advisor.jobs.started.hpl import HplOptions, full_seconds, hpl_job
 from advisor.machine.hosts.files import write_file

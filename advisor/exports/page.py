@@ -15,7 +15,7 @@ from advisor.advice.model.rule import WHERES, Publication, Verdict
 from advisor.exports.exhibits import dark_rules, embedded, exhibits, race_exhibits
 from advisor.exports.figures import SCOPES, change_or_claim, comparisons, figures, numbered, verdict
 from advisor.exports.marks import marked, places
-from advisor.jobs.pages.tune import RacePage
+from advisor.jobs.racing.page import RacePage
 from advisor.machine.fact import withheld
 from advisor.machine.jinja import fill
 from advisor.machine.layout import Layout

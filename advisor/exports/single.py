@@ -19,10 +19,10 @@ from advisor.advice.rules import must_be_rules
 from advisor.errors import AdvisorError, BadValue, must_be_one_of
 from advisor.exports.page import LaunchLine, ReportContent, html_report, markdown_report
 from advisor.jobs import bind
+from advisor.jobs.launcher import title_of
 from advisor.jobs.place import place
+from advisor.jobs.racing.race import kept_race
 from advisor.jobs.racing.runs import read_journal
-from advisor.jobs.racing.task import kept_race
-from advisor.jobs.registry import title_of
 from advisor.jobs.started.hosts import Allocated, JobHosts, JobOptions, LauncherOptions
 from advisor.jobs.started.hosts import shape as job_shape
 from advisor.machine.cpuset import CpuSet

@@ -19,17 +19,16 @@ from advisor.fleet.audit import audit_fleet
 from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Slow
 from advisor.fleet.kinds import Figure, Group, group, slow
-from advisor.jobs.hpl_results import BLOCKS, FULL_SHARE, KERNEL, QUICK_SECONDS, QUICK_SHARE, Size, for_memory, for_time, hpl_dat
-from advisor.jobs.hpl_results import read_own as own_result
-from advisor.jobs.hpl_results import read_xhpl as xhpl_result
-from advisor.jobs.launcher import Launch
+from advisor.jobs.launcher import Choice, Launch, choose
 from advisor.jobs.observed_binding import planned_ranks
 from advisor.jobs.on_node import brought, errand, measure_script, new_mark
-from advisor.jobs.registry import Choice, choose
+from advisor.jobs.results import BLOCKS, FULL_SHARE, KERNEL, QUICK_SECONDS, QUICK_SHARE, Size, for_memory, for_time, hpl_dat
+from advisor.jobs.results import read_own as own_result
+from advisor.jobs.results import read_xhpl as xhpl_result
+from advisor.jobs.started.benchmark import mpi_program, prepared, running_folder
 from advisor.jobs.started.folder import File
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.hpl import HplJob, HplOptions, command_of, free_bytes, placed
-from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.hosts.errands import Ended, Line, Reply, Way
 from advisor.machine.hosts.files import write_file

@@ -16,10 +16,10 @@ from advisor.fleet.fleet import PAIRS
 from advisor.fleet.kinds import FAR, FINEST, practical, spread_of
 from advisor.fleet.measure import Start, chosen, folder_of, gate, groups_of, start_all
 from advisor.jobs.launcher import Launch
-from advisor.jobs.network_results import read_network
 from advisor.jobs.placement import Placement
+from advisor.jobs.results import read_network
+from advisor.jobs.started.benchmark import mpi_program, prepared, running_folder
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
-from advisor.jobs.started.mpi import mpi_program, prepared, running_folder
 from advisor.jobs.started.network import Experiment, NetworkOptions, adapters
 from advisor.machine.hosts.errands import Way
 from advisor.machine.hosts.files import write_file

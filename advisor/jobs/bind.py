@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.errors import BadInput, BadValue
+from advisor.jobs.bind_page import BoundJob, bind_document
 from advisor.jobs.core_kinds import ranked_kinds
 from advisor.jobs.environment import Settings, settings
-from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launcher import Choice, Launch, LaunchRequest, choose
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.learned import with_learned
-from advisor.jobs.pages.page import BoundJob, bind_document
 from advisor.jobs.place import place
 from advisor.jobs.place_cores import WAYS, sentence
 from advisor.jobs.placement import Placement
-from advisor.jobs.registry import Choice, choose
-from advisor.jobs.slurm import KEY
-from advisor.jobs.slurm_words import ASSUMED, SlurmWords, bind_ignored, setup
+from advisor.jobs.racing.result import with_learned
+from advisor.jobs.slurm import ASSUMED, KEY, SlurmWords, bind_ignored, setup
 from advisor.jobs.started.hosts import (
     HostOptions,
     JobHosts,

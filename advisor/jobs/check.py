@@ -1,24 +1,25 @@
-"""Checks a job script: what each launch line starts, where its ranks go on a node that is known, what is wrong, and the cure."""
+"""The page of `advisor check job.sbatch`: what each line starts, what is wrong and the cure, in the order of the lines."""
 
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from advisor.errors import AdvisorError, BadInput
+from advisor.jobs.bind_page import node_lines, rows_of_ranks
 from advisor.jobs.line import parse, rewrite
 from advisor.jobs.lint import lint
-from advisor.jobs.placement import Lint, LintRank
+from advisor.jobs.placement import Lint, LintRank, Slot
 from advisor.jobs.request import ADVISE, release_of
-from advisor.jobs.scripts.fault import Fault, Known, Severity
-from advisor.jobs.scripts.mended import faults, mended, patch
+from advisor.jobs.scripts import gpu_faults, header_faults, step_faults
+from advisor.jobs.scripts.expansion import is_known, shown
+from advisor.jobs.scripts.fault import Edit, Fault, Known, Severity
 from advisor.jobs.scripts.steps import Scripted, Step, read, variants
-from advisor.jobs.scripts.values import is_known, shown
-from advisor.jobs.slurm import KEY
-from advisor.jobs.slurm_words import ASSUMED, SlurmWords, setup
+from advisor.jobs.slurm import ASSUMED, KEY, SlurmWords, setup
 from advisor.machine.hosts.base import asks_the_network
 from advisor.machine.hosts.files import open_here
 from advisor.machine.hosts.live import LiveHost, find
@@ -26,7 +27,64 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.sources.scheduler import parse_node
+from advisor.machine.units import count, plain
 from advisor.machine.value import Value
+from advisor.show.lines import Line, Page, wrapped
+
+_ROUNDS = 12
+
+
+def faults(script: Scripted, known: Known) -> list[Fault]:
+    """Return every fault of a script, in the order of its lines; what a loop's turns say alike is said once."""
+    found: dict[tuple[str, int], Fault] = {}
+    for rule in (*header_faults.RULES, *step_faults.RULES, *gpu_faults.RULES):
+        for fault in rule(script, known):
+            found.setdefault((fault.id, fault.line), fault)
+    return sorted(found.values(), key=lambda fault: (fault.line, fault.id))
+
+
+def mended(text: str, known: Known, environment: Mapping[str, str] | None = None) -> tuple[str, list[Fault]]:
+    """Return the corrected script, and the faults that stay for they have no one correction."""
+    left: list[Fault] = []
+    for _ in range(_ROUNDS):
+        left = faults(read(text, environment), known)
+        edits = _apart([fault for fault in left if fault.edits])
+        if not edits:
+            break
+        new = _applied(text, edits)
+        if new == text:
+            break
+        text = new
+    return text, left
+
+
+def _apart(found: list[Fault]) -> list[Edit]:
+    """Return the edits of faults that do not touch each other's: of two that do, the next round sees to the second."""
+    taken: list[Edit] = []
+    for fault in found:
+        if all(not _touch(edit, other) for edit in fault.edits for other in taken):
+            taken += [edit for edit in fault.edits if edit not in taken]
+    return taken
+
+
+def _touch(one: Edit, other: Edit) -> bool:
+    if one == other:
+        return False
+    return one.start <= other.end and other.start <= one.end
+
+
+def _applied(text: str, edits: list[Edit]) -> str:
+    data = text.encode(errors="surrogateescape")
+    for edit in sorted(edits, key=lambda each: (each.start, each.end), reverse=True):
+        data = data[: edit.start] + edit.new.encode(errors="surrogateescape") + data[edit.end :]
+    return data.decode(errors="surrogateescape")
+
+
+def patch(before: str, after: str, name: str) -> str:
+    """Return the difference of two scripts as a patch."""
+    lines = unified_diff(before.splitlines(), after.splitlines(), name, f"{name} (corrected)", lineterm="")
+    return "\n".join(lines) + ("\n" if before != after else "")
+
 
 SITE: Final = Path("/etc/advisor/nodes")
 """Where a site may lay a capture of a node of each partition: PARTITION.tar.gz."""
@@ -432,3 +490,99 @@ def surroundings(words: Sequence[str], environment: Mapping[str, str]) -> list[s
 def document(found: Check) -> dict[str, Any]:
     """Return the document of ``advisor check job.sbatch --json``."""
     return {"schema": "advisor-check/1", **found.model_dump(mode="json")}
+
+
+_MOST_DRAWN = 3
+"""Drawings of a node on a page: of steps whose ranks lie otherwise."""
+
+
+def check_page(found: Check, width: int | None = None, machine: Machine | None = None) -> Page:
+    """Return the page of a script; with the node that it was placed on, drawn with the ranks of each step."""
+    return Page(lambda room: _lines(found, room, machine), width)
+
+
+def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
+    job = found.job
+    asked = [count(job.nodes, "node") if job.nodes else "", count(job.tasks, "task") if job.tasks else ""]
+    asked += [
+        f"{count(job.cpus_per_task, 'CPU')} a task" if job.cpus_per_task else "",
+        count(job.gpus, "GPU") if job.gpus else "",
+    ]
+    asked.append(f"each time of the array {plain(job.array, 60)}" if job.array else "")
+    head = ", ".join(each for each in asked if each)
+    title = f"{plain(found.file, 200)}: " + (f"{job.scheduler} job" if job.scheduler != "none" else "no scheduler's directives")
+    result = wrapped([(title, "title"), (f", {head}" if head else "", "")], width)
+    for each in found.assumed:
+        result += wrapped([("  ", ""), (plain(each, 600), "dim")], width)
+    result += [(), (("What it starts", "heading"),)]
+    if not found.steps:
+        result.append((("  nothing by a launcher: the script itself is the program", ""),))
+    drawn: list[tuple[LintRank, ...]] = []
+    for step in found.steps:
+        result += _step(step, width)
+        ranks = step.placement or ()
+        here = tuple(rank for rank in ranks if rank.host == ranks[0].host)
+        if machine and here and here not in drawn and all(rank.cpus for rank in here) and len(drawn) < _MOST_DRAWN:
+            drawn.append(here)
+            slots = [Slot(cpus=rank.cpus, cores=0, nodes=(), memory=(), l3=(), socket=None) for rank in here if rank.cpus]
+            result += [(), *node_lines(machine, slots, f"line {step.line}: {count(len(here), 'rank')} of a node", width)]
+    result += [(), (("Faults", "heading"),)]
+    alike: dict[CheckedFault, list[int]] = {}
+    for fault in found.faults:
+        alike.setdefault(fault.model_copy(update={"line": 0, "corrected": False}), []).append(fault.line)
+    for fault, numbers in alike.items():
+        result += _fault(fault, list(dict.fromkeys(numbers)), width)
+    if not found.faults:
+        result.append((("  none known", "good"),))
+    if found.corrected is not None:
+        result += [(), *wrapped([("--fix shows the corrected script as a patch, -o FILE writes it", "dim")], width)]
+    return result
+
+
+def _number(value: int | tuple[int, ...] | None, one: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        listed = ", ".join(map(str, value[:8])) + (", ..." if len(value) > 8 else "")
+        return f"{listed} {one}s in turn"
+    return count(value, one)
+
+
+def _step(step: CheckedStep, width: int) -> list[Line]:
+    where = f" on {_number(step.nodes, 'node')}" if step.nodes else ""
+    parts = [(_number(step.ranks, "rank") or "ranks not known") + where]
+    if not step.nodes and step.ranks_per_node:
+        parts.append(f"{_number(step.ranks_per_node, 'rank')} a node")
+    if step.threads:
+        parts.append(f"{_number(step.threads, 'thread')} each")
+    if step.gpus:
+        parts.append(_number(step.gpus, "GPU"))
+    notes = [note for note, holds in (("each time of a loop", step.repeated), ("in the background", step.background)) if holds]
+    notes += [f"if {plain(each, 60)}" for each in step.when[:2]]
+    tail = f" ({'; '.join(notes)})" if notes else ""
+    result = wrapped(
+        [(f"  line {step.line}: ", "label"), (step.launcher, "title"), (f": {', '.join(parts)}{tail}", "")], width, indent=4
+    )
+    result += wrapped([("    ", ""), (plain(step.program, 200), "dim")], width, indent=6)
+    for what, why in step.unknown.items():
+        if why:
+            result += wrapped([(f"    {what} not known: ", "unknown"), (plain(why, 200), "dim")], width, indent=6)
+    if step.binding:
+        result += wrapped(
+            [("    ", ""), (plain(step.binding, 1000), "unknown" if step.placed == "not-told" else "")], width, indent=6
+        )
+    if step.placement:
+        result += [((f"  {line[0][0]}", line[0][1]), *line[1:]) for line in rows_of_ranks(step.placement, width - 2)]
+    return result
+
+
+def _fault(fault: CheckedFault, numbers: list[int], width: int) -> list[Line]:
+    where = f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    result = wrapped(
+        [(f"  {where}: ", "label"), (fault.id, fault.severity), (f" ({fault.severity}): {plain(fault.what, 600)}", "")],
+        width,
+        indent=4,
+    )
+    result += wrapped([("    why   ", "label"), (plain(fault.why, 600), "")], width, indent=10)
+    result += wrapped([("    fix   ", "label"), (plain(fault.fix, 600), "title")], width, indent=10)
+    return result

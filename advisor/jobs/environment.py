@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
-from advisor.jobs.placement import Placement, Slot
-from advisor.jobs.ranks_per_host import devices_differ, kinds
+from advisor.jobs.placement import Placement, Slot, devices_differ, kinds
 from advisor.machine.devices import (
     NAMES,
     OMNI_PATH,

@@ -1,13 +1,19 @@
-"""What a launcher is: a module of the folder launchers owns its names, versions, lines both ways, jobs, ranks' variables."""
+"""What a launcher is, which there are (the modules of the folder ``launchers``), and what their complaints mean."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Final, Literal, NamedTuple
 
-from advisor.jobs.placement import LintRank, LintWarning, Placement
+from advisor.errors import BadValue, did_you_mean
+from advisor.jobs import launchers as folder
+from advisor.jobs.placement import LintRank, LintWarning, Placement, version_of
 from advisor.jobs.request import Line, Prediction, Request, Said, Words
 from advisor.machine.operating_system import Tool
+from advisor.machine.sources.scheduler import VERSIONS
 
 Lines = Callable[[], Iterator[str]]
 """A file's lines, made when they are written: a rankfile of a million ranks is never held in memory."""
@@ -157,3 +163,237 @@ class Launcher:
     """How its lines are read; None where it has none of its own."""
     unbound_line: Callable[[int, Sequence[str]], tuple[str, ...] | None] = _no_line
     """Returns the words, up to the program, of a line of so many ranks on these hosts that are not bound."""
+
+
+OTHERS: Final = ("ibrun", "ccc_mprun", "yod", "poe")
+"""Programs of launchers whose lines are neither written nor read here: they are refused by name."""
+_SUPPOSED: Final = "openmpi"
+"""What most clusters have."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A launcher, its version where it is known, and why it was taken."""
+
+    launcher: Launcher
+    version: str | None
+    why: str
+
+
+@cache
+def launchers() -> Mapping[str, Launcher]:
+    """Return the launchers by name, in their order."""
+    modules = [import_module(f"{folder.__name__}.{info.name}") for info in iter_modules(folder.__path__)]
+    every: list[Launcher] = [module.LAUNCHER for module in modules]
+    return {launcher.name: launcher for launcher in sorted(every, key=lambda launcher: launcher.order)}
+
+
+@cache
+def of_lines() -> Mapping[str, Dialect]:
+    """Return how the lines of each launcher are read, of those that have lines of their own."""
+    return {name: launcher.dialect for name, launcher in launchers().items() if launcher.dialect}
+
+
+def title_of(name: str) -> str:
+    """Return what a launcher is called on a page."""
+    return launchers()[name].title if name in launchers() else name
+
+
+def names(*, starting: bool = False) -> tuple[str, ...]:
+    """Return what can be asked for, those of a family by its one name; ``starting``: only what starts ranks itself."""
+    some = (each for each in launchers().values() if each.without_binding or not starting)
+    return tuple(dict.fromkeys(re.sub(r"\d+$", "", each.name) for each in some))
+
+
+def is_foreign(variable: str, launcher: Launcher | None = None) -> bool:
+    """Whether a variable is set for a launcher, and not for this one."""
+    own = launcher.variables if launcher else ()
+    return not variable.startswith(own) and any(variable.startswith(each.variables) for each in launchers().values())
+
+
+def rank_variables(kind: Literal["rank", "size", "local"]) -> tuple[str, ...]:
+    """Return the variables by which ranks are told; those that are inherited come last."""
+    told = sorted((each.ranks for each in launchers().values() if each.ranks), key=lambda each: each.inherited)
+    return tuple(dict.fromkeys(name for each in told for name in getattr(each, kind)))
+
+
+def find(name: str, version: str | None = None) -> Launcher:
+    """Return the launcher of a name or an alias; of those of a family, openmpi4 and openmpi5, the one for the version."""
+    wanted = name.lower()
+    family = _family(wanted)
+    if wanted not in launchers() and family and (version is not None or not _aliased(wanted)):
+        numbers = version_of(version)
+        fitting = [number for number in family if not numbers or number <= numbers[0]]
+        return family[max(fitting) if fitting else min(family)]
+    found = launchers().get(wanted) or _aliased(wanted)
+    if found is None:
+        every = [*launchers(), *{re.sub(r"\d+$", "", each) for each in launchers()}]
+        every += [alias for each in launchers().values() for alias in each.aliases]
+        cure = did_you_mean(wanted, every, f"there are {', '.join(launchers())}")
+        raise BadValue(f"there is no launcher {name[:40]}", cure=cure)
+    return found
+
+
+def _aliased(name: str) -> Launcher | None:
+    return next((each for each in launchers().values() if name in each.aliases), None)
+
+
+def _family(name: str) -> dict[int, Launcher]:
+    """Return the launchers that are this name and a number, by the number."""
+    matches = ((re.fullmatch(rf"{re.escape(name)}(\d+)", each), launcher) for each, launcher in launchers().items())
+    return {int(match[1]): launcher for match, launcher in matches if match}
+
+
+def choose(
+    tools: Iterable[Tool] | None, name: str | None = None, version: str | None = None, scheduler: str | None = None
+) -> Choice:
+    """Return the launcher of a name, else the one found on the machine, else Open MPI."""
+    there = [(tool, launcher) for tool in tools or () if (launcher := _of_tool(tool))]
+    if name is not None:
+        return _named(name, version, there)
+    mpi = [pair for pair in there if not pair[1].job.schedulers]
+    for tool, launcher in (*mpi, *there):
+        if version is not None:
+            return Choice(find(tool.name, version), version, f"{tool.name} is on this machine, the version was given")
+        if not launcher.job.schedulers:
+            return Choice(launcher, _version(tool), f"{_said(tool)} is on this machine")
+        here = scheduler in launcher.job.schedulers
+        job = f"{_job(scheduler)}, and no mpirun is on this machine" if here else "of launchers it alone is here"
+        return Choice(launcher, tool.version, f"{_said(tool)}: {job}")
+    looked = "no launcher is on this machine" if tools is not None else "no launcher is known here"
+    if own := next((each for each in launchers().values() if scheduler in (each.job.schedulers or ())), None):
+        return Choice(own, version, f"{_job(scheduler)}, and {looked}")
+    given = ", the version was given" if version else ""
+    return Choice(find(_SUPPOSED, version), version, f"Open MPI assumed (--launcher), {looked}{given}")
+
+
+def _job(scheduler: str | None) -> str:
+    return f"this is a {(scheduler or '').capitalize()} job"
+
+
+def _version(tool: Tool) -> str | None:
+    """Return the launcher's version: PRRTE's own number is not that of the Open MPI it belongs to."""
+    own = next((query.own for query in VERSIONS if query.tool == tool.name), True)
+    return tool.version if own else None
+
+
+def _said(tool: Tool) -> str:
+    return f"{tool.name} {tool.version or '(version not known)'}"
+
+
+def _of_tool(tool: Tool) -> Launcher | None:
+    try:
+        return find(tool.name, _version(tool))
+    except BadValue:
+        return None
+
+
+def _named(name: str, version: str | None, there: Iterable[tuple[Tool, Launcher]]) -> Choice:
+    if version is not None:
+        return Choice(find(name, version), version, "it was asked for")
+    plain = find(name)
+    same = _family(name.lower()).values() if name.lower() not in launchers() else (plain,)
+    for tool, launcher in there:
+        if launcher is plain or launcher in same:
+            return Choice(launcher, _version(tool), f"it was asked for; {_said(tool)} is on this machine")
+    return Choice(plain, None, "it was asked for")
+
+
+PLACEHOLDERS: Final = ("NODE", "HOST", "PLACE", "ADVISORNODE")
+"""What the names of hosts begin with that only stand for names (advisor bind --nodes)."""
+
+
+class Failure(NamedTuple):
+    """A complaint of a launcher, and what it means; ``{0}`` is what the complaint names."""
+
+    says: str
+    cause: str
+    cure: str
+
+
+_STANDS = rf"(?:{'|'.join(PLACEHOLDERS)})[0-9]+"
+
+
+FAILURES: Final = (
+    Failure(
+        r"(\w+) has detected an attempt to run as root",
+        "{0} refuses to start as root",
+        "run it as another user, or in a container set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+    ),
+    Failure(
+        r"There are not enough slots available in the system to satisfy the (\d+)",
+        "the launcher has fewer slots than the {0} requested",
+        "run this inside the job, or give each host its slots: --host NAME:RANKS, or NAME slots=RANKS in the host file",
+    ),
+    Failure(
+        rf"(?:resolve hostname |bstrap_proxy on |Invalid node name specified.*?)({_STANDS})\b",
+        "{0} only stands for a host whose name was not known",
+        "plan again with --hosts, or inside the job: advisor bind --hosts a,b -o DIR -- ./app",
+    ),
+    Failure(
+        r"resolve hostname ([^\s:]+)",
+        "no host {0} is known here",
+        "check the names with getent hosts {0}, and plan again with --hosts",
+    ),
+    Failure(
+        r"ssh: connect to host ([^\s:]+) port \d+: (.+)|([^\s:@]+@[^\s:]+): (Permission denied.*)|(Host key verification failed)",
+        "ssh does not reach a host ({0})",
+        "it must work without a password: ssh -o BatchMode=yes HOST true",
+    ),
+    Failure(
+        r"Unable to run bstrap_proxy on ([^\s:]+)",
+        "Intel MPI cannot start on {0}",
+        "check that the host exists and needs no password: ssh -o BatchMode=yes {0} true",
+    ),
+    Failure(
+        r"Could not establish a configuration source|Unable to contact slurm controller",
+        "srun cannot reach a Slurm controller from here",
+        "run this on a login node or in a job of the cluster, or plan for another --launcher",
+    ),
+    Failure(
+        r"Requested node configuration is not available|More processors requested than permitted",
+        "the Slurm job has fewer CPUs or nodes than the plan",
+        "ask for whole nodes (salloc --exclusive -N ...), and run this inside that job",
+    ),
+    Failure(
+        r"(?:error while loading shared libraries: )([^\s:]+)",
+        "{0} is not found",
+        "load the module of the MPI that the plan is for",
+    ),
+    Failure(
+        r"(?:cannot open|Can't open|can't open) '?((?:[^\s:']*/)?(?:bind-wrapper\.sh|rankfile|hostfile))",
+        "{0} is not where the line names it",
+        "advisor bind -o DIR -- ./app writes it; the folder must be the same on every host",
+    ),
+    Failure(
+        r"(?:Executable: |execvp error on file |execve\(\): )([^\s:]+)",
+        "{0} cannot be started on a host",
+        "give its path, the same on every host, or load its module there",
+    ),
+    Failure(
+        r"requested more processes than the ppr",
+        "this node has fewer of the parts that ranks are counted in than the plan's",
+        "plan again on this node, or name the one that the plan is for",
+    ),
+    Failure(
+        r"unable to reliably start one or more daemons|A daemon failed to report back",
+        "Open MPI starts nothing on the other hosts",
+        "check that ssh HOST works without a password and finds the same Open MPI there (mpirun --prefix)",
+    ),
+)
+
+
+def why_failed(complaints: str, line: str = "") -> str | None:
+    """Return the first cause that the complaints about a line show, with its cure; None where none is known.
+
+    >>> why_failed("ssh: Could not resolve hostname node01: Name or service not known")
+    'no host node01 is known here; check the names with getent hosts node01, and plan again with --hosts'
+    """
+    for name in set(re.findall(rf"\b{_STANDS}\b", line)):
+        complaints = complaints.replace(name.lower(), name)  # ssh writes the names of hosts small
+    for each in FAILURES:
+        match = re.search(each.says, complaints)
+        if match:
+            named = ": ".join(word[:120] for word in match.groups() if word)
+            return f"{each.cause}; {each.cure}".replace("{0}", named)
+    return None

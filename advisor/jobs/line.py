@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.errors import BadInput, BadValue
-from advisor.jobs.launcher import Dialect
+from advisor.jobs.launcher import OTHERS, Dialect, find, launchers, of_lines
 from advisor.jobs.mpirun import of_prrte
-from advisor.jobs.registry import OTHERS, find, launchers, of_lines
 from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, release_of
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.operating_system import Tool

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from advisor.errors import BadInput
-from advisor.jobs.launcher import LaunchRequest
+from advisor.jobs.launcher import LaunchRequest, is_foreign, launchers, of_lines, title_of
 from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
 from advisor.jobs.mpirun import slot_text
 from advisor.jobs.openmpi import newer
 from advisor.jobs.openmpi_map import default_level
-from advisor.jobs.placement import HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
+from advisor.jobs.placement import FEW, HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
 from advisor.jobs.predict import predict
 from advisor.jobs.problems import MEANINGS, warnings
-from advisor.jobs.ranks_per_host import FEW
-from advisor.jobs.registry import is_foreign, launchers, of_lines, title_of
 from advisor.jobs.request import OBJECTS, Line, Prediction, Said, Texts, cpusets_of, ranks_here
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Machine

@@ -8,8 +8,7 @@ from typing import Literal
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Avoided, Launch, LaunchRequest, Lines
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import NodePlan, Placement
-from advisor.jobs.ranks_per_host import devices_differ, homeless, kinds, memory_notes, runs
+from advisor.jobs.placement import NodePlan, Placement, devices_differ, homeless, kinds, memory_notes, runs
 from advisor.jobs.request import MAIN, Release
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.numbering import LogicalNumbering, logical_numbering, ordered

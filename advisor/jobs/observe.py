@@ -1,22 +1,15 @@
-"""What ranks say of themselves: the probe's lines in the output of a launcher, and /proc of an application that runs.
-
-No source of the Machine: what is read here is of one moment.
-"""
+"""The probe that each rank runs: says where it sits, with the launchers' variables for its number."""
 
 import re
 from collections.abc import Iterable
 from sys import intern
+from typing import Final
+
+from jinja2 import Environment, StrictUndefined
 
 from advisor.errors import BadInput
-from advisor.jobs.observed_binding import (
-    GPU_VARIABLES,
-    GatheredReports,
-    Observation,
-    Process,
-    RunningProcesses,
-    Thread,
-)
-from advisor.jobs.registry import rank_variables
+from advisor.jobs.launcher import rank_variables
+from advisor.jobs.observed_binding import GPU_VARIABLES, GatheredReports, Observation, Process, RunningProcesses, Thread
 from advisor.machine.cpuset import CpuSet, bounded_sets
 from advisor.machine.hosts.base import Host, Why
 
@@ -219,3 +212,29 @@ def _number(text: str) -> int | None:
 
 def _told(word: str) -> str | None:
     return None if word == "-" else intern(word)
+
+
+NAME: Final = "advisor-probe"
+
+
+def probe_script(template: str) -> str:
+    """Return the script, with the launchers' variables in it."""
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - a shell script of constants
+        comment_start_string="{##",  # ${#cpus} is the shell's
+        comment_end_string="##}",
+    )
+    gpus = "".join(f"${{{name}:-" for name in GPU_VARIABLES) + "}" * len(GPU_VARIABLES)
+    numbers = {"rank": rank_variables("rank"), "size": rank_variables("size"), "local": rank_variables("local")}
+    told = [(name, " ".join(names)) for name, names in numbers.items()]
+    return environment.from_string(template).render(numbers=told, gpus=gpus)
+
+
+def probe_words(template: str) -> tuple[str, ...]:
+    """Return the probe as words of a command line: no file of it has to lie on the hosts. Comments are left out."""
+    lines = probe_script(template).splitlines()
+    return ("sh", "-c", "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#")), NAME)

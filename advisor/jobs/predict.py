@@ -5,10 +5,10 @@ from collections import Counter
 from dataclasses import replace
 
 from advisor.errors import BadInput, BadValue
+from advisor.jobs.launcher import launchers, of_lines
 from advisor.jobs.line import binders, binds_itself, request_of
 from advisor.jobs.openmpi_map import hosts_of_file
 from advisor.jobs.placement import LintRank
-from advisor.jobs.registry import launchers, of_lines
 from advisor.jobs.request import Binder, Line, Prediction, Refused, Request, Texts, Unclear, hosts
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine

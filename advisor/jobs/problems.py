@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from typing import Final
 
 from advisor.errors import BadInput
+from advisor.jobs.launcher import of_lines, title_of
 from advisor.jobs.line import parse, rebound, replaced, rewrite, shown, written
 from advisor.jobs.openmpi import missing, parameters
 from advisor.jobs.placement import LintWarning
 from advisor.jobs.predict import binder_cpus, predict
-from advisor.jobs.registry import of_lines, title_of
 from advisor.jobs.request import ADVISE, Prediction, Refused, Unclear, adapters, cpusets_of, ranks_here, warning
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.devices import fabric_of, is_on_fabric

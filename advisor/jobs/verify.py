@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.jobs.failures import why_failed
+from advisor.jobs.launcher import why_failed
 from advisor.jobs.launchers.wrapper import FILE as WRAPPER
 from advisor.jobs.started.plan_file import plan_in, read_bytes
 from advisor.machine.hosts.trust import Use, trusted
@@ -174,8 +174,7 @@ def _topology(plan: "PlannedBinding", source: str | None, observer: Observer) ->
 
 def _launched(line: Line, timeout: float, observer: Observer) -> "tuple[GatheredReports, Ran]":
     """Run a line with the probe for the command; refuse to judge where no rank has reported."""
-    from advisor.jobs.observe import Listener
-    from advisor.jobs.probe import probe_words
+    from advisor.jobs.observe import Listener, probe_words
     from advisor.machine.hosts.base import Why
     from advisor.machine.hosts.live import LiveHost
     from advisor.paths import template
@@ -233,7 +232,7 @@ def _ending(ran: "Ran | None", timeout: float) -> tuple[str, ...]:
 
 def probe() -> str:
     """Return the script that each rank of a job may run to say where it is."""
-    from advisor.jobs.probe import probe_script
+    from advisor.jobs.observe import probe_script
     from advisor.paths import template
 
     return probe_script(template("probe.sh.j2"))
@@ -254,7 +253,7 @@ class Running(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor verify --pid --json``."""
-        from advisor.jobs.pages.verify import running_document
+        from advisor.jobs.verify_page import running_document
 
         return running_document(*self)
 

@@ -434,10 +434,9 @@ def test_a_folder_is_whole_or_as_it_was(nodes: Path, capsys: Capture, tmp_path: 
 
 def test_a_launcher_that_cannot_is_helped(nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a launcher refuses to bind as planned, the wrapper does, and it is said."""
-    from advisor.jobs.launcher import Launch, LaunchRequest
+    from advisor.jobs.launcher import Launch, LaunchRequest, launchers
     from advisor.jobs.launchers import mpich
     from advisor.jobs.placement import Placement
-    from advisor.jobs.registry import launchers
 
     real = mpich.launch
 

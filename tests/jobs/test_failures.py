@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.jobs.failures import FAILURES, why_failed
+from advisor.jobs.launcher import FAILURES, why_failed
 
 OPENMPI_5 = "A daemon failed to report back after being spawned. This could\nbe due to several factors"
 SAID = (

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.jobs.launcher import JOB_SCRIPTS, Launch, LaunchRequest
+from advisor.jobs.launcher import JOB_SCRIPTS, Launch, LaunchRequest, launchers
+from advisor.jobs.observe import probe_script, probe_words
 from advisor.jobs.placement import Placement
-from advisor.jobs.probe import probe_script, probe_words
-from advisor.jobs.registry import launchers
 from advisor.jobs.started.folder import job_templates, located
 from advisor.jobs.started.hosts import expand, hostfile
 from advisor.machine.jinja import fill

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from advisor.errors import BadValue
 from advisor.jobs.bind import launch_or_wrap
 from advisor.jobs.environment import settings
-from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launcher import Choice, Launch, LaunchRequest, launchers
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape, Placement
-from advisor.jobs.registry import Choice, launchers
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
 from tests.examples import examples

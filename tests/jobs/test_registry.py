@@ -6,7 +6,7 @@ import pytest
 
 import advisor
 from advisor.errors import BadValue
-from advisor.jobs.registry import choose, find, launchers, names, of_lines
+from advisor.jobs.launcher import choose, find, launchers, names, of_lines
 from advisor.machine.operating_system import Tool
 from advisor.machine.sources.scheduler import VERSIONS
 

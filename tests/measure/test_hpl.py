@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.jobs.hpl_results import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
 from advisor.jobs.observed_binding import PlannedRank
+from advisor.jobs.results import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
 from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
 from tests.measure.samples import line, task

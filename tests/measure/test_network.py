@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue, CannotWork
-from advisor.jobs.network_results import RankPlan, misplaced, read_network
 from advisor.jobs.observed_binding import PlannedRank
+from advisor.jobs.results import RankPlan, misplaced, read_network
 from advisor.machine.cpuset import CpuSet
 from advisor.measure.plan import NetworkRun, count_sizes, network_runs, sizes_of
 from tests.jobs.place.samples import machine
@@ -168,7 +168,7 @@ def test_hosts_may_be_called_otherwise() -> None:
 
 def test_a_link_narrower_than_the_port_is_the_ceiling() -> None:
     """A card in a slot of eight lanes has less than its port carries, and says so."""
-    from advisor.jobs.network_results import line_rate
+    from advisor.jobs.results import line_rate
 
     node = machine(NAPLES)
     narrow = tuple(
@@ -188,7 +188,7 @@ def test_a_link_narrower_than_the_port_is_the_ceiling() -> None:
 @pytest.mark.parametrize(("name", "rate", "carries"), [("4X QDR", 40e9, 4e9), ("4X FDR", 56e9, 6.788e9), ("4X FDR10", 40e9, 5e9)])
 def test_line_coding_is_taken_off(name: str, rate: float, carries: float) -> None:
     """QDR and FDR are counted before line coding, FDR10 after it."""
-    from advisor.jobs.network_results import line_rate
+    from advisor.jobs.results import line_rate
 
     node = machine(NAPLES)
     (hca,) = node.hcas or ()

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.jobs.observe import observation, reported
-from advisor.jobs.probe import probe_script, probe_words
+from advisor.jobs.observe import observation, probe_script, probe_words, reported
 from advisor.machine.cpuset import CpuSet
 from advisor.paths import template
 

@@ -8,8 +8,8 @@ from advisor.jobs.observed_binding import (
     RunningProcesses,
     Thread,
 )
-from advisor.jobs.pages.verify import comparison_document, comparison_page, running_document, running_page, verdict_line
 from advisor.jobs.verdict import compare_ranks
+from advisor.jobs.verify_page import comparison_document, comparison_page, running_document, running_page, verdict_line
 from advisor.machine.cpuset import CpuSet
 from advisor.show.lines import text_of
 from tests.model.shapes import shape

@@ -22,7 +22,7 @@ from advisor.advice.checklist import formats_told
 from advisor.cli.main import status
 from advisor.exports.format import built_in
 from advisor.fleet.fleet import Answer
-from advisor.jobs.registry import names as launchers
+from advisor.jobs.launcher import names as launchers
 from advisor.machine.hosts.errands import Outcome
 from tests.bios.admin import WISH
 from tests.bios.imitation import PASSWORD, USER

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue
-from advisor.jobs.registry import choose
+from advisor.jobs.launcher import choose
 from advisor.jobs.started.hosts import Allocated, JobHosts
 from advisor.jobs.started.hpl import HplJob, HplOptions, free_bytes, placed, scaling_runs, size_after
 from advisor.machine.cpuset import union

@@ -9,7 +9,7 @@ from rich.console import Console
 from advisor.errors import BadInput
 from advisor.exports.documents import document
 from advisor.jobs.bind import lint_line
-from advisor.jobs.pages.ranks import lint_page
+from advisor.jobs.bind_page import lint_page
 from tests.jobs.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"
@@ -71,8 +71,8 @@ def test_the_slurm_conf_of_this_machine_is_read_for_this_machine_alone(tmp_path:
     """Not for a machine that was read elsewhere."""
     conf = tmp_path / "slurm.conf"
     conf.write_text("TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core\n")
-    monkeypatch.setattr("advisor.jobs.slurm_words.SLURM_CONFS", (str(conf),))
-    monkeypatch.setattr("advisor.jobs.slurm_words.find", lambda _program: None)
+    monkeypatch.setattr("advisor.jobs.slurm.SLURM_CONFS", (str(conf),))
+    monkeypatch.setattr("advisor.jobs.slurm.find", lambda _program: None)
     for live, assumed in ((True, 0), (False, 1)):
         found = lint_line(["srun", "-n", "2", "./a"], machine(ROME), live=live)
         assert [str(rank.cpus) for rank in found.ranks or ()] == ["0-63", "64-127"]

@@ -9,12 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.jobs.folded_plan import FoldedPlan, HostRanks, PlannedNode, PlannedSlot, fold, folded_hosts, folded_in_order
+from advisor.jobs.bind_page import plan_lines, rank_texts
 from advisor.jobs.observed_binding import PlannedRank, planned_ranks
-from advisor.jobs.pages.ranks import plan_lines, rank_texts
 from advisor.jobs.placement import Placement
 from advisor.jobs.started.hosts import expand
-from advisor.jobs.started.plan_file import plan_in, unfolded
+from advisor.jobs.started.plan_file import (
+    FoldedPlan,
+    HostRanks,
+    PlannedNode,
+    PlannedSlot,
+    fold,
+    folded_hosts,
+    folded_in_order,
+    plan_in,
+    unfolded,
+)
 from advisor.machine.cpuset import CpuSet
 from tests.examples import examples
 from tests.jobs.plan import node, planned

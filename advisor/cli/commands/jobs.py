@@ -17,21 +17,19 @@ from advisor.cli.output import Form, Terminal, emit_text, say, show, show_job, s
 from advisor.errors import BadValue
 from advisor.jobs.bind import bind as run_bind
 from advisor.jobs.bind import lint_line
+from advisor.jobs.bind_page import lint_document, lint_page
 from advisor.jobs.check import check as run_check
-from advisor.jobs.check import document, script_text, surroundings
+from advisor.jobs.check import check_page, document, script_text, surroundings
 from advisor.jobs.line import started_by
-from advisor.jobs.pages.check import check_page
-from advisor.jobs.pages.ranks import lint_document, lint_page
-from advisor.jobs.pages.tune import plan_page, race_chart, race_page
-from advisor.jobs.pages.verify import comparison_document, comparison_page, running_page
 from advisor.jobs.racing.lines import Asked
-from advisor.jobs.racing.race import Limits
-from advisor.jobs.racing.task import planned_race, tune_line
+from advisor.jobs.racing.page import plan_page, race_chart, race_page
+from advisor.jobs.racing.race import Limits, planned_race, tune_line
 from advisor.jobs.started.benchmark import benchmark_lines
 from advisor.jobs.started.folder import write_job
 from advisor.jobs.started.hosts import HostOptions, JobOptions, LauncherOptions, one_machine, per_part
 from advisor.jobs.verify import probe, running
 from advisor.jobs.verify import verify as run_verify
+from advisor.jobs.verify_page import comparison_document, comparison_page, running_page
 from advisor.machine.hosts.files import write_file
 from advisor.measure.charts import need_matplotlib
 

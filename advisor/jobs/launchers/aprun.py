@@ -9,8 +9,7 @@ import re
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import Placement
-from advisor.jobs.ranks_per_host import LONGEST, devices_differ, filled, kinds, memory_notes, names, only_slots, runs
+from advisor.jobs.placement import LONGEST, Placement, devices_differ, filled, kinds, memory_notes, names, only_slots, runs
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.topology import Topology
 

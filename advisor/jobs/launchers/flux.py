@@ -21,8 +21,20 @@ from advisor.jobs.launcher import (
     RankVariables,
 )
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
-from advisor.jobs.ranks_per_host import LONGEST, devices_differ, kinds, memory_notes, names, only_slots, runs, version_of
+from advisor.jobs.placement import (
+    LONGEST,
+    LintRank,
+    LintWarning,
+    Placement,
+    Slot,
+    devices_differ,
+    kinds,
+    memory_notes,
+    names,
+    only_slots,
+    runs,
+    version_of,
+)
 from advisor.jobs.request import (
     Line,
     Prediction,

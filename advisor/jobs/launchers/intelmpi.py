@@ -13,10 +13,13 @@ from advisor.errors import BadValue
 from advisor.jobs.hydra import alike, atoi, kin, objects, once
 from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import mpich, wrapper
-from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
-from advisor.jobs.ranks_per_host import (
+from advisor.jobs.placement import (
     FEW,
+    LintRank,
+    LintWarning,
+    Placement,
     Run,
+    Slot,
     counted,
     devices_differ,
     filled,

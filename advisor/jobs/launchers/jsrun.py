@@ -12,8 +12,7 @@ from advisor.errors import BadValue
 from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.launchers.srun import chunks
-from advisor.jobs.placement import Placement
-from advisor.jobs.ranks_per_host import devices_differ, filled, kinds, memory_notes, names, runs
+from advisor.jobs.placement import Placement, devices_differ, filled, kinds, memory_notes, names, runs
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.numbering import logical_numbering
 from advisor.machine.topology import Topology

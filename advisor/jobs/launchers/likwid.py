@@ -8,8 +8,18 @@ from typing import Final
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Lines, Options
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import LintRank, LintWarning, Placement
-from advisor.jobs.ranks_per_host import LONGEST, devices_differ, filled, memory_notes, names, only_slots, runs
+from advisor.jobs.placement import (
+    LONGEST,
+    LintRank,
+    LintWarning,
+    Placement,
+    devices_differ,
+    filled,
+    memory_notes,
+    names,
+    only_slots,
+    runs,
+)
 from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Request, Unclear, number
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.numbering import logical_numbering

@@ -11,10 +11,13 @@ from typing import Final
 from advisor.jobs.hydra import HYDRA, HYDRA_ALIASES, OBJECTS, alike, any_hyphens, atoi, kin, objects, of_hydra, once
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
-from advisor.jobs.ranks_per_host import (
+from advisor.jobs.placement import (
     FEW,
     LONGEST,
+    LintRank,
+    LintWarning,
+    Placement,
+    Slot,
     counted,
     devices_differ,
     filled,

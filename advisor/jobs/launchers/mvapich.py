@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
 from advisor.jobs.launchers import mpich, wrapper
-from advisor.jobs.placement import Placement, Slot
-from advisor.jobs.ranks_per_host import counted, devices_differ, memory_notes, names, only_slots, runs, version_of
+from advisor.jobs.placement import Placement, Slot, counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.jobs.request import Said, Words
 from advisor.machine.operating_system import Tool
 

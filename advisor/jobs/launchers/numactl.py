@@ -8,9 +8,8 @@ from advisor.errors import BadValue
 from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Options
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.line import read_binder
-from advisor.jobs.placement import LintRank, Placement
+from advisor.jobs.placement import LintRank, Placement, runs
 from advisor.jobs.predict import binder_cpus
-from advisor.jobs.ranks_per_host import runs
 from advisor.jobs.request import Line, Prediction, Refused, Request, Said, Unclear
 from advisor.machine.cpuset import CpuSet
 

@@ -13,8 +13,18 @@ from advisor.errors import BadValue
 from advisor.jobs.hydra import of_hydra
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import LintRank, LintWarning, Placement, Slot
-from advisor.jobs.ranks_per_host import LONGEST, devices_differ, filled, names, only_slots, runs
+from advisor.jobs.placement import (
+    LONGEST,
+    LintRank,
+    LintWarning,
+    Placement,
+    Slot,
+    devices_differ,
+    filled,
+    names,
+    only_slots,
+    runs,
+)
 from advisor.jobs.request import (
     MOST_RANKS,
     Given,

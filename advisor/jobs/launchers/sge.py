@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Options
+from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Options, of_lines
 from advisor.jobs.placement import LintRank, Placement
-from advisor.jobs.registry import of_lines
 from advisor.jobs.request import Line, Prediction, Refused, Request, Said, Unclear
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.numbering import logical_numbering, ordered

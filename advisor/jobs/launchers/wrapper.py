@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Launch, Launcher, LaunchRequest, Lines, RankVariables
-from advisor.jobs.placement import Placement, Slot
-from advisor.jobs.ranks_per_host import filled, kinds, names, runs
-from advisor.jobs.registry import launchers, rank_variables
+from advisor.jobs.launcher import Launch, Launcher, LaunchRequest, Lines, RankVariables, launchers, rank_variables
+from advisor.jobs.placement import Placement, Slot, filled, kinds, names, runs
 from advisor.paths import template
 
 NAME = "wrapper"

@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.bind import Binding, carried, lint_line
+from advisor.jobs.launcher import of_lines
 from advisor.jobs.line import BINDING, parse
 from advisor.jobs.lint import command as program_of
 from advisor.jobs.place import place
 from advisor.jobs.place_cores import device_names
 from advisor.jobs.placement import STRATEGIES, JobShape, Lint, Placement
-from advisor.jobs.registry import of_lines
 from advisor.jobs.request import Line, Said
 from advisor.jobs.started.folder import located, write_job
 from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, hosts_of_job, shape

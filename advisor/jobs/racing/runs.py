@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.jobs.failures import why_failed
+from advisor.jobs.launcher import why_failed
 from advisor.jobs.observe import Listener
 from advisor.jobs.observed_binding import GatheredReports, PlannedRank
 from advisor.jobs.racing.lines import RaceLine

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from advisor.jobs.scripts.values import Span, unknown, words
+from advisor.jobs.scripts.expansion import Span, unknown, words
 
 MARKS: Final = {"slurm": "#SBATCH", "pbs": "#PBS", "lsf": "#BSUB", "flux": "#flux:", "pjm": "#PJM", "sge": "#$"}
 """How directives begin; those of Grid Engine last, for their sign is short."""

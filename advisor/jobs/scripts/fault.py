@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from advisor.jobs.scripts.directives import MARKS, Directive
+from advisor.jobs.scripts.expansion import is_known
 from advisor.jobs.scripts.options import Option
 from advisor.jobs.scripts.steps import Scripted, Step
-from advisor.jobs.scripts.values import is_known
 
 Severity = Literal["high", "medium", "low"]
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from advisor.jobs.scripts.expansion import whole
 from advisor.jobs.scripts.fault import (
     Edit,
     Fault,
@@ -22,7 +23,6 @@ from advisor.jobs.scripts.fault import (
     without_directive,
 )
 from advisor.jobs.scripts.steps import Scripted, Step, exports
-from advisor.jobs.scripts.values import whole
 
 # counts
 

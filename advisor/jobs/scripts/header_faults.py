@@ -6,6 +6,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 from advisor.jobs.scripts.directives import OF_SRUN
+from advisor.jobs.scripts.expansion import is_known, shown, whole
 from advisor.jobs.scripts.fault import (
     Edit,
     Fault,
@@ -21,7 +22,6 @@ from advisor.jobs.scripts.fault import (
     without_directive,
 )
 from advisor.jobs.scripts.steps import Scripted
-from advisor.jobs.scripts.values import is_known, shown, whole
 
 
 def _numbers(script: Scripted, known: Known) -> Iterator[Fault]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-from advisor.jobs.launcher import Dialect
+from advisor.jobs.launcher import Dialect, of_lines
 from advisor.jobs.line import canonical, hyphened
-from advisor.jobs.registry import of_lines
 from advisor.jobs.scripts import directives
-from advisor.jobs.scripts.values import Word, is_known, names_in, words
+from advisor.jobs.scripts.expansion import Word, is_known, names_in, words
 
 SRUN_VALUED: Final = words(
     "nodes ntasks cpus-per-task ntasks-per-node tasks-per-node ntasks-per-socket ntasks-per-core ntasks-per-gpu "

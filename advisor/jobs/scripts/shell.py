@@ -13,9 +13,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from advisor.errors import BadInput
-from advisor.jobs.scripts.expansion import FIELDS, Expander, is_node_file, parser, within
-from advisor.jobs.scripts.values import Launch, Script, Variable, Word, cleaned, is_known, names_in, unknown
-from advisor.jobs.scripts.values import words as words_in
+from advisor.jobs.scripts.expansion import (
+    FIELDS,
+    Expander,
+    Launch,
+    Script,
+    Variable,
+    Word,
+    cleaned,
+    is_known,
+    is_node_file,
+    names_in,
+    parser,
+    unknown,
+    within,
+)
+from advisor.jobs.scripts.expansion import words as words_in
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from advisor.jobs.scripts.expansion import is_known, shown, whole, words
 from advisor.jobs.scripts.fault import (
     Edit,
     Fault,
@@ -24,7 +25,6 @@ from advisor.jobs.scripts.fault import (
 )
 from advisor.jobs.scripts.options import Option
 from advisor.jobs.scripts.steps import Scripted, Step, exports, program_threads
-from advisor.jobs.scripts.values import is_known, shown, whole, words
 
 # counts
 

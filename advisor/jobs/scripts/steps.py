@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from advisor.jobs.launcher import OTHERS
 from advisor.jobs.line import started_by
-from advisor.jobs.registry import OTHERS
 from advisor.jobs.scripts import directives
 from advisor.jobs.scripts.directives import Job
+from advisor.jobs.scripts.expansion import Launch, Script, Word, is_known, names_in, shown, whole, words
 from advisor.jobs.scripts.options import Segment, parts, walked
 from advisor.jobs.scripts.shell import Follower
-from advisor.jobs.scripts.values import Launch, Script, Word, is_known, names_in, shown, whole, words
 
 _OWN: Final = (*OTHERS, "charmrun", "torchrun", "mpirun.lsf", "lrun", "mpprun", "deepspeed", "accelerate", "horovodrun", "srun")
 _NAMED: Final = re.compile(

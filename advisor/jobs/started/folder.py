@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from advisor.errors import BadValue, CannotWork
-from advisor.jobs.folded_plan import fold
-from advisor.jobs.launcher import JOB_SCRIPTS, USUAL_SCRIPTS, Launch
-from advisor.jobs.pages.ranks import plan_lines
+from advisor.jobs.bind_page import plan_lines
+from advisor.jobs.launcher import JOB_SCRIPTS, USUAL_SCRIPTS, Launch, launchers
 from advisor.jobs.placement import Placement
-from advisor.jobs.registry import launchers
+from advisor.jobs.started.plan_file import fold
 from advisor.machine.hosts.files import PendingFile, begin_file
 from advisor.machine.jinja import fill, template_files, template_text
 from advisor.machine.secrecy import without_secrets
@@ -21,7 +20,7 @@ from advisor.show.commandline import HERE, BenchmarkStep, benchmark_script, laun
 
 if TYPE_CHECKING:
     from advisor.jobs.bind import Binding
-    from advisor.jobs.pages.page import BoundJob
+    from advisor.jobs.bind_page import BoundJob
     from advisor.jobs.started.benchmark import Lines
 
 

@@ -11,14 +11,24 @@ from typing import NamedTuple
 from advisor.advice.whatif import runs_in
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.environment import article, is_up, unusable
-from advisor.jobs.launcher import Launch
-from advisor.jobs.network_results import RankPlan, read_network
+from advisor.jobs.launcher import Choice, Launch, is_foreign
 from advisor.jobs.observed_binding import planned_ranks
 from advisor.jobs.placement import Placement
-from advisor.jobs.registry import Choice, is_foreign
-from advisor.jobs.started.benchmark import Lines, files_of, spelled, step_of
+from advisor.jobs.results import RankPlan, read_network
+from advisor.jobs.started.benchmark import (
+    Lines,
+    chosen_for,
+    files_of,
+    heard_from,
+    launch_of,
+    mpi_program,
+    placed_ranks,
+    program_or_name,
+    running_folder,
+    spelled,
+    step_of,
+)
 from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, host_notes, hosts_of_job, placeholders
-from advisor.jobs.started.mpi import chosen_for, heard_from, launch_of, mpi_program, placed_ranks, program_or_name, running_folder
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

@@ -7,11 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.jobs.launcher import Launch, LaunchRequest
+from advisor.jobs.launcher import Launch, LaunchRequest, of_lines
 from advisor.jobs.launchers import intelmpi, mpich, openmpi4, openmpi5, srun
 from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint, Placement
-from advisor.jobs.registry import of_lines
 from tests.examples import examples
 from tests.jobs.plan import bindings
 from tests.jobs.strategies import placements

@@ -1,6 +1,6 @@
 """What lint says, to the letter: every warning of the lines that people write, and every option's clause."""
 
-from advisor.jobs.registry import of_lines
+from advisor.jobs.launcher import of_lines
 from tests.conftest import Golden
 from tests.jobs.lint.test_lines import LINES, told
 

@@ -12,9 +12,8 @@ from advisor.jobs.placement import JobShape
 from advisor.jobs.racing import race
 from advisor.jobs.racing.lines import RaceField, RaceLine
 from advisor.jobs.racing.proof import order
-from advisor.jobs.racing.race import Limits, Raced, race_lines
+from advisor.jobs.racing.race import Limits, Raced, learned, race_lines, tuned
 from advisor.jobs.racing.runs import Metric, Outcome, read_journal
-from advisor.jobs.racing.task import learned, tuned
 from advisor.jobs.started.hosts import Allocated, JobHosts
 from advisor.machine.hosts.journal import FILE
 from advisor.machine.machine import Machine

@@ -6,9 +6,8 @@ import pytest
 
 from advisor import HostOptions, JobOptions, LauncherOptions, bind
 from advisor.errors import BadInput
-from advisor.jobs.learned import LEARNED
 from advisor.jobs.placement import JobShape
-from advisor.jobs.race_result import Learned
+from advisor.jobs.racing.result import LEARNED, Learned
 from advisor.machine.read import read_machine
 from advisor.measure.measurement import identity_of
 from tests.machines.catalogue import write_archive

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.jobs.race_result import RacedLine, RaceResult
+from advisor.jobs.racing.result import RacedLine, RaceResult
 from advisor.machine.units import count, plain
 from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
 from advisor.show.commandline import folded
@@ -12,6 +12,7 @@ from advisor.show.lines import Line, Page, Span, cut, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 PLAN_SCHEMA: Final = "advisor-tune-plan/1"
 _DRAWN: Final = 17
