@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from advisor.advice.checklist import checklist as checklist
     from advisor.advice.explain import explain as explain
     from advisor.advice.rules import rulebook as rulebook
-    from advisor.advice.whatif import before_after as before_after
-    from advisor.advice.whatif import diff as diff
     from advisor.advice.whatif import whatif as whatif
     from advisor.bios.door import Door as Door
     from advisor.bios.experiment import ExperimentOptions as ExperimentOptions
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from advisor.bios.stage import undo_bios as undo_bios
     from advisor.errors import AdvisorError as AdvisorError
     from advisor.exports.change import change_report as change_report
+    from advisor.exports.compared import compare as compare
     from advisor.exports.documents import document as document
     from advisor.exports.export import export as export
     from advisor.exports.measuring_now import MeasureNow as MeasureNow
@@ -87,13 +86,14 @@ _HOMES: Final = {
     "measure.task": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
     "jobs.started.network": ("NetworkOptions", "measure_network"),
     "exports.change": ("change_report",),
+    "exports.compared": ("compare",),
     "exports.single": ("report",),
     "advice.explain": ("explain",),
     "advice.rules": ("rulebook",),
     "jobs.racing.race": ("Limits", "tune_line"),
     "jobs.racing.lines": ("Asked",),
     "jobs.verify": ("running", "verify"),
-    "advice.whatif": ("before_after", "diff", "whatif"),
+    "advice.whatif": ("whatif",),
 }
 """Module -> what of it is public. No name may be that of a room, such as measure or plan: the room would take its place."""
 

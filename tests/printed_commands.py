@@ -65,9 +65,8 @@ STAND_IN: Final = frozenset(
 
 ODD: Final = "a b.tar.gz"
 RUN: Final = frozenset(
-    ("audit", "explain", "topology", "report", "diff", "checklist", "whatif", "bind", "check", "export", "rules", "measure",
-     "measure compare", "measure import", "bios plan", "fleet audit", "fleet show", "fleet checklist", "fleet diff", "fleet plan",
-     "fleet report")
+    ("audit", "explain", "topology", "report", "compare", "checklist", "whatif", "bind", "check", "export", "rules", "measure",
+     "measure import", "bios plan", "fleet audit", "fleet show")
 )  # fmt: skip
 """Commands that read, and write no more than the file of -o: these are run whole."""
 
@@ -300,10 +299,10 @@ PAGES: Mapping[str, str] = {
     "report, html": f"report {NODE} --as html",
     "report, one finding": f"report {NODE} --only 1 --as md",
     "report, measured": f"report {NODE} --measurements quick.json --as html",
-    "report of a change": "report before.json after.json --as html",
-    "report of a change, md": "report before.json after.json --as md",
+    "report of a change": "compare before.json after.json --as html",
+    "report of a change, md": "compare before.json after.json --as md",
     "topology": f"topology {NODE}",
-    "diff": "diff before.tar.gz after.tar.gz",
+    "compare": "compare before.tar.gz after.tar.gz",
     "whatif": f"whatif {NODE} --nps 4 --width 80",
     "whatif, saved": f"whatif {NODE} --nps 4 -o nps4.json",
     "checklist": f"checklist {NODE} --width 80",
@@ -364,7 +363,7 @@ MISTAKES: Final = (
     "audit nothing.tar.gz", "audit --from", "audit -f node.tar.gz", "adit", "bios", "fleet",
     "explain 99 --from node.tar.gz", "bind", "bind --ranks 1000 --from node.tar.gz -- ./app",
     "check mpirun -np 2 ./app", "bind --ranks 4 --launcher prun", "report --from node.tar.gz -o x.pdf",
-    "diff --from node.tar.gz", "checklist --as cobol", "checklist --cpu nothing", "export nothing",
+    "compare --from node.tar.gz", "checklist --as cobol", "checklist --cpu nothing", "export nothing",
     "export ansible --from fleet/n0001.tar.gz --include x", "verify nowhere", "verify job", "verify job2 extra", "compare",
     "measure nothing", "measure show", "measure show nothing.json", "measure import node.tar.gz", "measure network",
     "measure hpl --from node.tar.gz", "tune", "tune -- ./app", "whatif", "whatif --nps 3 --from node.tar.gz",

@@ -99,7 +99,7 @@ def answers(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
     rules.write_text(RULE)
     quiet = ("--no-measure", "--no-color", "--width", "200")
     asked: dict[str, tuple[str, ...]] = {
-        "diff": ("diff", a, b, "--no-color", "--width", "200"),
+        "compare": ("compare", a, b, "--no-color", "--width", "200"),
         "details": ("audit", "--from", a, "-v", *quiet),
         "rules": ("rules", "test", "--rules", str(rules), "site-sensor-low"),
         "judged": ("audit", "--from", a, "--rules", str(rules), "--json", "--no-measure"),
@@ -128,7 +128,7 @@ def test_the_page_names_three_files() -> None:
 @pytest.mark.slow
 def test_diff_shows_the_fact(answers: dict[str, str]) -> None:
     """What is stable is compared, in its unit; the temperature of the moment is not."""
-    lines = [" ".join(line.split()) for line in answers["diff"].splitlines() if "sensors" in line]
+    lines = [" ".join(line.split()) for line in answers["compare"].splitlines() if "sensors" in line]
     assert lines == ["sensors.k10temp Tctl.critical 95 °C -> 90 °C"]
 
 

@@ -30,7 +30,7 @@ _LONGEST = 60
 
 
 def difference_document(difference: Difference) -> dict[str, Any]:
-    """Return the document of ``advisor diff --json``."""
+    """Return the document of ``advisor compare --json`` of two machines."""
     return {"schema": DIFF_SCHEMA, **difference.model_dump(mode="json")}
 
 
@@ -182,7 +182,7 @@ def _next_steps(found: WhatIf, written: str | None, width: int) -> list[Line]:
             (f"advisor whatif{source} {_options(found.assumption)} -o after.json", "saves the machine after the restart")
         )
     steps.append((f"advisor bind --from {file} -- ./app", "command and rankfile for after the restart"))
-    steps.append((f"advisor diff {file} -", "after the restart: check that it is so"))
+    steps.append((f"advisor compare {file} -", "after the restart: check that it is so"))
     # A command stays on one line, however long: it is there to be copied.
     return [line for command, why in steps for line in (((command, ""),), *wrapped([(f"    {why}", "dim")], width, indent=4))]
 

@@ -146,10 +146,6 @@ Saved = Annotated[
     typer.Option("--measurements", metavar="FILE", help="Show saved results of this machine; may be repeated."),
 ]
 List = Annotated[bool, typer.Option("--list", help="Print what each kernel measures: variants, units, bytes, flops.")]
-Before = Annotated[
-    Path | None,
-    typer.Option("--before", metavar="OLD", help="With show NEW: compare two runs; files, or folders of runs."),
-]
 MeasureSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the results as SVG to FILE.")]
 MeasurePng = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write the results as PNG to FILE.")]
 Chart = Annotated[

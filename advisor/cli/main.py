@@ -185,8 +185,6 @@ def instead_of(option: str, names: Collection[str], path: str) -> str | None:
     """Return what to write instead of an option that a command does not take."""
     if option == "--from" and not path:
         return "put options after the command: advisor audit --from FILE"
-    if option == "--from" and path == "diff":
-        return "name both machines: advisor diff BEFORE AFTER"
     if path == "check":
         return "write -- before the line: advisor check -- mpirun ..."
     ours = _FOREIGN.get(option)

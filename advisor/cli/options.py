@@ -1,8 +1,9 @@
 """The options of the commands: first those that several share, then those of one with many; of jobs see job_options."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 import typer
@@ -26,7 +27,8 @@ def formats(incomplete: str) -> Offers:
 
 def report_formats(incomplete: str) -> Offers:
     """Offer the formats of the report."""
-    return _beginning(incomplete, (("html", "one page"), ("md", "for tickets"), ("json", "for programs, and to compare later")))
+    forms = (("html", "one page"), ("md", "for tickets"), ("json", "for programs, and to compare later"))
+    return _beginning(incomplete, (*forms, ("parquet", "of a fleet: a table")))
 
 
 def exports(incomplete: str) -> Offers:
@@ -136,6 +138,10 @@ From = Annotated[
         "--from", metavar="FILE", help="Read another machine: a capture, hwloc XML, Machine JSON, or a /sys + /proc root."
     ),
 ]
+MayBeFleet = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[FLEET...]", help="A folder of captures, or captures: many nodes instead of one machine."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with a schema version (docs/json.md).")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of the terminal.")
@@ -164,6 +170,19 @@ ScopeOption = Annotated[
 MeasurementsOption = Annotated[
     list[Path] | None,
     typer.Option("--measurements", metavar="FILE", help="Use these results of advisor measure; may be repeated."),
+]
+MeasuredMachine = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FILE",
+        help="The machine that was measured: a capture, hwloc XML, Machine JSON; - is this one.",
+    ),
+]
+
+Placed = Annotated[
+    str | None,
+    typer.Option("--placed", metavar="PART", help="Where it ran: machine, socket 0, numa 6, l3 2, core 5, cpus 0-15."),
 ]
 Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
 Repeats = Annotated[
@@ -243,7 +262,7 @@ ReportFormat = Annotated[
     typer.Option(
         "--as",
         metavar="FORMAT",
-        help="html, md or json; default: by the file's extension.",
+        help="html, md or json, of a fleet html or parquet; default: by the file's extension.",
         autocompletion=report_formats,
     ),
 ]
@@ -321,6 +340,15 @@ def at_most_one(given: dict[str, bool]) -> None:
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
         raise BadValue(f"{names[0]} and {names[1]} do not go together", cure="give one of the two")
+
+
+def must_be_fleet(places: Sequence[Path]) -> None:
+    """Refuse one machine, or the number of a finding, in the place of a fleet."""
+    one = str(places[0])
+    if len(places) == 1 and one.isdecimal() and not places[0].exists():
+        raise BadValue(f"{one[:60]} is not a fleet", cure=f"choose a finding with --only {one[:60]}")
+    if len(places) == 1 and places[0].is_file():
+        raise BadValue(f"{one} is one machine", cure=f"name it with --from {quote(one)}")
 
 
 def same_view(source: str | None, scope: str, files: Mapping[str, Iterable[Path] | None]) -> tuple[str, ...]:

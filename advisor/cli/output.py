@@ -113,32 +113,20 @@ def show_measured(
     return 130 if done.interrupted else 0
 
 
-def show_saved(words: list[str], files: list[Path], source: str | None, before: Path | None, shown: Shown) -> int:
-    """Print what was measured before: the files that are named, or what changed since those of --before."""
+def show_saved(words: list[str], files: list[Path], source: str | None, shown: Shown) -> int:
+    """Print what was measured before."""
     from advisor.measure.task import saved_measurements
+    from advisor.show.commandline import word
 
     save, form, drawing = shown
-    if before is not None:
-        return _compare(before, words, form, alone=not (files or save or drawing.svg or drawing.png))
     if words == ["show"] and not files:
         raise BadValue("measure show needs a file", cure="write advisor measure show FILE, which measure --save wrote")
     if words and (words[0] != "show" or len(words) < 2 or files):
         raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
-    named = files or [Path(word) for word in words[1:]]
+    named = files or [Path(each) for each in words[1:]]
     done = saved_measurements(named, source, must_fit=bool(files) or source is not None, observer=Terminal())
-    return show_measured(done, (), save, form, drawing=drawing)
-
-
-def _compare(before: Path, words: list[str], form: Form, *, alone: bool) -> int:
-    from advisor.advice.difference_page import before_after_document, before_after_page
-    from advisor.advice.whatif import before_after
-
-    if len(words) != 2 or words[0] != "show" or not alone:
-        cure = "write advisor measure show --before OLD NEW, or advisor measure network --before OLD"
-        raise BadValue("--before compares two files or folders of runs, and draws or keeps nothing", cure=cure)
-    found = before_after(before, Path(words[1]))
-    show(form, lambda: before_after_document(found), lambda: before_after_page(found, form.width))
-    return 0
+    other = (f"compare it with another run: advisor compare {word(str(named[0]))} OTHER",) if len(named) == 1 else ()
+    return show_measured(done, other, save, form, drawing=drawing)
 
 
 def _draw(done: "Measured", drawing: Drawing) -> None:

@@ -1,7 +1,5 @@
 """Two reports side by side: what changed, what it brought and how sure that is, and what is left to fix."""
 
-import json
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from advisor.exports.exhibits import dark_rules, embedded
 from advisor.exports.figures import SCOPES, Verdict, verdict
 from advisor.exports.marks import marked
 from advisor.exports.page import ReportContent
-from advisor.exports.single import Report, ReportForm, report
+from advisor.exports.single import Report, report
 from advisor.machine.jinja import fill
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.units import binary, count, plain
@@ -28,8 +26,6 @@ from advisor.show.commandline import word
 from advisor.show.topology.picture import picture
 from advisor.show.topology.svg import draw_svg
 
-CHANGE_SCHEMA: Final = "advisor-report-change/1"
-"""The number rises when a key changes meaning or goes."""
 _SHOWN: Final = 12
 """So many figures are in the table where none is of the whole machine."""
 _THERE: Final = {"not-applicable": "does not apply", "unknown": "not known", "error": "broken", "waived": "waived"}
@@ -53,13 +49,6 @@ class ChangeReport:
     reports: tuple[Report, Report]
     content: ChangeContent
 
-    def document(self) -> dict[str, Any]:
-        """Return the document of ``advisor report BEFORE AFTER --as json``."""
-        before, after = self.content.names
-        brought = [row.model_dump(mode="json") for row in self.content.brought]
-        differs = self.content.difference.model_dump(mode="json")
-        return {"schema": CHANGE_SCHEMA, "before": before, "after": after, "difference": differs, "brought": brought}
-
     def html(self) -> str:
         """Return one page: no script, no request, light, dark and for printing."""
         drawn = {"style": template("report/style.css"), "dark": dark_rules()}
@@ -68,26 +57,6 @@ class ChangeReport:
     def markdown(self) -> str:
         """Return what changed for a ticket."""
         return fill(template("report/change.md.j2"), values(self.content, drawn=False), "change.md.j2")
-
-    def text(self, form: ReportForm) -> str:
-        """Return what changed in a form."""
-        if form == "json":
-            return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
-        return self.html() if form == "html" else self.markdown()
-
-
-def two_machines(words: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return the two machines that are compared; '-' is this one."""
-    if len(words) == 1 and Path(words[0]).exists():
-        cure = f"write advisor report --from {shlex.quote(words[0])} -o node.html, or name two: BEFORE AFTER"
-        raise BadValue(f"{words[0]} is one machine", cure=cure)
-    if len(words) == 1 and not {".", "/"} & set(words[0]):
-        name = words[0][:60]
-        raise BadValue(f"{name} is not a capture", cure=f"a finding is chosen with --only {name}, a machine with --from")
-    if len(words) != 2:
-        raise BadValue("a change has two sides", cure="give two captures, BEFORE and AFTER; one machine alone is named by --from")
-    one, other = (None if word == "-" else word for word in words)
-    return one, other
 
 
 def change_report(
@@ -158,7 +127,7 @@ def values(content: ChangeContent, *, drawn: bool = True) -> dict[str, Any]:
         "brought": rows[:shown],
         "rest": rows[shown:],
         "why_none": _why_none(content),
-        "again": " ".join(map(word, ("advisor", "report", *sources, *files))),
+        "again": " ".join(map(word, ("advisor", "compare", *sources, *files))),
         "warnings": list(_warnings(content)),
         "drawings": [_drawing(each, f"m{at}") for at, each in enumerate(both)] if drawn else [],
         "chart": _chart(content, (whole or brought)[:_SHOWN]) if drawn and brought else "",

@@ -42,7 +42,7 @@ _ENDINGS: Final = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"
 _TOOLS: Final = ("racadm", "ilorest", "onecli", "sum", "redfish")
 
 ReportForm = Literal["html", "md", "json"]
-"""A page for a browser, text for a ticket, a document that diff, audit and report read again."""
+"""A page for a browser, text for a ticket, a document that compare, audit and report read again."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def report(
     must_be_rules(site, only)
     for folder in tuned:
         read_journal(folder)  # what is none is refused before anything is measured
-    files = tuple(measurements) or _inside(source)
+    files = tuple(measurements) or measurements_inside(source)
     audited = audit(
         source, scope, site=site, bios=bios, measurements=files, measure=measure, audience=audience, observer=observer
     )
@@ -140,7 +140,7 @@ def report(
     return Report(audited, replace(content, audience=audience, races=races))
 
 
-def _inside(source: str | None) -> tuple[Path, ...]:
+def measurements_inside(source: str | None) -> tuple[Path, ...]:
     """Return the file itself where it is a report, which holds its measurements."""
     data = json_data(source) if source is not None else None
     if source is None or data is None or REPORT_SCHEMA.encode() not in data[:200]:

@@ -13,7 +13,18 @@ from advisor.advice.model.findings import Difference
 from advisor.advice.rules import must_be_known
 from advisor.advice.whatif import diff
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
-from advisor.fleet.fleet import BEFORE_SUFFIX, BIOS_SUFFIX, MEASURED_SUFFIX, Fleet, Odd, Silent, Slow, Wrong
+from advisor.fleet.fleet import (
+    ANSWERS,
+    BEFORE_SUFFIX,
+    BIOS_SUFFIX,
+    CAPTURE_SUFFIX,
+    MEASURED_SUFFIX,
+    Fleet,
+    Odd,
+    Silent,
+    Slow,
+    Wrong,
+)
 from advisor.fleet.fold import with_modules
 from advisor.fleet.kinds import Figure, Figures, Nodes, assemble, suspected
 from advisor.fleet.page import fleet_document, fleet_report
@@ -45,7 +56,7 @@ class AuditedFleet:
         return fleet_document(self.fleet)
 
     def html(self, scope: Scope = "mpi") -> str:
-        """Return the page of ``advisor fleet report``."""
+        """Return the page of ``advisor report FLEET``."""
         about = {"scope": scope, "version": __version__, "made": time.strftime("%Y-%m-%d %H:%M")}
         return fleet_report(self.fleet, template("report/fleet.html.j2"), template("report/style.css"), about)
 
@@ -125,6 +136,11 @@ def file_of_node(named: Asked, node: str) -> Path:
         raise nothing_known(silent)
     files = {entry.node: entry.file for entry in named.entries}
     return files[must_be_one_of("node", node, files, "fleet audit --verbose lists them")]
+
+
+def is_fleet(place: Path) -> bool:
+    """Return whether a folder holds captures of nodes, or the answers of a fleet."""
+    return (place / ANSWERS).is_file() or any(place.glob(f"*{CAPTURE_SUFFIX}"))
 
 
 def diff_nodes(

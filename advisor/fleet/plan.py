@@ -42,7 +42,7 @@ class FleetChecklist:
     kinds: tuple[tuple[Kind, tuple[FleetStep, ...]], ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the document of ``advisor fleet checklist --json``."""
+        """Return the document of ``advisor checklist FLEET --as json``."""
         kinds = [
             {**kind.model_dump(include={"name", "hardware", "nodes"}), "steps": [step.document() for step in steps]}
             for kind, steps in self.kinds
@@ -90,7 +90,7 @@ class FleetPlan:
     without: Mapping[str, str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the document of ``advisor fleet plan --json``."""
+        """Return the document of ``advisor bios plan FLEET --json``."""
         kinds = []
         for kind in self.kinds:
             plan = self.plans.get(kind.name)

@@ -109,7 +109,7 @@ PerCpu = Annotated[T, _PER_CPU]
 
 
 class Section(StrEnum):
-    """Under which heading a fact is shown, in this order, and in which part of ``advisor diff``; what is in it inherits it."""
+    """Under which heading a fact is shown, in this order, and in which part of ``advisor compare``; what is in it inherits it."""
 
     MACHINE = "machine"
     """What the machine is: compared first."""

@@ -391,12 +391,12 @@ def _figures(figures: Sequence[ImportedFigure], levels: Sequence[Level]) -> Iter
 
 
 def compared_document(rows: Sequence[Beside], names: tuple[str, str]) -> dict[str, Any]:
-    """Return the document of ``advisor measure compare --json``."""
+    """Return the document of ``advisor compare --json`` of two programs' figures."""
     figures = [
         {"what": row.what, "unit": row.unit, "first": row.first, "second": row.second, "ratio": row.second / row.first}
         for row in rows
     ]
-    return {"schema": "advisor-measure-compare/1", "files": list(names), "figures": figures}
+    return {"schema": "advisor-compare/1", "files": list(names), "figures": figures}
 
 
 def compared_page(rows: Sequence[Beside], names: tuple[str, str], width: int | None) -> Page:

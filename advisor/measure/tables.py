@@ -694,5 +694,5 @@ def own_kernels(seen: Seen) -> list[Line]:
     if not lines:
         return []
     spread = max(each.spread for each in found)
-    again = f"compare runs with advisor measure show --before OLD NEW (repeats differ by {percent(spread)})"
+    again = f"compare runs with advisor compare OLD NEW (repeats differ by {percent(spread)})"
     return lines + verdict_lines([(f"{UNPUBLISHED}; {again}", "")], seen.width)

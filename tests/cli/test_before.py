@@ -33,14 +33,20 @@ def saved(file: Path, *rates: tuple[int, float], **more: Any) -> str:
 
 
 def test_two_files_are_compared(tmp_path: Path, capsys: Capture) -> None:
-    """With show, --before prints the comparison alone, as a page and as JSON."""
+    """Compare prints what changed, as a page and as JSON."""
     old, new = saved(tmp_path / "old.json", (8, 1e7)), saved(tmp_path / "new.json", (8, 1.5e7), day=21)
-    assert status(["measure", "show", "--before", old, new, "--width", "100"]) == 0
+    assert status(["compare", old, new, "--width", "100"]) == 0
     page = capsys.readouterr().out
     assert ("is 50 % higher" in page, "GB/s one way" in page) == (True, False)
-    assert status(["measure", "show", new, "--before", old, "--json"]) == 0
+    assert status(["compare", old, new, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["says"], row["before"]["number"], row["p"] < 0.001) == ("faster", 9, True)
+
+
+def test_a_folder_of_captures_is_a_fleet(tmp_path: Path, capsys: Capture) -> None:
+    """Two of its nodes can be compared, not the folder with a machine."""
+    write_archive("a-r7425-2x7601-dell", tmp_path / "n1.tar.gz")
+    assert "name two of its nodes: advisor compare n1 n2" in refused(capsys, "compare", tmp_path, "-")
 
 
 def test_folders_are_compared_start_by_start(tmp_path: Path, capsys: Capture) -> None:
@@ -50,20 +56,17 @@ def test_folders_are_compared_start_by_start(tmp_path: Path, capsys: Capture) ->
         for at in range(5 if rate else 0):
             saved(tmp_path / setting / f"{at}.json", (8, rate + 1e5 * at))
     folders = [str(tmp_path / setting) for setting in ("off", "on", "none")]
-    assert status(["measure", "show", "--before", *folders[:2], "--json"]) == 0
+    assert status(["compare", *folders[:2], "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["of"], found["rows"][0]["after"]["number"], found["rows"][0]["says"]) == ("starts", 5, "faster")
-    assert refused(capsys, "measure", *["show", "--before", *folders[1:]]).endswith(
-        "no file .json is in it; save runs there: --save FOLDER/1.json\n"
-    )
+    assert "is measurements" in refused(capsys, "compare", *folders[1:])
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path, capsys: Capture) -> None:
     """Runs of other sizes, or a comparison with nothing, are refused in one line."""
     old, new = saved(tmp_path / "old.json", (8, 1e7)), saved(tmp_path / "new.json", (64, 1e7))
-    assert "messages of 8 bytes, after with messages of 64 bytes" in refused(capsys, "measure", "show", "--before", old, new)
-    assert "advisor measure show --before OLD NEW" in refused(capsys, "measure", "--before", old)
-    assert "draws or keeps nothing" in refused(capsys, "measure", "show", "--before", old, new, "--save", "x")
+    assert "messages of 8 bytes, after with messages of 64 bytes" in refused(capsys, "compare", old, new)
+    assert "--fail-on is about findings" in refused(capsys, "compare", old, old, "--fail-on", "high")
 
 
 def test_a_run_is_compared_with_an_earlier_one(

@@ -1,4 +1,4 @@
-"""What advisor measure import and measure compare print, keep and refuse."""
+"""What advisor measure import and compare print, keep and refuse."""
 
 from pathlib import Path
 
@@ -68,6 +68,6 @@ def test_a_slip_is_one_line(words: list[str], why: str, capsys: Capture) -> None
 def test_two_outputs_stand_beside_each_other(capsys: Capture, rome: Path) -> None:
     """Each figure that both have, and the second through the first."""
     same = OUTPUTS / "stream-c.txt"
-    found = document(capsys, "measure", "compare", same, same, "--from", rome, "--placed", "machine", "--json")
+    found = document(capsys, "compare", same, same, "--from", rome, "--placed", "machine", "--json")
     assert {row["ratio"] for row in found["figures"]} == {1.0}
-    assert "second / first" in printed(capsys, "measure", "compare", same, same, "--from", rome, "--placed", "machine")
+    assert "second / first" in printed(capsys, "compare", same, same, "--from", rome, "--placed", "machine")

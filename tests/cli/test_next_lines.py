@@ -63,7 +63,7 @@ def test_the_next_lines_of_whatif_name_the_file_as_one_word(name: str, archive: 
     assert words_of(lines)[0][:3] == ["whatif", "--from", str(file)]
     assert status(["whatif", "--from", str(file), "--nps", "4", "-o", str(after)]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("advisor ")]
-    assert [each[:3] for each in words_of(lines)] == [["bind", "--from", str(after)], ["diff", str(after), "-"]]
+    assert [each[:3] for each in words_of(lines)] == [["bind", "--from", str(after)], ["compare", str(after), "-"]]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -83,17 +83,19 @@ def test_a_report_is_for_some_work(node: str, capsys: Capture) -> None:
 
 @pytest.mark.slow
 def test_two_reports_as_json_are_put_side_by_side(node: str, tmp_path: Path, capsys: Capture) -> None:
-    """They hold their measurements: BEFORE AFTER needs no other file; audit and diff read them too."""
+    """They hold their measurements: compare needs no other file; audit reads them too."""
     files = []
     for name in ("rome-nps1", "rome-nps4"):
         files.append(str(tmp_path / f"{name}.json"))
         assert status(["report", "--from", f"{name}.tar.gz", "--measurements", f"{name}.measured.json", "-o", files[-1]]) == 0
-    assert status(["report", *files, "--as", "md"]) == 0
+    assert status(["compare", *files, "--as", "md"]) == 0
     assert "1 finding gone; membw triad-nt, machine +20.0 % (p = 0.0079)" in capsys.readouterr().out
-    assert status(["report", *files, "--as", "json"]) == 0
+    assert status(["compare", *files, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], min(row["p"] for row in found["brought"])) == ("advisor-report-change/1", pytest.approx(2 / 252))
-    assert status(["diff", *files]) == 0
+    assert (found["schema"], min(row["p"] for row in found["brought"])) == ("advisor-diff/1", pytest.approx(2 / 252))
+    assert status(["compare", *files]) == 0
+    said = capsys.readouterr().out
+    assert ("Findings that are gone" in said, "Before and after" in said) == (True, True)
     assert status(["audit", "--from", files[0], "--fail-on", "high"]) == 1
 
 
@@ -102,22 +104,22 @@ WRONG = {
     "ending": (["report", "-o", "node.pdf"], "node.pdf is not a report format; take .html, .md or .json"),
     "format": (["report", "--as", "odt"], "there is no format of reports: odt; there are html, md, json"),
     "folder": (["report", "-o", "/nonexistent/x.html"], "/nonexistent/x.html: there is no folder /nonexistent; make it first"),
-    "one side": (["report", "a.json", "-o", "x.html"], "a change has two sides; give two captures, BEFORE and AFTER"),
+    "no fleet": (["report", "a.json", "-o", "x.html"], "a.json: no such file or directory; give a folder of captures"),
     "its name alone": (
         ["report", "rome-nps1.tar.gz", "-o", "x.html"],
-        "rome-nps1.tar.gz is one machine; write advisor report --from",
+        "rome-nps1.tar.gz is one machine; name it with --from rome-nps1.tar.gz",
     ),
-    "a finding": (["report", "1", "-o", "x.html"], "1 is not a capture; a finding is chosen with --only 1"),
+    "a finding": (["report", "1", "-o", "x.html"], "1 is not a fleet; choose a finding with --only 1"),
     "no such finding": (["report", "--from", "rome-nps1.tar.gz", "--only", "99", "--as", "md"], "no finding 99: this audit has"),
     "nothing found": (
         ["report", "--from", "rome-nps1.tar.gz", "--only", "cpu-smt-on", "--as", "md"],
         "cpu-smt-on found nothing on this machine; see why: advisor explain cpu-smt-on",
     ),
     "one measured": (
-        ["report", "rome-nps1.tar.gz", "rome-nps4.tar.gz", "--as", "md", "--measurements", "rome-nps1.measured.json"],
+        ["compare", "rome-nps1.tar.gz", "rome-nps4.tar.gz", "--as", "md", "--measurements", "rome-nps1.measured.json"],
         "of two machines there are two measurements, or none",
     ),
-    "both": (["report", "a", "b", "--from", "c", "-o", "x.html"], "BEFORE and AFTER and --from do not go together"),
+    "both": (["report", "a", "b", "--from", "c", "-o", "x.html"], "--from and FLEET do not go together"),
     "elsewhere": (["report", "--from", "c", "--hpl", "-o", "x.html"], "--from and --hpl do not go together"),
     "not there": (["report", "--from", "nothing", "-o", "x.html"], "nothing: no such file or directory"),
 }

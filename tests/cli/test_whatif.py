@@ -44,7 +44,7 @@ def test_the_file_is_what_every_other_command_reads(nps1: Path, tmp_path: Path, 
     assert status(["topology", "--from", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cut"]["name"] == "NPS4"
     assert status(["audit", "--from", str(file)]) == 0
-    assert status(["diff", str(nps1), str(file)]) == 0
+    assert status(["compare", str(nps1), str(file)]) == 0
 
 
 def test_the_json_holds_assumption_difference_and_machine(nps1: Path, capsys: Capture) -> None:

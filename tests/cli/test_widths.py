@@ -24,7 +24,7 @@ PAGES = {
     "explain": "explain numa-nps-below-best --from {}",
     "whatif": "whatif --nps 4 --from {}",
     "rules list": "rules list",
-    "diff": "diff {} {}",
+    "compare": "compare {} {}",
     "help": "measure membw --help",
 }
 

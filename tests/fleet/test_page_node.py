@@ -35,13 +35,13 @@ def page(node: str, *usual: str) -> list[str]:
 
 def test_what_a_node_has_alone_comes_before_what_most_of_its_kind_have() -> None:
     """The finding of its own in words, the others by their rules in one line; then the commands that go on."""
-    assert page("n07", "advisor", "fleet", "diff", "n01", "n07", "f") == [
+    assert page("n07", "advisor", "compare", "n01", "n07", "f") == [
         "n07, kind A: Dell C6525, 2 x AMD EPYC 7702",
         "Wrong     high port-down: port-down is so",
         "Drift     fact.0 0 (1 elsewhere)",
         "          fact.1 0 (1 elsewhere)",
         "As most   low swappiness",
-        "Compare   advisor fleet diff n01 n07 f",
+        "Compare   advisor compare n01 n07 f",
         "In full   advisor audit --from f/n07.tar.gz --bios f/n07.bios.json",
     ]
 
@@ -56,7 +56,7 @@ def test_of_many_facts_the_first_are_shown_and_the_others_counted() -> None:
 
 def test_a_node_like_its_kind_has_that_said() -> None:
     """One line, and nothing to compare it with."""
-    assert page("n01", "advisor", "fleet", "diff", "n02", "n01", "f")[1:3] == [
+    assert page("n01", "advisor", "compare", "n02", "n01", "f")[1:3] == [
         "Nothing sets it apart from its kind.",
         "As most   low swappiness",
     ]

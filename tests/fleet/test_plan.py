@@ -31,7 +31,7 @@ def test_each_step_stands_with_the_nodes_that_need_it(made: Planted) -> None:
 def test_a_kind_without_a_bios_says_what_to_give(made: Planted, capsys: pytest.CaptureFixture[str]) -> None:
     """Captures without BIOS attributes: no plan is made, and the line names the command."""
     assert [*fleet_plan([made.folder]).without] == NAMES
-    assert (status(["fleet", "plan", str(made.folder)]), "advisor bios read" in capsys.readouterr().err) == (2, True)
+    assert (status(["bios", "plan", str(made.folder)]), "advisor bios read" in capsys.readouterr().err) == (2, True)
 
 
 def test_a_node_is_shown_with_all_that_is_said_of_it(made: Planted, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,16 +47,16 @@ def test_a_node_is_shown_with_all_that_is_said_of_it(made: Planted, capsys: pyte
 
 
 def test_two_nodes_are_compared(made: Planted, capsys: pytest.CaptureFixture[str]) -> None:
-    """Fleet diff finds their captures."""
+    """Compare finds their captures."""
     (odd,), usual = made.plants["firmware"], made.slow[0]
-    assert status(["fleet", "diff", usual, odd, str(made.folder)]) == 0
+    assert status(["compare", usual, odd, str(made.folder)]) == 0
     assert "2.14.9" in capsys.readouterr().out
 
 
 def test_bios_attributes_beside_captures_are_what_is_planned_and_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Written by bios read -o DIR/%h.bios.json: a kind is planned from them, fleet diff and show use them."""
+    """Written by bios read -o DIR/%h.bios.json: a kind is planned from them, compare and show use them."""
     captured(tmp_path, ("n1", "n2"), "rome")
     for node, nodes in (("n1", "1"), ("n2", "2")):
         said = {"NumaNodesPerSocket": nodes, "LogicalProc": "Disabled", "CcxAsNumaDomain": "Disabled"}
@@ -71,17 +71,17 @@ def test_bios_attributes_beside_captures_are_what_is_planned_and_compared(
     found = fleet_plan([tmp_path])
     (planned,) = found.plans.values()
     assert [(each.attribute, each.value) for each in planned.plan.changes] == [("NumaNodesPerSocket", "4")]
-    assert status(["fleet", "diff", "n1", "n2", str(tmp_path)]) == 0
+    assert status(["compare", "n1", "n2", str(tmp_path)]) == 0
     assert status(["fleet", "show", "n1", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert (told.startswith("n1 -> n2\n"), f"--bios{tmp_path}/n1.bios.json" in "".join(told.split())) == (True, True)
-    assert status(["fleet", "checklist", str(tmp_path)]) == 0
+    assert status(["checklist", str(tmp_path)]) == 0
 
 
 def test_a_node_that_did_not_answer_is_not_compared_and_why(made: Planted, capsys: pytest.CaptureFixture[str]) -> None:
     """It is in the fleet: nothing else is guessed to be meant."""
     silent = next(node for node, why in made.silent.items() if why != "truncated")
-    assert status(["fleet", "diff", silent, made.slow[0], str(made.folder)]) == 2
+    assert status(["compare", silent, made.slow[0], str(made.folder)]) == 2
     assert f"nothing is known of {silent}: {made.silent[silent]}; capture it again" in capsys.readouterr().err
 
 

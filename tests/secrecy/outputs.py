@@ -100,10 +100,11 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
             if audience == "internal" or form == "md"
         ]
         + [("report", "--from", site["json"], *measured, "-o", out / f"measured.{form}") for form in ("html", "json")]
-        + [("report", site["node"], site["json"], "-o", out / f"change.{form}") for form in ("html", "md", "json")],
+        + [("report", site["fleet"], "-o", out / "fleet.html")],
         "explain": [("explain", number, *node, *more, *how) for number in (1, 2) for how in ((), ("--json",))],
         "checklist": [("checklist", "--as", name, *node, *more, "-o", out / f"list-{name}") for name in formats_told()]
-        + [("checklist", *node, *more)],
+        + [("checklist", *node, *more)]
+        + [("checklist", site["fleet"], "--as", form) for form in ("txt", "json")],
         "whatif": [("whatif", "nps=4", *node, *how) for how in ((), ("--json",), ("-o", out / "whatif.json"))],
         "export": [
             (
@@ -120,7 +121,14 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
             if kind in form.takes
         ]
         + [("export", "slurm", "--check", site["slurm.conf"], *node, *how) for how in ((), ("--json",))],
-        "diff": [("diff", site["node"], site["json"], *how) for how in ((), ("--json",))],
+        "compare": [("compare", site["node"], site["json"], *how) for how in ((), ("--json",))]
+        + [("compare", site["node"], site["json"], "-o", out / f"change.{form}") for form in ("html", "md")]
+        + [("compare", "n1", "n2", site["fleet"], *how) for how in ((), ("--json",))]
+        + [
+            ("measure", "import", site["stream.txt"], *node, "--save", out / "i.json", "--placed", "machine"),
+            ("compare", out / "i.json", out / "i.json"),
+            ("compare", out / "i.json", site["stream.txt"], *node, "--placed", "machine"),
+        ],
         "capture": [("capture", *node, "-o", out / f"again{at}.tar.gz", *how) for at, how in enumerate(((), ("--anonymise",)))]
         + [("capture", "--script")],
         "bind": [("bind", *node, "--launcher", name, "-o", out / f"job-{name}", *job) for name in launchers()]
@@ -147,10 +155,6 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
         "experiment abort": [("experiment", "abort", site["experiment"], "--bmc", "127.0.0.1:1", "--yes")],
         "measure": [("measure", "show", site["measured.json"], *how) for how in ((), ("--json",))]
         + [("measure", "--dry-run", *node), ("measure", *node, *measured)],
-        "measure compare": [
-            ("measure", "import", site["stream.txt"], *node, "--save", out / "i.json", "--placed", "machine"),
-            ("measure", "compare", out / "i.json", out / "i.json", *node),
-        ],
         "measure import": [
             ("measure", "import", site["stream.txt"], *node, *how)
             for how in ((), ("--json",), ("--save", out / "i.json", "--placed", "machine"))
@@ -169,15 +173,11 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
         ],
         "fleet audit": [("fleet", "audit", site["fleet"], *how) for how in ((), ("-v",), ("--json",), ("-o", out / "fleet.txt"))],
         "fleet show": [("fleet", "show", what, site["fleet"], *how) for what in ("1", "n1", "n9") for how in ((), ("--json",))],
-        "fleet diff": [("fleet", "diff", "n1", "n2", site["fleet"], *how) for how in ((), ("--json",))],
         "fleet baseline": [
             ("fleet", "baseline", "save", site["fleet"], "-o", out / "good.json"),
             ("fleet", "baseline", "check", out / "good.json", site["fleet"]),
         ],
         "fleet capture": [("fleet", "capture", "-w", words[1], "-o", out / "none", "--timeout", "1")],
-        "fleet checklist": [("fleet", "checklist", site["fleet"], *how) for how in ((), ("--json",))],
-        "fleet plan": [("fleet", "plan", site["fleet"], "--rules", site["site.yaml"])],
-        "fleet report": [("fleet", "report", site["fleet"], "-o", out / "fleet.html")],
         "fleet measure": [("fleet", "measure", "-w", words[1], "-o", out / "none", "--timeout", "1")],
         "bios plan": [plan, (*plan, "--json"), (*plan, "-o", out / "plan.yaml")],
         "bios prove": [("bios", "prove", out / "wish.yaml"), ("bios", "prove", out / "wish.yaml", "--json")],

@@ -13,7 +13,7 @@ from advisor.cli.main import commands
 from tests.secrecy.outputs import REFUSED, Site, every_file, found_in, lines_of, looked_through, planted_site
 from tests.secrecy.planted import MARK
 
-FAST: Final = ("audit", "topology", "whatif", "check", "diff", "capture", "measure import", "experiment status", "tune")
+FAST: Final = ("audit", "topology", "whatif", "check", "compare", "capture", "measure import", "experiment status", "tune")
 """Commands of the fast core: one line of each."""
 
 

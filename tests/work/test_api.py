@@ -153,7 +153,7 @@ def test_what_is_no_value_of_a_task_has_no_document() -> None:
 def test_a_difference_dumps_to_its_document(folder: Path, capsys: Capture) -> None:
     """Of two machines, here the same one."""
     node = str(folder / "node.tar.gz")
-    assert advisor.document(advisor.diff(node, node)) == document(capsys, "diff", node, node, "--json")
+    assert advisor.document(advisor.compare(node, node)) == document(capsys, "compare", node, node, "--json")
 
 
 WORK = sorted(path for room in ("work", "bios", "fleet", "exports") for path in (ROOT / "advisor" / room).rglob("*.py"))

@@ -29,7 +29,7 @@ from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import commands
 from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Topic, Width, same_view
 from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
-from advisor.errors import BadValue
+from advisor.errors import BadValue, must_be_one_of
 from advisor.jobs.started.hosts import asker
 from advisor.machine.hosts.trust import believed_files
 from advisor.machine.secrecy import without_secrets
@@ -192,6 +192,7 @@ def _explain_page(found: Explained, again: tuple[str, ...], width: int | None, *
 
 @reads_bios
 def checklist(
+    fleet: opt.MayBeFleet = None,
     *,
     source: opt.From = None,
     platform: opt.OrderedPlatform = None,
@@ -222,13 +223,29 @@ def checklist(
     is the plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
     ~/.config/advisor/templates/checklist is a format too. Changes nothing.
 
+    With FLEET, a folder of captures, it is one list per kind of hardware, with the nodes that need each step (txt, json).
+
     Group: Set up
     Example: advisor checklist
     Example: advisor checklist --cpu "EPYC 7702" --vendor dell --as html -o rome.html
     Example: advisor checklist --from node.tar.gz --only 1 --as racadm -o bios.sh
+    Example: advisor checklist fleet/
     """
     if form == "help":
         return say("".join(f"{name:<16} {what}\n" for name, what in formats_told().items()))
+    if fleet:
+        opt.must_be_fleet(fleet)
+        others = {
+            "--from": source,
+            "--platform": platform,
+            "--cpu": cpu,
+            "--vendor": vendor,
+            "--bios or --bmc": bios.there or None,
+        }
+        more = {"--measurements": measurements, "--include": include, "--todo": todo, "--only": only, "-v": verbose}
+        for name in (name for name, given in {**others, **more}.items() if given):
+            opt.at_most_one({"FLEET": True, name: True})
+        return _fleet_checklist(fleet, scope, rules or (), form, Form(output, width=width, color=not no_color))
     template_of(form)  # a format that is none is refused before the machine is read
     order, observer = platform is not None or cpu is not None, Terminal()
     if order:
@@ -244,20 +261,19 @@ def checklist(
         only=only or (),
         observer=observer,
     )
-    found = replace(
-        found,
-        again=(
-            tuple(
-                (
-                    word
-                    for name, value in {"--from": source, "--platform": platform, "--cpu": cpu}.items()
-                    if value
-                    for word in (name, value)
-                )
-            )
-        ),
-    )
+    named = {"--from": source, "--platform": platform, "--cpu": cpu}
+    found = replace(found, again=tuple(word for name, value in named.items() if value for word in (name, value)))
     return _show(found.todo() if todo else found, form, Form(output, width=width, color=not no_color), verbose=verbose)
+
+
+def _fleet_checklist(places: Sequence[Path], scope: Scope, site: Sequence[Path], name: str, form: Form) -> None:
+    """Print one list for each kind of a fleet's hardware."""
+    from advisor.fleet.page import checklist_page as fleet_checklist_page  # an audit, of this module too, needs no fleet
+    from advisor.fleet.plan import fleet_checklist
+
+    must_be_one_of("format of a fleet's checklists:", name, ("txt", "json"), "there are txt, json")
+    told = fleet_checklist(places, scope, site=site, observer=Terminal()).document()
+    show(replace(form, json=name == "json"), lambda: told, lambda: fleet_checklist_page(told, form.width))
 
 
 def _alone(source: str | None, measurements: list[Path] | None) -> None:

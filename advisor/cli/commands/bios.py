@@ -40,8 +40,10 @@ from advisor.cli.bmc_options import (
 from advisor.cli.options import Json, NoColor, Width
 from advisor.cli.output import Form, Terminal, emit_json, emit_text, say, show
 from advisor.errors import BadValue, CannotWork
+from advisor.fleet.plan import FleetPlan, fleet_plan
 from advisor.machine.hosts.files import write_file
 from advisor.machine.observer import SILENT, Observer
+from advisor.machine.units import count
 
 PlanName = Annotated[str | None, typer.Argument(metavar="PLAN", help="A plan's file, or the name of a ready one (--list).")]
 
@@ -116,6 +118,7 @@ Only = Annotated[
 
 @asks_bmcs
 def bios_plan(
+    fleet: opt.MayBeFleet = None,
     *,
     asked: Asked,
     source: opt.From = None,
@@ -135,11 +138,23 @@ def bios_plan(
     planned for this machine where the BIOS is this machine's, else for what the file says of its server. Without an
     attribute registry nothing is planned by name, but what --unchecked names.
 
+    With FLEET, a folder of captures, it is one plan per kind of hardware, that of its most usual node: from the BIOS
+    attributes beside its capture (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the
+    first --bios that fits. In the file name %k is the kind. bios stage checks each server again before it writes.
+
     Group: Set up
     Example: advisor bios plan --bios bios.json -o plan.yaml
     Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
     Example: advisor bios plan --from node.tar.gz --bios bios.json --only numa.nps -o plan.yaml
+    Example: advisor bios plan fleet/ --bios bios.json -o plans/%k.yaml
     """
+    if fleet:
+        opt.must_be_fleet(fleet)
+        named = {"--bmc and -w": bool(asked.doors), "--from": source is not None, "--unchecked": bool(unchecked)}
+        for name, given in {**named, "--measurements": bool(measurements)}.items():
+            opt.at_most_one({"FLEET": True, name: given})
+        made = fleet_plan(fleet, bios or (), scope, site=rules or (), only=only or (), observer=Terminal())
+        return _plans(made, asked.form)
     opt.at_most_one({"--bios": bool(bios), "--bmc and -w": bool(asked.doors)})
 
     def make(given: BiosInput | Sequence[Path], observer: Observer) -> PlannedBios:
@@ -164,6 +179,29 @@ def bios_plan(
         Planner(partial(make, observer=observer)).for_bmc(asked.doors[0]) if asked.doors else make(bios or (), observer=observer)
     )
     _write(found, asked.form.output, json=asked.form.json)
+    return 0
+
+
+def _plans(found: FleetPlan, form: Form) -> int:
+    """Print the plan of each kind of a fleet, or write each into a file of its own."""
+    if form.json:
+        emit_json(found.document(), form.output)
+        return 0
+    if form.output is not None and len(found.plans) > 1 and "%k" not in str(form.output):
+        raise BadValue("several plans need several files", cure="write -o plans/%k.yaml")
+    observer = Terminal()
+    for kind in found.kinds:
+        nodes = f"kind {kind.name}, {count(kind.count, 'node')}"
+        if kind.name in found.without:
+            observer.say(f"kind {kind.name}: {found.without[kind.name]}")
+        elif form.output is None:
+            say(f"# {nodes}: {kind.nodes}\n{found.plans[kind.name].text()}")
+        else:
+            file = Path(str(form.output).replace("%k", kind.name))
+            write_file(file, found.plans[kind.name].text().encode())
+            observer.say(f"{nodes}: {found.plans[kind.name].summary(file)}")
+    if not found.plans:
+        raise CannotWork("no kind has BIOS settings to plan for")
     return 0
 
 

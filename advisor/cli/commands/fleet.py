@@ -1,19 +1,18 @@
-"""Commands of many nodes: capture, audit, compare, plan, measure."""
+"""Commands of many nodes: capture, audit, show, measure."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from advisor.advice.difference_page import difference_document, difference_page
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import with_several
-from advisor.cli.output import Form, Terminal, emit_json, say, show
-from advisor.errors import BadValue, CannotWork
-from advisor.fleet.audit import audit_fleet, diff_nodes
+from advisor.cli.output import Form, Terminal, emit_json, show
+from advisor.errors import BadValue
+from advisor.fleet.audit import audit_fleet
 from advisor.fleet.baseline import checked_fleet, saved_baseline
 from advisor.fleet.capture import CaptureOptions, age, capture_fleet, capture_now
 from advisor.fleet.measure import measure_fleet, measure_fleet_hpl
@@ -21,7 +20,6 @@ from advisor.fleet.measure_pairs import PairsOptions, measure_pairs
 from advisor.fleet.page import (
     captured_page,
     check_page,
-    checklist_page,
     excluded_text,
     fleet_page,
     measured_page,
@@ -31,9 +29,6 @@ from advisor.fleet.page import (
     wrong_document,
     wrong_page,
 )
-from advisor.fleet.plan import fleet_checklist as run_fleet_checklist
-from advisor.fleet.plan import fleet_plan as run_fleet_plan
-from advisor.fleet.table import columns, need_parquet, parquet
 from advisor.jobs.started.hosts import LauncherOptions
 from advisor.jobs.started.hpl import HplOptions
 from advisor.machine.hosts.errands import Way
@@ -136,10 +131,6 @@ Exclude = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every line, unshortened.")]
 
 What = Annotated[str, typer.Argument(metavar="WHAT", help="A finding's number on the screen, its rule, or a node.")]
-
-OneNode = Annotated[str, typer.Argument(metavar="A", help="The first node.")]
-
-OtherNode = Annotated[str, typer.Argument(metavar="B", help="The second node.")]
 
 
 def _captured_first(
@@ -287,51 +278,6 @@ def fleet_capture(
     return done.status(fail_on_missing=fail_on_missing)
 
 
-@_captures_first
-def fleet_checklist(
-    *,
-    places: list[Path],
-    scope: opt.ScopeOption = "mpi",
-    rules: opt.Rules = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
-) -> int:
-    """Print one checklist for each kind of hardware, with the nodes that need each step.
-
-    Group: Many nodes
-    Example: advisor fleet checklist -w 'n[001-400]' fleet/
-    Example: advisor fleet checklist fleet/
-    Example: advisor fleet checklist fleet/ --scope hpl --json
-    """
-    told = run_fleet_checklist(places, scope, site=rules or (), observer=Terminal()).document()
-    show(Form(output, json, width, not no_color), lambda: told, lambda: checklist_page(told, width))
-    return 0
-
-
-def fleet_diff(
-    one: OneNode,
-    other: OtherNode,
-    places: Places,
-    *,
-    scope: opt.ScopeOption = "mpi",
-    rules: opt.Rules = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
-) -> int:
-    """Compare two nodes of a fleet.
-
-    Group: Many nodes
-    Example: advisor fleet diff n0001 n0471 fleet/
-    """
-    found = diff_nodes(places, one, other, scope, site=rules or (), observer=Terminal())
-    show(Form(output, json, width, not no_color), lambda: difference_document(found), lambda: difference_page(found))
-    return 0
-
-
 def fleet_measure(
     *,
     where: Where = None,
@@ -413,88 +359,6 @@ def _each(asked: _Asked, options: HplOptions, launcher: LauncherOptions, *, hpl:
     return done.status
 
 
-Files = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write each kind's plan there; %k is the kind: A, B, ...")
-]
-
-
-@_captures_first
-def fleet_plan(
-    *,
-    places: list[Path],
-    scope: opt.ScopeOption = "mpi",
-    rules: opt.Rules = None,
-    bios: opt.Bios = None,
-    json: opt.Json = False,
-    output: Files = None,
-) -> int:
-    """Plan the BIOS changes of a fleet, one plan for each kind of hardware. Changes nothing.
-
-    A kind's plan is that of its most usual node, as advisor bios plan makes it: from the BIOS attributes beside its capture
-    (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the first --bios that can be of
-    its kind. bios stage checks each server again before it writes.
-
-    Group: Many nodes
-    Example: advisor fleet plan -w 'n[001-400]' fleet/
-    Example: advisor fleet plan fleet/ --bios bios.json -o plans/%k.yaml
-    """
-    observer = Terminal()
-    found = run_fleet_plan(places, bios or (), scope, site=rules or (), observer=observer)
-    if json:
-        emit_json(found.document(), output)
-        return 0
-    for kind in found.kinds:
-        if kind.name in found.without:
-            observer.say(f"kind {kind.name}: {found.without[kind.name]}")
-            continue
-        planned = found.plans[kind.name]
-        if output is None:
-            say(f"# kind {kind.name}, {kind.count} nodes: {kind.nodes}\n{planned.text()}")
-        else:
-            file = Path(str(output).replace("%k", kind.name))
-            write_file(file, planned.text().encode())
-            observer.say(f"kind {kind.name}, {kind.count} nodes: {planned.summary(file)}")
-    if not found.plans:
-        raise CannotWork("no kind has BIOS settings to plan for")
-    return 0
-
-
-Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there, not to fleet.html.")]
-
-
-FleetReportForm = Annotated[
-    Literal["html", "parquet"], typer.Option("--as", help="A page, or a table (needs pyarrow or polars).")
-]
-
-
-def fleet_report(
-    places: Places,
-    *,
-    form: FleetReportForm = "html",
-    output: Page = None,
-    scope: opt.ScopeOption = "mpi",
-    rules: opt.Rules = None,
-) -> int:
-    """Write one page about a fleet: findings by kind, what drifted, split or is slow, every node.
-
-    One file without script that loads nothing, for light and dark screens. With --as parquet it is a table for analysts
-    instead: a row for each node that answered, a column for each fact, figure and finding, and no serial number, MAC or
-    other name of a node.
-
-    Group: Many nodes
-    Example: advisor fleet report fleet/ -o fleet.html
-    Example: advisor fleet report fleet/ --as parquet -o fleet.parquet
-    """
-    if form == "parquet":
-        need_parquet()
-    observer, file = Terminal(), output or Path(f"fleet.{form}")
-    found = audit_fleet(places, scope, site=rules or (), observer=observer)
-    written = found.html(scope).encode() if form == "html" else parquet(columns(found))
-    write_file(file, written)
-    observer.say(f"wrote {file} ({len(written) >> 10} KiB)")
-    return 0
-
-
 def fleet_show(
     what: What,
     places: Places,
@@ -522,6 +386,6 @@ def fleet_show(
     else:
         node = found.node_named(what)
         told, usual = node_document(found.fleet, node), found.usual_beside(node)
-        compare = ("advisor", "fleet", "diff", usual, node, *map(str, places)) if usual else ()
+        compare = ("advisor", "compare", usual, node, *map(str, places)) if usual else ()
         show(form, lambda: told, lambda: node_page(told, found.source_of(node), compare, width))
     return 0

@@ -1,11 +1,11 @@
-"""Commands that measure, compare, and take the figures of other programs."""
+"""Commands that measure, and take the figures of other programs."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from advisor.advice.imported import compare_measured, import_files, must_have_results
+from advisor.advice.imported import import_files, must_have_results
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
 from advisor.cli.options import (
@@ -45,26 +45,11 @@ from advisor.machine.read import read_machine
 from advisor.measure.before_after import compare_runs
 from advisor.measure.charts import must_be_drawable
 from advisor.measure.contract import read_kernels
-from advisor.measure.page import compared_document, compared_page, imported_page, measured_page, plan_page
+from advisor.measure.page import imported_page, measured_page, plan_page
 from advisor.measure.plan import CHARTS, SETS, Plan, Request, charts_of_plan
 from advisor.measure.task import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
 
 OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs.")]
-
-MeasuredMachine = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        "--machine",
-        metavar="FILE",
-        help="The machine that was measured: a capture, hwloc XML, Machine JSON; - is this one.",
-    ),
-]
-
-Placed = Annotated[
-    str | None,
-    typer.Option("--placed", metavar="PART", help="Where it ran: machine, socket 0, numa 6, l3 2, core 5, cpus 0-15."),
-]
 
 
 def measure(
@@ -82,7 +67,6 @@ def measure(
     dry_run: job.MeasureDryRun = False,
     save: Save = None,
     measurements: job.Saved = None,
-    before: job.Before = None,
     svg: job.MeasureSvg = None,
     png: job.MeasurePng = None,
     chart: job.Chart = None,
@@ -103,10 +87,10 @@ def measure(
     Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
     of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix (cores of
     each NUMA node against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips
-    between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results; show
-    --before OLD NEW compares two runs. The kernels are built with this machine's compiler when first used. A busy machine is
-    refused unless --busy-ok. Every result is a median with its spread; a result above the ceiling of DIMMs and clock is
-    rejected. Ctrl-C keeps the finished part.
+    between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results;
+    advisor compare OLD NEW compares two runs. The kernels are built with this machine's compiler when first used. A busy
+    machine is refused unless --busy-ok. Every result is a median with its spread; a result above the ceiling of DIMMs and
+    clock is rejected. Ctrl-C keeps the finished part.
 
     Group: Measure
     Example: advisor measure
@@ -118,8 +102,8 @@ def measure(
     shown: Shown = (save, Form(output, json, width, not no_color), Drawing(svg, png, chart, intensity))
     if list_kernels or build_only or march is not None:
         return show_kernels(shown[1]) if list_kernels else _build(march, output, build_only=build_only)
-    if before is not None or measurements or (words or [])[:1] == ["show"]:
-        return show_saved(words or [], measurements or [], source, before, shown)
+    if measurements or (words or [])[:1] == ["show"]:
+        return show_saved(words or [], measurements or [], source, shown)
     what = job.what_to_measure(words or [], quick=quick, full=full)
     wish = wished(what, per=per, patterns=pattern, cpus=cpus, node=node, repeats=repeats, smt=smt == "use")
     return _measure(wish, MeasureOptions(busy_ok, kernels), source, shown, verbose=verbose, dry=dry_run)
@@ -153,38 +137,6 @@ def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Sh
         return 0
     done = measure_machine(wish, how, machine=machine, observer=Terminal(verbose=verbose))
     return show_measured(done, (), save, form, drawing=drawing._replace(what=wish.what))
-
-
-First = Annotated[Path, typer.Argument(metavar="FIRST", help="Results of advisor measure, or another program's output.")]
-
-
-Second = Annotated[Path, typer.Argument(metavar="SECOND", help="The same; its figures are shown through the first's.")]
-
-
-def measure_compare(
-    first: First,
-    second: Second,
-    *,
-    source: MeasuredMachine = None,
-    placed: Placed = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
-) -> int:
-    """Compare our figures with those of another program.
-
-    Each file is what advisor measure --save FILE wrote, or the output of another program as advisor measure import reads it;
-    of that --from says which machine, and --placed which part of it. Of several figures of a kind the best is taken.
-
-    Group: Measure
-    Example: advisor measure compare node.json stream.log --from node.tar.gz --placed machine
-    """
-    form = Form(output, json, width, not no_color)
-    rows = compare_measured(first, second, source, placed, Terminal())
-    names = (first.name, second.name)
-    show(form, lambda: compared_document(rows, names), lambda: compared_page(rows, names, form.width))
-    return 0
 
 
 def measure_hpl(
@@ -240,8 +192,8 @@ def measure_hpl(
 def measure_import(
     files: OtherOutputs,
     *,
-    source: MeasuredMachine = None,
-    placed: Placed = None,
+    source: opt.MeasuredMachine = None,
+    placed: opt.Placed = None,
     save: opt.Save = None,
     json: opt.Json = False,
     output: opt.Output = None,
@@ -303,8 +255,7 @@ def measure_network(
     hosts are taken to be like this one, unless --from says otherwise. With one host or none the pairs are inside it.
     --dry-run prints every command, ready to paste into a job; -o DIR writes them there. --before OLD compares the messages
     of all cores with an earlier run: save it, change the BIOS (Preferred IO), restart, measure again. Starts of one setting
-    differ, too: to be sure save five of each with --per node into folders, and compare these with advisor measure show
-    --before off on.
+    differ, too: to be sure save five of each with --per node into folders, and compare these with advisor compare off on.
 
     Group: Measure
     Example: advisor measure network --hosts node01,node02

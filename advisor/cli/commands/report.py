@@ -1,22 +1,24 @@
-"""Commands that compare, and say all on one page or in the words of another program: diff, whatif, report, export."""
+"""Commands that compare, and say all on one page or in the words of another program: compare, whatif, report, export."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from advisor.advice.difference_page import difference_document, difference_page, whatif_document, whatif_page
+from advisor.advice.difference_page import whatif_document, whatif_page
 from advisor.advice.model.rule import SEVERITIES, Severity
-from advisor.advice.whatif import diff as run_diff
 from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import must_be_writable
 from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width, each_of
 from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
-from advisor.errors import BadValue
-from advisor.exports.change import change_report, two_machines
+from advisor.errors import BadValue, must_be_one_of
+from advisor.exports.change import change_report
+from advisor.exports.compared import compare as run_compare
+from advisor.exports.compared import compared_machines
 from advisor.exports.export import export as run_export
 from advisor.exports.export import export_format, formats
 from advisor.exports.format import listing
@@ -24,6 +26,9 @@ from advisor.exports.measuring_now import MeasureNow
 from advisor.exports.single import form_of
 from advisor.exports.single import report as run_report
 from advisor.exports.slurm_check import check_slurm
+from advisor.fleet.audit import audit_fleet
+from advisor.fleet.table import columns, need_parquet, parquet
+from advisor.machine.hosts.files import write_file
 from advisor.measure.platform import Scope
 
 LookForm = Annotated[
@@ -69,11 +74,6 @@ Check = Annotated[str | None, typer.Option("--check", metavar="FILE", help="With
 CheckJson = Annotated[bool, typer.Option("--json", help="With --check: print JSON, with a schema version in it.")]
 
 
-Two = Annotated[
-    list[str] | None, typer.Argument(metavar="[BEFORE AFTER]", help="Two captures, or two reports as JSON; '-' is this machine.")
-]
-
-
 Tuned = Annotated[
     list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race in a folder of advisor tune; may be repeated.")
 ]
@@ -89,7 +89,7 @@ For = Annotated[
 
 @reads_bios
 def report(
-    two: Two = None,
+    fleet: opt.MayBeFleet = None,
     *,
     source: opt.From = None,
     scope: opt.ScopeOption = "mpi",
@@ -113,10 +113,12 @@ def report(
     beside what is published, settings, the plan in the vendor's commands, launch lines, what could not be seen, and every
     fact with its source. It is one file without script that loads nothing, for screen, dark screen and paper. An idle
     machine is measured first, in under a minute, as by audit; --no-measure, --full, --hpl and --network as there. --from,
-    --bios and --measurements take what was captured elsewhere. With BEFORE and AFTER, two captures or two reports written
-    with --as json, it says what changed, what that brought, and how sure that is; of --measurements the first is then of
-    BEFORE, the second of AFTER. --tuned shows what a race of advisor tune found. --only 1 is about one finding, for a ticket
-    of its own; --as md is for tickets, --as json for programs: diff, audit and report read it again.
+    --bios and --measurements take what was captured elsewhere. --tuned shows what a race of advisor tune found. --only 1 is
+    about one finding, for a ticket of its own; --as md is for tickets, --as json for programs: compare and audit read it.
+
+    With FLEET, a folder of captures, the page is about many nodes: findings by kind of hardware, what drifted, split or is
+    slow, and every node. --as parquet is a table for analysts instead: a row per node that answered, a column per fact,
+    figure and finding, without serial numbers, MACs or other names of a node.
 
     Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
     and the page says what.
@@ -125,21 +127,22 @@ def report(
     Example: sudo advisor report -o node.html
     Example: advisor report --from node.tar.gz --measurements full.json -o node.html
     Example: advisor report --from node.tar.gz --only 1 --as md
-    Example: advisor report before.json after.json -o change.html
+    Example: advisor report fleet/ -o fleet.html
     """
-    names, kind, watcher = two_machines(two) if two else None, form_of(form, output), Terminal(details=sys.stderr.isatty())
+    watcher = Terminal(details=sys.stderr.isatty())
     _apart(
         {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok},
-        {"--from": source is not None, "--no-measure": not measure, "BEFORE and AFTER": bool(two)},
+        {"--from": source is not None, "--no-measure": not measure, "FLEET": bool(fleet)},
     )
     _apart({"--full": full}, {"--measurements": bool(measurements)})
-    _apart({"--only": bool(only), "--tuned": bool(tuned)}, {"BEFORE and AFTER": bool(two)})
-    _apart({"--only": bool(only)}, {"--as json": kind == "json"})
-    _apart({"--for": audience != "internal"}, {"BEFORE and AFTER": bool(two)})
+    _apart({"--only": bool(only)}, {"--as json": form == "json"})
+    if fleet:
+        opt.must_be_fleet(fleet)
+        others = {"--from": source is not None, "--bios or --bmc": bios.there, "--measurements": bool(measurements)}
+        _apart({"FLEET": True}, {**others, "--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"})
+        return _fleet_report(fleet, form, output, scope, rules or ())
+    kind = form_of(form, output)
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
-    if names:
-        _apart({"--from": source is not None, "--bios or --bmc": bios.there}, {"BEFORE and AFTER": True})
-        return emit_text(change_report(*names, scope, **files).text(kind), output)
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
     given = bios.read(watcher, here=source is None)
     made = run_report(
@@ -147,6 +150,22 @@ def report(
     )
     emit_text(made.text(kind), output)
     return 130 if made.audited.measured.interrupted else 0
+
+
+def _fleet_report(places: list[Path], form: str | None, output: Path | None, scope: Scope, site: Sequence[Path]) -> int:
+    """Write the page of a fleet, or its table."""
+    if output is None:
+        raise BadValue("a report is a file", cure="name it with -o fleet.html, or -o fleet.parquet for a table")
+    kind = must_be_one_of(
+        "format of a fleet's reports:", form or output.suffix[1:].lower(), ("html", "parquet"), "there are html, parquet"
+    )
+    if kind == "parquet":
+        need_parquet()
+    found = audit_fleet(places, scope, site=site, observer=Terminal())
+    written = found.html(scope).encode() if kind == "html" else parquet(columns(found))
+    write_file(output, written)
+    Terminal().say(f"wrote {output} ({len(written) >> 10} KiB)")
+    return 0
 
 
 def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
@@ -278,10 +297,17 @@ def _text(wishes: list[str], told: dict[str, Any]) -> str:
     return ",".join(texts)
 
 
-One = Annotated[str, typer.Argument(metavar="A", help="The machine before; '-' is this one.")]
+One = Annotated[
+    str, typer.Argument(metavar="A", help="A machine ('-' is this one), measurements, another program's output, a node.")
+]
 
 
-Other = Annotated[str, typer.Argument(metavar="B", help="The machine after; '-' is this one.")]
+Other = Annotated[str, typer.Argument(metavar="B", help="What to compare it with.")]
+
+
+Fleet = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FLEET...]", help="The folder of captures in which A and B are nodes.")
+]
 
 
 FailOn = Annotated[
@@ -290,32 +316,64 @@ FailOn = Annotated[
 ]
 
 
-def diff(
+ChangeForm = Annotated[
+    Literal["html", "md"] | None, typer.Option("--as", help="Write a page about two machines; default: by the file's extension.")
+]
+
+
+def compare(
     one: One,
     other: Other,
+    fleet: Fleet = None,
     *,
     scope: ScopeOption = "mpi",
     rules: Rules = None,
+    measurements: opt.MeasurementsOption = None,
+    source: opt.MeasuredMachine = None,
+    placed: opt.Placed = None,
     fail_on: FailOn = None,
+    form: ChangeForm = None,
     json: Json = False,
     output: Output = None,
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Compare two machines, or one before and after a change.
+    """Compare two machines, two nodes, two measurements, or figures of two programs.
 
-    A and B are captures, hwloc XML, Machine JSON or the output of 'advisor audit --json'; '-' is this machine. Parts are
-    matched by name, so that a changed NPS shows as one change of NUMA partitioning and not as a hundred moved nodes. What
-    only one side could read is no difference. Exit status 1 where B has findings that A has not, at or above --fail-on.
+    Two machines (captures, hwloc XML, Machine JSON, saved audits and reports, '-' for this one) or two nodes of FLEET: what
+    differs, which findings are new or gone, and what was measured of both, if anything. Parts are matched by name: a changed
+    NPS is one change, not a hundred moved nodes. What only one side could read is no difference. --as html or md, or a file
+    of that ending, is a page for a ticket. --fail-on makes findings that only B has exit status 1.
+
+    Two files of advisor measure --save, or two folders of such files, one per start: what changed, with an exact p. A file
+    that another benchmark program printed: its best figures beside the other's; --from says on which machine it ran, and
+    --placed on which part.
 
     Group: Look
-    Example: advisor diff before.tar.gz after.tar.gz
-    Example: advisor diff golden-node.tar.gz - --json
+    Example: advisor compare before.tar.gz after.tar.gz
+    Example: advisor compare before.json after.json -o change.html
+    Example: advisor compare n0001 n0471 fleet/
+    Example: advisor compare quick1.json quick2.json
+    Example: advisor compare quick.json stream.log --from node.tar.gz --placed machine
     """
-    a, b = (None if each == "-" else each for each in (one, other))
-    found = run_diff(a, b, scope, site=rules or (), observer=Terminal())
-
-    form = Form(output, json, width, not no_color)
-    show(form, lambda: difference_document(found), lambda: difference_page(found))
+    site, files, observer, kind = rules or (), measurements or (), Terminal(), form or _page_of(output)
+    opt.at_most_one({"--json": json, f"--as {kind}": kind is not None})
+    opt.at_most_one({"FLEET": bool(fleet), "--from": source is not None, "--measurements": bool(files)})
+    if kind is not None:
+        a, b = compared_machines(one, other, fleet or ())
+        change = change_report(a, b, scope, site=site, measurements=files, observer=observer)
+        return emit_text(change.html() if kind == "html" else change.markdown(), output)
+    found = run_compare(
+        one, other, fleet or (), scope, site=site, measurements=files, source=source, placed=placed, observer=observer
+    )
+    if fail_on is not None and found.difference is None:
+        raise BadValue("--fail-on is about findings, and only machines have them", cure="drop it")
+    show(Form(output, json, width, not no_color), found.document, lambda: [*found.pages(width)])
     worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on else ()
-    return int(any(each.severity in worst for each in found.gained))
+    return int(found.difference is not None and any(each.severity in worst for each in found.difference.gained))
+
+
+def _page_of(output: Path | None) -> Literal["html", "md"] | None:
+    """Return the format that a file's name asks for; None is the terminal's page."""
+    ending = output.suffix.lower() if output is not None else ""
+    return "html" if ending in (".html", ".htm") else "md" if ending == ".md" else None
