@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from advisor.measure.task import measure_machine as measure_machine
     from advisor.measure.task import read_measurements as read_measurements
     from advisor.measure.task import wished as wished
-    from advisor.show.topology.document import topology as topology
+    from advisor.show.document import topology as topology
 
 __version__ = "0.2.0"
 
@@ -82,7 +82,7 @@ _HOMES: Final = {
     "jobs.started.folder": ("write_job",),
     "jobs.started.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
     "machine.read": ("captured", "read_machine"),
-    "show.topology.document": ("topology",),
+    "show.document": ("topology",),
     "measure.task": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
     "jobs.started.network": ("NetworkOptions", "measure_network"),
     "exports.change": ("change_report",),

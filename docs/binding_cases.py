@@ -22,7 +22,7 @@ from advisor.machine.read import read_machine
 from advisor.machine.units import count
 from advisor.show.commandline import folded
 from advisor.show.lines import text_of
-from advisor.show.topology.terminal import picture_lines
+from advisor.show.terminal import picture_lines
 from tests.fakenode import slurm
 from tests.fakenode.compare import at_hosts, described, differences
 from tests.fakenode.lab import probe

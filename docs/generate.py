@@ -37,8 +37,8 @@ from advisor.machine.sources.registry import sources
 from advisor.machine.sources.scheduler import VERSIONS
 from advisor.machine.value import Value
 from advisor.measure.measurement import Measurements
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import draw_svg
+from advisor.show.picture import picture
+from advisor.show.svg import draw_svg
 from docs import house, knowledge_pages, terminal_picture
 
 REFERENCE = Path(__file__).parent / "reference"

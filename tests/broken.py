@@ -35,7 +35,7 @@ from advisor.jobs.started.plan_file import plan_in
 from advisor.machine.hosts.errands import Outcome
 from advisor.machine.hosts.journal import FILE
 from advisor.machine.machine import Machine
-from advisor.machine.slurm_conf import names_of, read_slurm_conf
+from advisor.machine.slurm import names_of, read_slurm_conf
 from advisor.measure.task import read_measurements
 from advisor.sheets import read_sheet
 from tests import test_fuzz as machines

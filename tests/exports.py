@@ -13,7 +13,7 @@ import pytest
 from advisor.advice.model.findings import Audit
 from advisor.exports.format import ExportOptions, ExportSubject, built_in
 from advisor.fleet.fleet import Drift, Fleet, Kind, Silent, Slow, Wrong
-from advisor.machine.cpu import Cpu
+from advisor.machine.hardware import Cpu
 from advisor.machine.operating_system import Kernel
 from tests.know.listed import HOSTILE
 from tests.render import audits, made, measurements

@@ -1,6 +1,6 @@
 """BIOS exports as --bios reads them, from a text."""
 
-from advisor.machine.firmware import Bios, Registry
+from advisor.machine.hardware import Bios, Registry
 from advisor.machine.sources.redfish import bios_of, is_registry, registry_of, resource_of
 
 

@@ -447,7 +447,7 @@ def test_a_vendor_is_one_file(copy: Copy) -> None:
     assert (found["vendor"], menus["cpu.smt"]) == ("Acme", "Processor > Threads")
     assert menus["numa.nps"]
     code = (
-        "import json; from advisor.advice.know.vendors import match_vendor; from advisor.machine.firmware import Firmware; "
+        "import json; from advisor.advice.know.vendors import match_vendor; from advisor.machine.hardware import Firmware; "
         "print(json.dumps(match_vendor(Firmware(system_vendor='Acme Inc.')).id))"
     )
     assert copy.tells(code) == "acme"

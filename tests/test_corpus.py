@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.machine.devices import Hca, Nic
+from advisor.machine.hardware import Hca, Nic
 from advisor.machine.hosts.source import XmlHost
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.sources.hwloc import collect, machine_from_xml

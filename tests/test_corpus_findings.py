@@ -13,7 +13,7 @@ from advisor.advice.audit_page.screen import HEIGHT, WIDTH, Shown, screen
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.model.findings import totals
 from advisor.show.lines import text_of
-from advisor.show.topology.picture import picture
+from advisor.show.picture import picture
 from tests.conftest import Golden
 from tests.examples import a_third
 from tests.machines.read import published

@@ -14,7 +14,7 @@ from advisor.machine.machine import Machine, undeclared_facts
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.sources.registry import sources
 from advisor.machine.value import Value
-from advisor.show.topology.document import TOPOLOGY_SCHEMA, topology_document
+from advisor.show.document import TOPOLOGY_SCHEMA, topology_document
 from tests.render.audits import audit
 
 ROOT = Path(__file__).parents[1]

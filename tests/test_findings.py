@@ -17,7 +17,7 @@ from advisor.advice.model.rule import SCOPES
 from advisor.machine.read import read_machine
 from advisor.measure.platform import Scope
 from advisor.show.lines import text_of
-from advisor.show.topology.picture import picture
+from advisor.show.picture import picture
 from tests.conftest import Golden
 from tests.examples import a_third
 from tests.judge.measuring import World, measured

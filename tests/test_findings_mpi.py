@@ -8,8 +8,8 @@ import pytest
 
 from advisor.advice.judgement import judged
 from advisor.advice.model.findings import Finding
-from advisor.machine.cpu import IdleState
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import IdleState
 from advisor.machine.machine import Machine
 from advisor.measure.measurement import Result
 from tests.judge.measuring import World, measured

@@ -22,18 +22,16 @@ from advisor.advice.judgement import judged
 from advisor.advice.schema import audit_document
 from advisor.cli.main import status
 from advisor.errors import AdvisorError
-from advisor.machine.hosts.archive import decompressed
-from advisor.machine.hosts.capture import Entry, Link
-from advisor.machine.hosts.record import record
-from advisor.machine.hosts.source import open_host
+from advisor.machine.hosts.capture import Entry, Link, record
+from advisor.machine.hosts.source import decompressed, open_host
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import machine_from_json, read_machine
 from advisor.machine.sources.registry import commands, paths
-from advisor.show.topology.document import topology_document
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import draw_svg
-from advisor.show.topology.terminal import draw
+from advisor.show.document import topology_document
+from advisor.show.picture import picture
+from advisor.show.svg import draw_svg
+from advisor.show.terminal import draw
 from tests.collect import xmls
 from tests.examples import a_third
 from tests.host.shelf import tar
@@ -73,7 +71,7 @@ def captured() -> bytes:
 @cache
 def captured_files() -> Files:
     """Return the members of a capture, with commands that it would keep of a live machine."""
-    from advisor.machine.hosts.archive import unpack
+    from advisor.machine.hosts.source import unpack
 
     found: Files = {path.lstrip("/"): node for path, node in unpack(captured(), "x").items()}
     said = {

@@ -2,12 +2,12 @@
 
 import pytest
 
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Locality
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import find_sockets, infer_layout
 from advisor.machine.sources.hwloc import machine_from_xml
 from advisor.machine.topology import Topology, counts
-from advisor.show.topology.terminal import draw
+from advisor.show.terminal import draw
 from tests.examples import a_third
 from tests.machines.catalogue import MACHINES
 from tests.machines.expected import Counts

@@ -6,10 +6,8 @@ import pytest
 
 from advisor.advice.judgement import judged
 from advisor.advice.model.findings import Finding
-from advisor.machine.cpu import Cpu, IdleState
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Gpu, Hca, Link, Locality, PciDevice, Port
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Cpu, Firmware, Gpu, Hca, IdleState, Link, Locality, PciDevice, Port
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Tool
 from advisor.measure.platform import Scope

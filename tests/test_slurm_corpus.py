@@ -11,7 +11,7 @@ from advisor.errors import BadValue
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.exports.formats.slurm import files
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Gpu, Locality
+from advisor.machine.hardware import Gpu, Locality
 from advisor.machine.machine import Machine
 from advisor.machine.slurm import FoundNode, SocketsAre, definition_of, found_by_slurmd
 from tests.fakenode import slurmd

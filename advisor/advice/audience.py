@@ -4,9 +4,9 @@ from contextlib import suppress
 from typing import Final, Literal, get_args
 
 from advisor.errors import AdvisorError
+from advisor.machine.anonymise import AnonymousHost
 from advisor.machine.fact import without_identities
 from advisor.machine.machine import Machine
-from advisor.machine.privacy.anonymise import AnonymousHost
 from advisor.machine.read import json_data, open_machine
 from advisor.machine.secrecy import WITHHELD
 from advisor.machine.sources.registry import collect_machine, identities_of, public

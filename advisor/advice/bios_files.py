@@ -9,7 +9,7 @@ from advisor.advice.know.vendors import match_vendor
 from advisor.advice.model.bios_change import Owner
 from advisor.advice.model.vendor import Vendor
 from advisor.errors import BadInput
-from advisor.machine.firmware import Bios, Firmware, Registry
+from advisor.machine.hardware import Bios, Firmware, Registry
 from advisor.machine.hosts.files import open_here
 from advisor.machine.hosts.trust import Use, open_trusted
 from advisor.machine.machine import Machine

@@ -15,9 +15,8 @@ from advisor.advice.language.sentences import written_value
 from advisor.advice.model.findings import Audit, Change, Difference, Finding, FindingChange, cost_order
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.fact import HARDWARE, TOLD_ELSEWHERE, Section, Told, comparable
-from advisor.machine.layout import Layout
+from advisor.machine.layout import Layout, logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import logical_numbering
 from advisor.machine.topology import Topology
 from advisor.machine.units import binary, in_unit
 from advisor.measure.measurement import (

@@ -23,8 +23,7 @@ from advisor.measure.figures import (
 )
 from advisor.measure.measurement import NEGLIGIBLE, SIGNIFICANT, BeforeAfter, Contrast, Side
 from advisor.show.commandline import word
-from advisor.show.cpulists import numbered
-from advisor.show.lines import Line, Page, wrapped
+from advisor.show.lines import Line, Page, numbered, wrapped
 
 _LONGEST = 60
 

@@ -21,9 +21,8 @@ from advisor.advice.model.findings import Audit, Explanation, Finding, cost_orde
 from advisor.advice.model.vendor import Vendor
 from advisor.advice.rules import rulebook
 from advisor.errors import BadValue, must_be_one_of
-from advisor.machine.cpu import Cpu
 from advisor.machine.fault_counters import Watch
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios, Cpu
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Environment

@@ -9,7 +9,7 @@ from advisor.machine.layout import Layout
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.topology import Counts
 from advisor.machine.value import Value
-from advisor.show.topology.document import counts_document, layout_document
+from advisor.show.document import counts_document, layout_document
 
 AUDIT_SCHEMA: Final = "advisor-audit/2"
 AUDIT_SCHEMA_1: Final = "advisor-audit/1"

@@ -20,12 +20,11 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import read_machine
-from advisor.measure.before_after import compare_runs
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.measurement import BeforeAfter, Measurements
 from advisor.measure.platform import Scope
 from advisor.measure.platforms import match_platform, published_figures
-from advisor.measure.task import read_measurements
+from advisor.measure.task import compare_runs, read_measurements
 
 
 def whatif(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from advisor.advice.model.bios_change import BiosPlan, Owner
 from advisor.advice.model.plan import Change, NotWritten
-from advisor.machine.firmware import Scalar
+from advisor.machine.hardware import Scalar
 from advisor.machine.units import plain, printable
 from advisor.show.lines import Line, Page, labelled, wrapped
 

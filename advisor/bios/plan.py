@@ -20,8 +20,7 @@ from advisor.bios.door import Door
 from advisor.bios.page import plan_text
 from advisor.bios.reading import BiosReading, bios_input
 from advisor.errors import BadInput, BadSheet, BadValue, must_be_one_of
-from advisor.machine.cpu import Cpu
-from advisor.machine.firmware import Bios, Firmware, Registry, Scalar
+from advisor.machine.hardware import Bios, Cpu, Firmware, Registry, Scalar
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

@@ -13,7 +13,7 @@ from advisor.advice.model.bios_change import Owner
 from advisor.bios.connection import NoAnswer, Resource
 from advisor.bios.door import Door
 from advisor.errors import BadInput, CannotWork, one_line
-from advisor.machine.firmware import COVERS, Bios, Registry
+from advisor.machine.hardware import COVERS, Bios, Registry
 from advisor.machine.secrecy import WITHHELD
 from advisor.machine.sources.redfish import apply_times, bios_of, covered, registry_of, with_other_names
 

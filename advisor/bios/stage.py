@@ -21,7 +21,7 @@ from advisor.bios.door import Door
 from advisor.bios.plan import ground_of, load_plan, moves_of
 from advisor.bios.reading import BiosReading, Job, job_at, now, open_jobs, reading_of
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.machine.firmware import Scalar
+from advisor.machine.hardware import Scalar
 from advisor.machine.hosts.base import Host, asks_the_network
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost, find

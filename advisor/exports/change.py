@@ -23,8 +23,8 @@ from advisor.measure.measurement import SIGNIFICANT, Contrast, least_p
 from advisor.measure.platform import Scope
 from advisor.paths import template
 from advisor.show.commandline import word
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import draw_svg
+from advisor.show.picture import picture
+from advisor.show.svg import draw_svg
 
 _SHOWN: Final = 12
 """So many figures are in the table where none is of the whole machine."""

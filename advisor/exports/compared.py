@@ -19,16 +19,14 @@ from advisor.errors import BadInput, BadValue
 from advisor.exports.single import measurements_inside
 from advisor.fleet.audit import diff_nodes, file_of_node, is_fleet
 from advisor.fleet.read import asked
-from advisor.machine.hosts.archive import is_tar
-from advisor.machine.hosts.source import MEASURED_ROOM, contents, read_json
+from advisor.machine.hosts.source import MEASURED_ROOM, contents, is_tar, read_json
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import json_data
-from advisor.measure.before_after import compare_runs
 from advisor.measure.imported import Beside
 from advisor.measure.measurement import BeforeAfter
 from advisor.measure.page import compared_document, compared_page
 from advisor.measure.platform import Scope
-from advisor.measure.task import read_measurements
+from advisor.measure.task import compare_runs, read_measurements
 from advisor.show.lines import Page
 
 MACHINE: Final = "a machine"

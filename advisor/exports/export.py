@@ -20,11 +20,11 @@ from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
 from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX
 from advisor.jobs.started.folder import File, write_folder
 from advisor.machine.hosts.capture import CaptureHost
+from advisor.machine.hosts.errands import expanded
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.source import read_json
 from advisor.machine.jinja import template_files, template_text
 from advisor.machine.machine import Machine
-from advisor.machine.node_sets import expanded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import json_data, open_machine, read_machine

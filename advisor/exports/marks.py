@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from advisor.advice.model.findings import Audit, Finding
+from advisor.machine.hardware import Dimm, SocketMemory
 from advisor.machine.machine import Machine
-from advisor.machine.memory import Dimm, SocketMemory
 from advisor.machine.units import binary, count, memory_clock, plain, throughput
 from advisor.measure.measured_facts import MeasuredFacts
-from advisor.show.topology.elements import Block, Device, Mark, Picture, Slot, Strip
+from advisor.show.topology import Block, Device, Mark, Picture, Slot, Strip
 
 MOST_SLOTS: Final = 32
 """Places for modules of one socket that are drawn each for itself."""

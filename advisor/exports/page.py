@@ -26,8 +26,8 @@ from advisor.measure.measurement import Measurements
 from advisor.paths import template
 from advisor.show.commandline import word
 from advisor.show.lines import text_of
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import draw_svg
+from advisor.show.picture import picture
+from advisor.show.svg import draw_svg
 
 _FIXES: Final = 3
 """So many stand in full on the first page."""

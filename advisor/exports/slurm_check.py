@@ -14,7 +14,7 @@ from advisor.advice.model.rule import SEVERITIES, Severity
 from advisor.errors import BadInput, BadValue
 from advisor.exports.export import is_fleet, nodes_alike
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Gpu
+from advisor.machine.hardware import Gpu
 from advisor.machine.hosts.files import open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
@@ -30,11 +30,12 @@ from advisor.machine.slurm import (
     found_by_slurmd,
     hostlist,
     local_cpus,
+    names_of,
     near,
+    read_slurm_conf,
     said_node,
     total_memory,
 )
-from advisor.machine.slurm_conf import names_of, read_slurm_conf
 from advisor.machine.topology import Topology
 from advisor.machine.units import count, plain
 

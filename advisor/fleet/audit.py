@@ -29,7 +29,7 @@ from advisor.fleet.fold import with_modules
 from advisor.fleet.kinds import Figure, Figures, Nodes, assemble, suspected
 from advisor.fleet.page import fleet_document, fleet_report
 from advisor.fleet.read import Asked, Book, Entry, Read, Record, asked, indexed, short_name
-from advisor.machine.node_sets import expanded
+from advisor.machine.hosts.errands import expanded
 from advisor.machine.observer import SILENT, Observer
 from advisor.measure.measurement import Measurements, Result, reported_or_zero
 from advisor.measure.platform import Scope

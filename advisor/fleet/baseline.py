@@ -16,9 +16,9 @@ from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Folded
 from advisor.fleet.kinds import Judged, Nodes, alike
+from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.hosts.source import read_json
 from advisor.machine.hosts.trust import Use, open_trusted
-from advisor.machine.node_sets import expanded, folded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.value import Value
 from advisor.measure.platform import Scope

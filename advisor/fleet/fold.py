@@ -10,11 +10,9 @@ from operator import itemgetter
 from typing import Any, Final
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Irq
 from advisor.machine.fact import TOLD_ELSEWHERE, Section, Told, comparable, declarations
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios, Dimm, Hca, Irq
 from advisor.machine.machine import Machine
-from advisor.machine.memory import Dimm
 from advisor.machine.operating_system import SlurmNode
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology

@@ -13,7 +13,7 @@ from typing import Final
 from advisor.advice.model.rule import SEVERITIES, Severity
 from advisor.fleet.fleet import Drift, Fleet, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
 from advisor.fleet.fold import MODULES, PARTITIONING, Fact, Folded, Hardware, Modules, Part, modules_text
-from advisor.machine.node_sets import expanded, first_of, folded
+from advisor.machine.hosts.errands import expanded, first_of, folded
 
 MINORITY = 10
 """A tenth of a kind at most has drifted; more is another population."""

@@ -30,12 +30,11 @@ from advisor.jobs.started.folder import File
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.hpl import HplJob, HplOptions, command_of, free_bytes, placed
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.hosts.errands import Ended, Line, Reply, Way
+from advisor.machine.hosts.errands import Ended, Line, Reply, Way, folded
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.hosts.nodes import ask_nodes, start_lines
 from advisor.machine.machine import Machine
-from advisor.machine.node_sets import folded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import open_machine, read_machine
 from advisor.measure.build import LaunchOutput, Recipe, build, failed, find_compiler, flags_for, limit_of

@@ -21,11 +21,10 @@ from advisor.jobs.results import read_network
 from advisor.jobs.started.benchmark import mpi_program, prepared, running_folder
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.started.network import Experiment, NetworkOptions, adapters
-from advisor.machine.hosts.errands import Way
+from advisor.machine.hosts.errands import Way, folded
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
-from advisor.machine.node_sets import folded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.units import binary
 from advisor.measure.build import LaunchOutput

@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from advisor.advice.model.rule import SEVERITIES
 from advisor.advice.schema import DIALECT
 from advisor.fleet.fleet import Drift, Fleet, Silent, Slow, Split, Wrong
+from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.jinja import fill
-from advisor.machine.node_sets import expanded, folded
 from advisor.machine.units import count, duration, flop_rate, plain, printable, throughput
 from advisor.show import commandline
 from advisor.show.commandline import word

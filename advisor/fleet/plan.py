@@ -13,7 +13,7 @@ from advisor.bios.plan import PlannedBios, plan_bios
 from advisor.errors import AdvisorError, BadInput
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
 from advisor.fleet.fleet import Kind
-from advisor.machine.node_sets import expanded, folded
+from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.measure.platform import Scope

@@ -50,7 +50,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import json_data, machine_from_json
 from advisor.machine.sources.fault_counters import look, watched
-from advisor.machine.sources.memo import CaptureReader
+from advisor.machine.sources.registry import CaptureReader
 from advisor.measure.platform import Scope
 from advisor.paths import rules
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor.errors import CannotWork
 from advisor.fleet.audit import AuditedFleet
-from advisor.machine.node_sets import expanded
+from advisor.machine.hosts.errands import expanded
 
 
 @dataclass(frozen=True)

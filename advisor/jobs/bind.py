@@ -32,8 +32,8 @@ from advisor.jobs.started.hosts import (
 )
 from advisor.machine.cpuset import union
 from advisor.machine.hosts.files import open_here
+from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import logical_numbering
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.secrecy import WITHHELD, screened_words

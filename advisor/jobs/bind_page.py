@@ -19,12 +19,11 @@ from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.units import count, plain
 from advisor.show.commandline import assignments, exports, folded, word
-from advisor.show.cpulists import listed, threads
-from advisor.show.lines import Line, Page, Span, cut, labelled, wrapped
-from advisor.show.topology.elements import Box, Device, Group, Member, Picture
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import draw_svg
-from advisor.show.topology.terminal import picture_lines as drawn_lines
+from advisor.show.lines import Line, Page, Span, cut, labelled, listed, threads, wrapped
+from advisor.show.picture import picture
+from advisor.show.svg import draw_svg
+from advisor.show.terminal import picture_lines as drawn_lines
+from advisor.show.topology import Box, Device, Group, Member, Picture
 
 FIRST: Final = 8
 """So many ranks are listed, and the last."""

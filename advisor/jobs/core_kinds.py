@@ -3,8 +3,8 @@
 import re
 
 from advisor.errors import BadValue
-from advisor.machine.cpu import CoreKind
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import CoreKind
 from advisor.machine.machine import Machine
 
 

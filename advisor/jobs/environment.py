@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
 from advisor.jobs.placement import Placement, Slot, devices_differ, kinds
-from advisor.machine.devices import (
+from advisor.machine.hardware import (
     NAMES,
     OMNI_PATH,
     SLINGSHOT,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from advisor.jobs.launcher import Options
 from advisor.jobs.request import Line, Refused, Request, Words, hosts, number
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import logical_numbering, ordered
+from advisor.machine.layout import logical_numbering, ordered
 from advisor.machine.topology import Topology
 
 HYDRA: Options = {

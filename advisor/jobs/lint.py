@@ -16,8 +16,8 @@ from advisor.jobs.predict import predict
 from advisor.jobs.problems import MEANINGS, warnings
 from advisor.jobs.request import OBJECTS, Line, Prediction, Said, Texts, cpusets_of, ranks_here
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import logical_numbering
 from advisor.machine.topology import Topology
 
 MOST_LINES = 4096

@@ -11,7 +11,7 @@ from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import NodePlan, Placement, devices_differ, homeless, kinds, memory_notes, runs
 from advisor.jobs.request import MAIN, Release
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.numbering import LogicalNumbering, logical_numbering, ordered
+from advisor.machine.layout import LogicalNumbering, logical_numbering, ordered
 from advisor.machine.topology import Topology
 
 LEVELS = {"l3cache": "L3 groups", "numa": "NUMA nodes", "socket": "sockets", "package": "sockets"}

@@ -21,7 +21,7 @@ from advisor.jobs.request import (
     hides_l3,
 )
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.numbering import LogicalNumbering, logical_numbering
+from advisor.machine.layout import LogicalNumbering, logical_numbering
 from advisor.machine.topology import Topology
 
 

@@ -34,7 +34,7 @@ from advisor.jobs.place_cores import (
 )
 from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Per, Placement, Slot, Strategy
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import is_active
+from advisor.machine.hardware import is_active
 from advisor.machine.machine import Machine
 from advisor.machine.units import count
 from advisor.measure.measurement import MeasuredForPlacement

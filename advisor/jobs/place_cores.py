@@ -11,7 +11,7 @@ from advisor.errors import BadValue
 from advisor.jobs.core_kinds import cpus_of_kind, ranked_kinds
 from advisor.jobs.placement import JobShape, Per, Strategy
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
+from advisor.machine.hardware import NAMES, Gpu, Hca, Locality, fabric_of, is_active, is_on_fabric, other_layers, ports_of
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import find_sockets
 from advisor.machine.topology import NumaNode, Topology

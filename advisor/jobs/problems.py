@@ -14,8 +14,8 @@ from advisor.jobs.placement import LintWarning
 from advisor.jobs.predict import binder_cpus, predict
 from advisor.jobs.request import ADVISE, Prediction, Refused, Unclear, adapters, cpusets_of, ranks_here, warning
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import fabric_of, is_on_fabric
-from advisor.machine.numbering import LogicalNumbering, logical_numbering
+from advisor.machine.hardware import fabric_of, is_on_fabric
+from advisor.machine.layout import LogicalNumbering, logical_numbering
 from advisor.machine.units import count as counted
 
 _RENAMED = {

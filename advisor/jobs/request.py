@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from advisor.jobs.placement import LintRank, LintWarning
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.layout import LogicalNumbering, ordered
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import LogicalNumbering, ordered
 from advisor.machine.topology import Topology
 
 OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package")

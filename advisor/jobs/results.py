@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from advisor.errors import BadInput
 from advisor.jobs.observed_binding import PlannedRank, same_host
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Port
+from advisor.machine.hardware import Cpu, Hca, Port
 from advisor.machine.machine import Machine
 from advisor.measure.contract import object_of, results_of
 from advisor.measure.measurement import HPL_CHECK, HPL_ROW, Result, Task

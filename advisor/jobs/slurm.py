@@ -14,8 +14,8 @@ from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hosts.base import SLURM_CONFS, asks_the_network
 from advisor.machine.hosts.files import open_here
 from advisor.machine.hosts.live import LiveHost, find
+from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import logical_numbering
 from advisor.machine.topology import Topology
 
 KEY = "--slurm-conf"

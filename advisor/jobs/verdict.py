@@ -22,7 +22,7 @@ from advisor.jobs.observed_binding import (
     same_host,
 )
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import Hca, fabric_of, is_on_fabric
+from advisor.machine.hardware import Hca, fabric_of, is_on_fabric
 from advisor.machine.machine import Machine
 from advisor.machine.topology import Topology
 from advisor.machine.units import count, plain

@@ -17,8 +17,7 @@ from advisor.jobs.observed_binding import (
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import Topology
 from advisor.machine.units import UNKNOWN, count, plain
-from advisor.show.cpulists import listed, numbered
-from advisor.show.lines import Line, Page, cut, wrapped
+from advisor.show.lines import Line, Page, cut, listed, numbered, wrapped
 
 SCHEMA: Final = "advisor-verify/1"
 _ROWS = 64

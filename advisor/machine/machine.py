@@ -9,11 +9,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
-from advisor.machine.cpu import Cpu
-from advisor.machine.devices import Gpu, Hca, Nic, PciDevice
 from advisor.machine.fact import Identity, Key, Section, Volatile, declarations, declared_at, keys, optional, undeclared
-from advisor.machine.firmware import Acpi, Bios, Firmware
-from advisor.machine.memory import DaxDevice, Memory, MemoryTier
+from advisor.machine.hardware import Acpi, Bios, Cpu, DaxDevice, Firmware, Gpu, Hca, Memory, MemoryTier, Nic, PciDevice
 from advisor.machine.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Slurm, SlurmNode, Tool
 from advisor.machine.registers import Registers, SocketFirmware
 from advisor.machine.topology import Topology

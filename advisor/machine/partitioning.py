@@ -10,11 +10,20 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from advisor.machine.cpu import Cpu, advertised_cores
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.layout import Confidence, Cut, Layout, Smt, judge_distances
+from advisor.machine.hardware import Cpu, advertised_cores
+from advisor.machine.layout import (
+    Confidence,
+    Cut,
+    Layout,
+    Smt,
+    infer_numbering,
+    judge_distances,
+    madt_order,
+    srat_agreement,
+    srat_nodes,
+)
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import infer_numbering, madt_order, srat_agreement, srat_nodes
 from advisor.machine.platform_traits import Scheme, Traits, traits
 from advisor.machine.topology import L3, NumaNode, Package, Topology, covered
 

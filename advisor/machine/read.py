@@ -96,9 +96,9 @@ def json_data(source: str) -> bytes | None:
 
 def captured(source: str | None = None, *, anonymise: bool = False, observer: Observer = SILENT) -> bytes:
     """Return the capture of a machine, an archive: what advisor reads of it, as it is, without secrets."""
+    from advisor.machine.anonymise import AnonymousHost
     from advisor.machine.hosts.base import RedactedHost
-    from advisor.machine.hosts.record import record
-    from advisor.machine.privacy.anonymise import AnonymousHost
+    from advisor.machine.hosts.capture import record
 
     host = open_machine(source)
     about = {

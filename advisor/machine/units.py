@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from advisor.machine.devices import Link
 from advisor.machine.fact import Unit
+from advisor.machine.hardware import Link
 
 UNKNOWN = "?"
 

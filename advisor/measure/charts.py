@@ -45,7 +45,7 @@ from advisor.measure.figures import (
     unit_name,
 )
 from advisor.measure.measurement import Contrast, Measurements, Part, Result, Unit, reported_or_zero, reported_text
-from advisor.show.topology.svg import AWAY, BETWEEN, HOME, ON_HEAT
+from advisor.show.svg import AWAY, BETWEEN, HOME, ON_HEAT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

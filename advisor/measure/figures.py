@@ -16,7 +16,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.units import UNKNOWN, binary, count, plain
 from advisor.measure.measurement import Distance, Measurements, Part, Purpose, Result, Unit
 from advisor.show.lines import STYLES, Line, Span, cut, width_of, wrapped
-from advisor.show.topology.svg import AWAY, BETWEEN, HOME
+from advisor.show.svg import AWAY, BETWEEN, HOME
 
 SCALES: Final[dict[Unit, tuple[float, str]]] = {
     "bytes/s": (1e9, "GB/s"),

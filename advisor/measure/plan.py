@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from advisor.errors import BadValue, CannotWork, did_you_mean
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Locality
 from advisor.machine.machine import Machine
 from advisor.measure.contract import PARTS, Kind, most_to_fewest_arrays, read_kernels, shape_kind
 from advisor.measure.measurement import KernelName, KernelSheet, Missing, Order, Part, Purpose, Task

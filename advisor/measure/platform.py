@@ -14,8 +14,8 @@ from pydantic import AfterValidator, Field, model_validator
 from advisor.errors import did_you_mean
 from advisor.machine.fact import Bytes, made_from
 from advisor.machine.fact import BytesPerSecond as Rate
+from advisor.machine.hardware import SocketMemory
 from advisor.machine.machine import Machine
-from advisor.machine.memory import SocketMemory
 from advisor.machine.partitioning import find_sockets
 from advisor.machine.platform_traits import NamePattern, Traits
 from advisor.machine.value import Amount, Keys, Value, measured_in, optional, wrong_at

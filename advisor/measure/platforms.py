@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
-from advisor.machine.cpu import Cpu
+from advisor.machine.hardware import Cpu
 from advisor.machine.machine import Machine
 from advisor.machine.platform_traits import Match, file_of, must_be_named, platform_files, traits, with_inherited
 from advisor.machine.topology import Topology

@@ -48,8 +48,7 @@ from advisor.measure.figures import (
 )
 from advisor.measure.measured_facts import UNPUBLISHED, Compared, MeasuredFacts
 from advisor.measure.measurement import Distance, Measurements, Part, Result, Unit, reported_text
-from advisor.show.cpulists import listed
-from advisor.show.lines import Line, Span, cut, width_of, wrapped
+from advisor.show.lines import Line, Span, cut, listed, width_of, wrapped
 
 NEAR: Final = 0.9
 """What is within a tenth of a publication is not below it: rule measured-below-published."""

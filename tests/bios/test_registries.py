@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from advisor.advice.plan.draft import moved, named, settle, static
-from advisor.machine.firmware import Registry, Scalar
+from advisor.machine.hardware import Registry, Scalar
 from advisor.machine.sources.redfish import bios_of, registry_of
 from tests.bios.admin import Admin
 from tests.bios.machines import ABSENT, PRESENT, Machine, captured, own

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import Locality
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios, Cpu, Locality
 from advisor.machine.layout import Assumption, parse_assumption
 from advisor.machine.machine import Machine
 from advisor.machine.topology import L3, Core, NumaNode, Package, Topology

@@ -5,7 +5,7 @@ import pytest
 
 from advisor.advice.whatif import assumed, changed
 from advisor.cli.main import status
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from advisor.machine.layout import Assumption
 from advisor.machine.read import machine_from_json, read_machine
 from tests.machines.catalogue import write_archive

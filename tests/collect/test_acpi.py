@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from advisor.machine.firmware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
+from advisor.machine.hardware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap, Machine, Source, merge
 from advisor.machine.sources import acpi

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadCapture
-from advisor.machine.firmware import Bios, Registry
+from advisor.machine.hardware import Bios, Registry
 from advisor.machine.sources.redfish import with_other_names
 from tests.redfish import parse_either
 

@@ -1,8 +1,7 @@
 """What several sources tell together of cards and of memory without CPUs."""
 
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Gpu, Link, PciDevice
+from advisor.machine.hardware import Cpu, Gpu, Link, PciDevice
 from advisor.machine.machine import Machine
 from advisor.machine.sources.registry import with_cards
 from advisor.machine.topology import NumaNode

@@ -1,7 +1,7 @@
 import pytest
 
-from advisor.machine.cpu import CoreKind
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import CoreKind
 from advisor.machine.sources.cpu import CORE_KINDS_PATHS, collect_core_kinds
 from advisor.machine.sources.cpu import collect_cpu as cpu
 from tests.collect.device_host import Server, uncovered

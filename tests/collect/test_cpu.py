@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.cpu import Cpu
+from advisor.machine.hardware import Cpu
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Machine
 from advisor.machine.sources import cpu

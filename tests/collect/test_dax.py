@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.cpu import Cpu
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Cpu, DaxDevice, Dimm, Firmware, Memory, MemoryTier
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Machine
-from advisor.machine.memory import DaxDevice, Dimm, Memory, MemoryTier
 from advisor.machine.partitioning import hbm_mode
 from advisor.machine.sources.sysfs import DAX_PATHS, collect_dax
 from tests.collect.device_host import DeviceHost, uncovered

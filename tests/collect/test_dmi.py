@@ -4,10 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Dimm, Firmware, Memory, SocketMemory
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap, Machine, Source, merge
-from advisor.machine.memory import Dimm, Memory, SocketMemory
 from advisor.machine.sources import smbios as dmi
 from advisor.machine.sources.reader import ROOT_HELP
 from advisor.machine.value import GIB, MIB

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.machine.devices import Hca, PciDevice, Port
+from advisor.machine.hardware import Hca, PciDevice, Port
 from advisor.machine.machine import Machine
 from advisor.machine.sources.network import with_link_layers
 

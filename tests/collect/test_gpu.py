@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.devices import Gpu, Locality
+from advisor.machine.hardware import Gpu, Locality
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.machine import Gap
 from advisor.machine.sources.gpu import PATHS, ToolReport, bus_id, collect, nvidia_gpus, rocm_gpus

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.devices import Gpu
+from advisor.machine.hardware import Gpu
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.sources.gpu import LIST, NVLINK, ROWS, SETTINGS, Links, nvlinks
 from advisor.machine.sources.gpu import STATE_PATHS as PATHS

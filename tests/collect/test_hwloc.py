@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadXml
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Locality
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.sources.hwloc import LSTOPO, LSTOPO_PLAIN, collect, machine_from_xml
 from advisor.machine.topology import Counts, counts

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Link, Locality, PciDevice
+from advisor.machine.hardware import Link, Locality, PciDevice
 from advisor.machine.hosts.base import Host
 from advisor.machine.hosts.source import XmlHost
 from advisor.machine.machine import Machine

@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Irq, Locality, Port
+from advisor.machine.hardware import Hca, Irq, Locality, Port
 from advisor.machine.machine import Gap
 from advisor.machine.sources.network import INFINIBAND_PATHS, collect_infiniband, rate, word
 from tests.collect.device_host import CONNECTX, ETHERNET, Server, uncovered

@@ -12,8 +12,7 @@ from advisor.errors import AdvisorError
 from advisor.machine.hosts.source import open_host
 from advisor.machine.machine import Machine
 from advisor.machine.sources.fault_counters import look
-from advisor.machine.sources.memo import CaptureReader
-from advisor.machine.sources.registry import collect_machine
+from advisor.machine.sources.registry import CaptureReader, collect_machine
 from tests.examples import examples
 from tests.fleet.planted import noise, shape
 

@@ -1,7 +1,7 @@
 import pytest
 
+from advisor.machine.hardware import Memory
 from advisor.machine.hosts.base import Why
-from advisor.machine.memory import Memory
 from advisor.machine.sources.registers import collect_memory_controls
 from tests.collect.os_host import FakeHost
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.devices import Hca
+from advisor.machine.hardware import Hca
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.sources.network import (
     MLXCONFIG,

@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.machine.devices import Locality, Nic
+from advisor.machine.hardware import Locality, Nic
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap
 from advisor.machine.sources.network import NETWORK_PATHS, bits, card_of, collect_network, state

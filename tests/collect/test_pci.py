@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from advisor.machine.devices import Locality, PciDevice
+from advisor.machine.hardware import Locality, PciDevice
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Gap
 from advisor.machine.sources.pci import PCI_PATHS, collect_pci, kind_of, link

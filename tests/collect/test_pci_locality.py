@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Locality
 from advisor.machine.sources.pci import Clues, Nodes, locality
 
 

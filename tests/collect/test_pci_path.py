@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.devices import Link
+from advisor.machine.hardware import Link
 from advisor.machine.sources.pci import (
     Edge,
     address_of,

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.cpu import Cpu, IdleState
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import Cpu, IdleState
 from advisor.machine.hosts.base import Why
 from advisor.machine.machine import Machine
 from advisor.machine.sources import cpu as power

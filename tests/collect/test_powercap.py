@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.cpu import PowerCap
+from advisor.machine.hardware import PowerCap
 from advisor.machine.hosts.base import Why
 from advisor.machine.sources.cpu import POWERCAP_PATHS, collect_powercap
 from tests.collect.os_host import FakeHost, covered

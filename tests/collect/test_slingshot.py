@@ -1,4 +1,4 @@
-from advisor.machine.devices import Hca, Locality, Port
+from advisor.machine.hardware import Hca, Locality, Port
 from advisor.machine.sources.network import SLINGSHOT_PATHS, collect_slingshot, with_link_layers
 from advisor.machine.sources.registry import collect_machine
 from tests.collect.device_host import Server, uncovered

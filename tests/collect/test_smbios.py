@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadTable
-from advisor.machine.memory import Dimm, Processor
+from advisor.machine.hardware import Dimm, Processor
 from advisor.machine.sources.smbios import LARGEST, clean, dimms, models, processors, structures, version
 from advisor.machine.value import GIB, KIB, MIB
 from tests.collect import table_builder as build

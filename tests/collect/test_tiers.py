@@ -1,6 +1,6 @@
 import pytest
 
-from advisor.machine.memory import MemoryTier
+from advisor.machine.hardware import MemoryTier
 from advisor.machine.sources.sysfs import TIERS_PATHS, collect_tiers
 from tests.collect.os_host import FakeHost, covered
 

@@ -1,4 +1,4 @@
-from advisor.machine.cpu import Cpu, UncoreClock
+from advisor.machine.hardware import Cpu, UncoreClock
 from advisor.machine.hosts.base import Why
 from advisor.machine.sources.registers import collect_uncore
 from tests.collect.os_host import FakeHost

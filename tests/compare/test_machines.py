@@ -1,11 +1,8 @@
 from advisor.advice.compare import devices, facts, identity
 from advisor.advice.model.findings import Change
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Cpu, Firmware, Gpu, Hca, Link, Locality, MemoryTier, Nic, PciDevice, Port
 from advisor.machine.machine import Machine
-from advisor.machine.memory import MemoryTier
 from advisor.machine.operating_system import Allocation, Iommu, Kernel, Limits, Tool
 
 

@@ -1,7 +1,7 @@
 from advisor.jobs.observed_binding import PlannedRank, Process, RunningProcesses, Thread
 from advisor.jobs.verdict import as_gathered, cautions, compare_ranks
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Locality, Port
+from advisor.machine.hardware import Hca, Locality, Port
 from advisor.machine.machine import Machine
 from tests.model.shapes import machine, shape
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import logical_numbering
+from advisor.machine.layout import logical_numbering
 from advisor.machine.topology import Topology
 from tests.fakenode.lab import shim
 

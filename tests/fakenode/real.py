@@ -11,8 +11,8 @@ from advisor.errors import AdvisorError, BadValue
 from advisor.jobs.launcher import Launch, Lines
 from advisor.jobs.place import place
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
+from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import logical_numbering
 from advisor.machine.sources.hwloc import machine_from_xml
 from advisor.machine.topology import Topology
 

@@ -14,11 +14,9 @@ from pathlib import Path
 
 from advisor.fleet.fleet import ANSWERS, Answer, Fleet
 from advisor.machine.hosts.base import Host
-from advisor.machine.hosts.capture import Entry, MemoryStore, TreeHost
+from advisor.machine.hosts.capture import Entry, MemoryStore, TreeHost, record
 from advisor.machine.hosts.capture import Link as StoredLink
-from advisor.machine.hosts.errands import Outcome
-from advisor.machine.hosts.record import record
-from advisor.machine.node_sets import expanded, folded
+from advisor.machine.hosts.errands import Outcome, expanded, folded
 from advisor.machine.sources.registry import commands, counters, paths
 from tests.machines import sysfs
 from tests.machines.seeds import c6320, r7425, seeds

@@ -15,13 +15,11 @@ from advisor.advice.audit import audit
 from advisor.advice.judgement import judged
 from advisor.advice.model.findings import Finding
 from advisor.fleet.fleet import ANSWERS, BEFORE_SUFFIX, MEASURED_SUFFIX, Answer, Fleet
-from advisor.machine.hosts.archive import unpack
 from advisor.machine.hosts.base import Ran
 from advisor.machine.hosts.capture import Entry, MemoryStore, TreeHost, top_of
-from advisor.machine.hosts.errands import Outcome
-from advisor.machine.hosts.source import XmlHost, host_of_store
+from advisor.machine.hosts.errands import Outcome, expanded
+from advisor.machine.hosts.source import XmlHost, host_of_store, unpack
 from advisor.machine.machine import Machine
-from advisor.machine.node_sets import expanded
 from advisor.machine.sources.hwloc import LSTOPO
 from advisor.machine.sources.registry import collect_machine
 from tests.fleet.planted import AT, NOISE, ROOT, SORTS, Shape, measured_at, noise, stored, untrue

@@ -7,7 +7,7 @@ from advisor.advice.model.rule import Severity
 from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Folded, Hardware, Part
 from advisor.fleet.kinds import Figure, Judged, Nodes, assemble
-from advisor.machine.node_sets import expanded
+from advisor.machine.hosts.errands import expanded
 from tests.examples import examples
 
 DIMMS = (None, (), (("16 GiB DDR4", 15),), (("16 GiB DDR4", 16),))

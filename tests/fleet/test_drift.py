@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from advisor.fleet.fold import Fact, Folded, Hardware, Part
 from advisor.fleet.kinds import Difference, differences, group
-from advisor.machine.node_sets import expanded
+from advisor.machine.hosts.errands import expanded
 from tests.examples import examples
 
 

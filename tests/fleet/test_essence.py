@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from advisor.fleet.fold import digest_of, fold
-from advisor.machine.hosts.archive import unpack
 from advisor.machine.hosts.capture import MemoryStore
-from advisor.machine.hosts.source import host_of_store
+from advisor.machine.hosts.source import host_of_store, unpack
 from advisor.machine.machine import Machine
 from advisor.machine.sources.registry import collect_machine
 from tests.fleet.planted import noise, shape

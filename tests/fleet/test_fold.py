@@ -7,7 +7,7 @@ import pytest
 
 from advisor.fleet.fold import Fact, fold
 from advisor.machine.fact import TOLD_ELSEWHERE, Section, comparable
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from tests.examples import a_third
 from tests.machines.catalogue import MACHINES
 from tests.machines.read import machine

@@ -12,7 +12,7 @@ from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import Fleet
 from advisor.fleet.fold import Folded, Hardware
 from advisor.fleet.kinds import Figure, Nodes, assemble, suspected
-from advisor.machine.node_sets import expanded
+from advisor.machine.hosts.errands import expanded
 from tests.fleet.planted import PLANTS, Planted, plant, untrue
 
 PLAIN = Folded(Hardware(("Dell C6525",), ()), {})

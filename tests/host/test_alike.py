@@ -5,8 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.hosts.archive import Tar, unpack
-from advisor.machine.sources.memo import Pattern
+from advisor.machine.hosts.source import Tar, unpack
+from advisor.machine.sources.registry import Pattern
 from tests.examples import examples
 from tests.fleet.planted import noise, shape
 

@@ -2,17 +2,15 @@
 
 import pytest
 
+from advisor.machine import anonymise as kept
+from advisor.machine.anonymise import AnonymousHost, PublicLines
 from advisor.machine.fact import identities
-from advisor.machine.hosts.archive import unpack
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.hosts.capture import Entry, Link, MemoryStore, TreeHost
-from advisor.machine.hosts.record import record
+from advisor.machine.hosts.capture import Entry, Link, MemoryStore, TreeHost, record
+from advisor.machine.hosts.source import unpack
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Tool
-from advisor.machine.privacy import kept
-from advisor.machine.privacy.anonymise import AnonymousHost
-from advisor.machine.privacy.kept import PublicLines
-from advisor.machine.privacy.pseudonyms import Mask, Scrubber, stems
+from advisor.machine.pseudonyms import Mask, Scrubber, stems
 from tests.host.test_capture import opened
 
 MAC, GUID, UUID = "24:8a:07:a1:b2:c4", "248a:0703:00a1:b2c4", "4c4c4544-0044-3510-8058-b7c04f503633"

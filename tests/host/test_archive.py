@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, BadCapture
-from advisor.machine.hosts import archive
-from advisor.machine.hosts.archive import unpack
+from advisor.machine.hosts import source as archive
 from advisor.machine.hosts.capture import Entry, Link, MemoryStore
+from advisor.machine.hosts.source import unpack
 from tests.counting import calls
 from tests.examples import examples
 from tests.host.shelf import MACHINE, special, tar

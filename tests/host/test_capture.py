@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadCapture, BadInput
-from advisor.machine.hosts.archive import unpack
 from advisor.machine.hosts.base import Host, Ran, Reading, Why, concrete_patterns, expand
-from advisor.machine.hosts.capture import CaptureHost, DiskStore, Entry, MemoryStore, TreeHost, capture_in
-from advisor.machine.hosts.record import record
+from advisor.machine.hosts.capture import CaptureHost, DiskStore, Entry, MemoryStore, TreeHost, capture_in, record
+from advisor.machine.hosts.source import unpack
 from tests.host.shelf import MACHINE, PATTERNS, PCI, lay, tar
 
 COMMANDS = (("lscpu", "-J"), ("absent",), ("slow", "a b", ""), ("fails",))
@@ -224,7 +223,7 @@ def test_hostile_patterns_end() -> None:
 
 def test_a_root_without_end_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many bytes, too many files or links, or commands that say too much: before the memory is full."""
-    monkeypatch.setattr("advisor.machine.hosts.record._MOST", 1 << 20)
+    monkeypatch.setattr("advisor.machine.hosts.capture._MOST", 1 << 20)
     large: dict[str, Entry] = {f"/sys/{n}": b"x" * 100_000 for n in range(12)}
     many: dict[str, Entry] = {f"/sys/{n}": b"" for n in range(1100)}
     for nodes in (large, many):

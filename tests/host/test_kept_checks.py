@@ -2,10 +2,9 @@
 
 import pytest
 
+from advisor.machine.anonymise import AnonymousHost
 from advisor.machine.hosts.base import Ran, Reading, Why, second_look
-from advisor.machine.hosts.capture import Entry, MemoryStore, TreeHost
-from advisor.machine.hosts.record import record
-from advisor.machine.privacy.anonymise import AnonymousHost
+from advisor.machine.hosts.capture import Entry, MemoryStore, TreeHost, record
 from advisor.machine.sources import fault_counters
 from advisor.machine.sources import gpu as gpu_state
 from advisor.machine.sources import network as fabrics

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from advisor.machine.anonymise import AnonymousHost
 from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, Host, Reading, SecondLook, expand, second_look
-from advisor.machine.hosts.capture import CaptureHost
-from advisor.machine.hosts.record import record
+from advisor.machine.hosts.capture import CaptureHost, record
 from advisor.machine.hosts.source import open_host
 from advisor.machine.jinja import capture_script
-from advisor.machine.privacy.anonymise import AnonymousHost
 from advisor.paths import template
 from tests.host.shelf import PATTERNS, lay
 from tests.host.test_capture import Machine, opened

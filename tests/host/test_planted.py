@@ -8,13 +8,10 @@ from urllib.parse import quote
 import pytest
 
 from advisor.advice.judgement import judged
-from advisor.machine.hosts.archive import unpack
+from advisor.machine.anonymise import AnonymousHost, PublicLines, command_keeper, file_keeper
 from advisor.machine.hosts.base import Host, RedactedHost, example_path
-from advisor.machine.hosts.capture import Link
-from advisor.machine.hosts.record import record
-from advisor.machine.hosts.source import open_host
-from advisor.machine.privacy.anonymise import AnonymousHost
-from advisor.machine.privacy.kept import PublicLines, command_keeper, file_keeper
+from advisor.machine.hosts.capture import Link, record
+from advisor.machine.hosts.source import open_host, unpack
 from advisor.machine.sources.registry import collect_machine, commands, paths, public
 from tests.host.planted import Secrets, Stuffed
 from tests.host.test_capture import opened

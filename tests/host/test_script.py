@@ -12,8 +12,7 @@ import pytest
 
 from advisor.errors import BadInput
 from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, RedactedHost, Why, concrete_patterns, expand
-from advisor.machine.hosts.capture import CaptureHost
-from advisor.machine.hosts.record import record
+from advisor.machine.hosts.capture import CaptureHost, record
 from advisor.machine.hosts.source import open_host
 from advisor.machine.jinja import capture_script
 from advisor.paths import template

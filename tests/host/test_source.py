@@ -11,9 +11,8 @@ import pytest
 
 from advisor.errors import AdvisorError, BadCapture, BadInput, BadXml, CannotWork
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.hosts.capture import Link
+from advisor.machine.hosts.capture import Link, record
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.record import record
 from advisor.machine.hosts.source import XmlHost, open_host
 from tests.host.shelf import MACHINE, PATTERNS, lay, tar
 from tests.host.test_archive import mutated

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.machine.slurm import ConfLine, SlurmConf, said_node
-from advisor.machine.slurm_conf import names_of, read_slurm_conf
+from advisor.machine.slurm import ConfLine, SlurmConf, names_of, read_slurm_conf, said_node
 from tests.examples import examples
 
 

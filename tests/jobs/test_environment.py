@@ -6,7 +6,7 @@ from advisor.errors import BadValue
 from advisor.jobs.environment import article, device, openmp, settings, unusable
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape
-from advisor.machine.devices import Gpu, Hca, Locality, PciDevice, Port
+from advisor.machine.hardware import Gpu, Hca, Locality, PciDevice, Port
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Tool
 from tests.jobs.place.samples import machine, placed

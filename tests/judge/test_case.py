@@ -1,10 +1,8 @@
 from advisor.advice.judge.case import case_of, with_standings
 from advisor.advice.model.case import Standing
-from advisor.machine.cpu import Cpu, IdleState
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Irq, Locality, PciDevice, Port
+from advisor.machine.hardware import Cpu, Dimm, Hca, IdleState, Irq, Locality, Memory, PciDevice, Port, SocketMemory
 from advisor.machine.machine import Machine
-from advisor.machine.memory import Dimm, Memory, SocketMemory
 from advisor.machine.operating_system import Kernel, Limits
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology

@@ -4,9 +4,8 @@ import pytest
 
 from advisor.advice.judge.case import case_of
 from advisor.advice.judge.measured import measured_facts
-from advisor.machine.cpu import IdleState
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Port
+from advisor.machine.hardware import IdleState, Port
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Environment
 from advisor.machine.partitioning import infer_layout

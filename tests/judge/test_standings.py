@@ -5,8 +5,8 @@ from advisor.advice.know.settings import settings as vocabulary
 from advisor.advice.model.case import Adapter, Case, Standing
 from advisor.advice.model.setting import Reading, Setting
 from advisor.errors import BadSheet
-from advisor.machine.cpu import Cpu, IdleState
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import Cpu, IdleState
 from advisor.machine.operating_system import Kernel
 from tests.judge.made import SETTINGS
 

@@ -14,8 +14,7 @@ from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import publications
 from advisor.advice.model.case import Case, Standing
 from advisor.advice.model.setting import Witness
-from advisor.machine.cpu import Cpu, UncoreClock
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios, Cpu, UncoreClock
 from advisor.machine.platform_traits import Maker
 from advisor.machine.read import read_machine
 from advisor.machine.registers import Processor, Registers, SocketFirmware, messages, registers

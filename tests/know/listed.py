@@ -12,7 +12,7 @@ from advisor.advice.model.findings import Audit, Cost, Finding, Row, Want
 from advisor.advice.model.plan import Plan, WantedSetting
 from advisor.advice.model.rule import Guide
 from advisor.advice.plan.make import with_plan
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from advisor.measure.platform import Reference
 from advisor.measure.platforms import platform_by_id
 

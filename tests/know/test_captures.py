@@ -9,7 +9,7 @@ from advisor.advice.know.attributes import Attributes, attributes_named, entries
 from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.vendor import Vendor
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from tests.know.registries import FOLDER, facts, needed
 from tests.redfish import parse_bios
 

@@ -9,7 +9,7 @@ from advisor.advice.know.vendors import vendors
 from advisor.advice.model.findings import Fix, Want
 from advisor.advice.model.setting import Neutral, Setting
 from advisor.advice.model.vendor import Place, Vendor
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from tests.know.listed import asks, audit, state
 
 

@@ -9,8 +9,7 @@ from advisor.advice.know.vendors import sheet_for_machine, vendors
 from advisor.advice.model.findings import Want
 from advisor.advice.model.setting import Setting
 from advisor.advice.model.vendor import Vendor
-from advisor.machine.cpu import Cpu
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Cpu, Firmware
 from advisor.machine.machine import Machine
 
 AMD_ONLY = ("AMD CBS", "APBDIS", "xGMI", "Core Performance Boost", "SMT Control", "Determinism")

@@ -9,8 +9,8 @@ from advisor.advice.know import sheet_checks
 from advisor.advice.know.sheet_checks import platform_mistakes
 from advisor.errors import BadValue
 from advisor.machine import platform_traits
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import Cpu
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import scheme, two_l3_a_die
 from advisor.machine.platform_traits import Scheme

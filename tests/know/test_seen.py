@@ -12,7 +12,7 @@ from advisor.advice.know.vendors import publications, vendor_by_id, vendors
 from advisor.advice.model.vendor import Entry, Evidence, Place, Require, Vendor
 from advisor.cli.main import status
 from advisor.errors import BadSheet
-from advisor.machine.firmware import Bios, Scalar
+from advisor.machine.hardware import Bios, Scalar
 from advisor.paths import rules
 from advisor.sheets import model_of, parse_sheet
 from tests.know.registries import facts, shown_words

@@ -13,7 +13,7 @@ from advisor.advice.know.vendors import _check, match_vendor, vendor_by_id, vend
 from advisor.advice.model.setting import Neutral
 from advisor.advice.model.vendor import Place
 from advisor.errors import BadSheet, BadValue
-from advisor.machine.firmware import Bios, Firmware
+from advisor.machine.hardware import Bios, Firmware
 from advisor.sheets import Sheet, read_sheet
 
 BIOS = [name for name, setting in settings().items() if setting.where == "bios"]

@@ -1,8 +1,8 @@
 import pytest
 
 from advisor.machine import units
-from advisor.machine.devices import Link
 from advisor.machine.fact import Unit
+from advisor.machine.hardware import Link
 
 
 @pytest.mark.parametrize(

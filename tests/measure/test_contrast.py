@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.measure.before_after import before_setup, compare_runs, sizes_argument
 from advisor.measure.measurement import Identity, Measurements, Result, significance
+from advisor.measure.task import before_setup, compare_runs, sizes_argument
 from tests.measuring import one_result, one_run
 
 ONE_START = (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from advisor.errors import BadInput
 from advisor.jobs.observed_binding import PlannedRank
 from advisor.jobs.results import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import Cpu
 from tests.measure.samples import line, task
 
 TASK = task(kernel="hpl", purpose="hpl", part="machine", index=None, memory=None, distance=None, name="hpl/hpl/machine/lu")

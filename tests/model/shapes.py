@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.hardware import Cpu
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Kernel
 from advisor.machine.topology import L3, Core, Distances, NumaNode, Package, Topology

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.errors import BadValue
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from advisor.machine.layout import parse_assumption
 
 

@@ -1,10 +1,8 @@
 import pytest
 
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.firmware import Acpi, Firmware, SratCpu
+from advisor.machine.hardware import Acpi, Cpu, Firmware, Memory, MemoryTier, Processor, SratCpu
 from advisor.machine.machine import Machine
-from advisor.machine.memory import Memory, MemoryTier, Processor
 from advisor.machine.operating_system import Environment
 from advisor.machine.partitioning import infer_cut, infer_layout, infer_smt
 from advisor.machine.topology import L3, Distances, NumaNode, Package, Topology

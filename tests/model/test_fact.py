@@ -8,9 +8,7 @@ import pytest
 from pydantic import Field
 
 from advisor.advice.model.case import Case
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Irq, Port
 from advisor.machine.fact import (
     Bytes,
     Celsius,
@@ -31,7 +29,7 @@ from advisor.machine.fact import (
     lists_with,
     undeclared,
 )
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios, Cpu, Hca, Irq, Port
 from advisor.machine.machine import Facts, Machine, undeclared_facts
 from advisor.machine.operating_system import Allocation, Hugepages, Kernel
 from advisor.machine.value import Value

@@ -9,7 +9,7 @@ import pytest
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import logical_numbering, ordered
+from advisor.machine.layout import logical_numbering, ordered
 from advisor.machine.sources.hwloc import machine_from_xml
 from advisor.machine.topology import SharedL2, Topology
 from tests.machines.catalogue import MACHINES

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.cpu import Cpu
-from advisor.machine.devices import Hca, Locality, Port
+from advisor.machine.hardware import Cpu, Hca, Locality, Port
 from advisor.machine.machine import Gap, Machine, Source, known, merge
 from tests.model.shapes import shape
 

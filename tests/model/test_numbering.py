@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import infer_numbering
+from advisor.machine.layout import infer_numbering
 from advisor.machine.topology import Core, NumaNode, Package, Topology
 from tests.model.shapes import linear, shape
 

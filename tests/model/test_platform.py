@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from advisor.machine.devices import Hca, Port, fabric_of
+from advisor.machine.hardware import Hca, Port, fabric_of
 from advisor.machine.platform_traits import maker_of
 from advisor.measure.platform import CutOffer, Platform, best_cut, dies, for_model, offered
 

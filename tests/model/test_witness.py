@@ -1,8 +1,8 @@
 import pytest
 
-from advisor.machine.firmware import Acpi, MadtEntry, SratCpu
+from advisor.machine.hardware import Acpi, MadtEntry, SratCpu
+from advisor.machine.layout import madt_order, srat_agreement, srat_nodes
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import madt_order, srat_agreement, srat_nodes
 from advisor.machine.partitioning import infer_layout
 from tests.model.shapes import ROME, machine, shape
 

@@ -6,7 +6,7 @@ from advisor.advice.know.vendors import vendors
 from advisor.advice.model.plan import Plan
 from advisor.advice.model.vendor import is_named
 from advisor.advice.plan.draft import named, settle
-from advisor.machine.firmware import Bios, Registry, Scalar
+from advisor.machine.hardware import Bios, Registry, Scalar
 
 
 def broken(plan: Plan, bios: Bios | None = None, registry: Registry | None = None, *, blind: bool = False) -> list[str]:

@@ -8,7 +8,7 @@ from advisor.advice.checklist import planned
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.findings import Finding
 from advisor.advice.model.plan import Change, Include, NotWritten, Plan
-from advisor.machine.firmware import Bios, Registry
+from advisor.machine.hardware import Bios, Registry
 from advisor.machine.sources.redfish import registry_of
 from tests.know.listed import wished
 from tests.redfish import parse_bios

@@ -15,7 +15,7 @@ from advisor.advice.know.settings import settings
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.plan import Include, Plan
 from advisor.errors import BadInput
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from advisor.machine.read import read_machine
 from advisor.machine.sources.redfish import with_other_names
 from advisor.measure.platform import Scope

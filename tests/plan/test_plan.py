@@ -7,7 +7,7 @@ from advisor.advice.checklist import planned
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.plan import Plan
 from advisor.advice.plan.make import with_plan
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from tests.know.listed import asks, state, wished
 from tests.plan.made import DAPC, DELL, PROFILE, change, choice, plan, reasons, registry, written
 

@@ -12,7 +12,7 @@ from advisor.advice.model.findings import Finding
 from advisor.advice.model.plan import INCLUDES, Include, Plan
 from advisor.advice.model.vendor import Vendor
 from advisor.advice.plan.make import with_plan
-from advisor.machine.firmware import Bios, Registry, Scalar
+from advisor.machine.hardware import Bios, Registry, Scalar
 from tests.examples import examples
 from tests.know.listed import asks, listed
 from tests.plan.laws import broken

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Cpu, Firmware, Gpu, Hca, Link, Locality, Nic, PciDevice, Port
 from advisor.machine.layout import Cut, DistanceTable, Layout, Numbering, Smt
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.topology import L3, Core, Distances, NumaNode, Package, Topology

@@ -4,8 +4,7 @@ import pytest
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import Cut, Numbering, Smt
-from advisor.show.topology.elements import Block, Box, Device, Group, Member, Picture, Store
-from advisor.show.topology.picture import (
+from advisor.show.picture import (
     block_facts,
     block_remarks,
     block_title,
@@ -21,6 +20,7 @@ from advisor.show.topology.picture import (
     statements,
     store_text,
 )
+from advisor.show.topology import Block, Box, Device, Group, Member, Picture, Store
 from tests.render import made
 
 GIB = 1 << 30

@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.machine.cpuset import CpuSet
-from advisor.show.cpulists import listed, threads
+from advisor.show.lines import listed, threads
 
 
 @pytest.mark.parametrize(

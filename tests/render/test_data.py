@@ -1,9 +1,9 @@
 import json
 
 from advisor.advice.schema import audit_document
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Locality
 from advisor.machine.machine import Machine
-from advisor.show.topology.document import topology_document
+from advisor.show.document import topology_document
 from tests.render import audits, made
 
 

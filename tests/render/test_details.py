@@ -1,12 +1,10 @@
 from typing import get_args, get_origin, get_type_hints
 
 from advisor.advice.audit_page.machine import details
-from advisor.machine.cpu import Cpu, IdleState
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import in_order
-from advisor.machine.firmware import Acpi, Bios, MadtEntry
+from advisor.machine.hardware import Acpi, Bios, Cpu, Dimm, IdleState, MadtEntry, Memory, SocketMemory
 from advisor.machine.machine import Facts, Machine, Source
-from advisor.machine.memory import Dimm, Memory, SocketMemory
 from advisor.machine.operating_system import Allocation, Hugepages, Kernel, Limits, Tool
 from advisor.show.lines import text_of
 from tests.render import made

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from advisor.measure.host_tables import hpl_tables
 from advisor.measure.measurement import Result
+from advisor.measure.page import hpl_tables
 from advisor.measure.tables import Seen
 from tests.measuring import one_result, one_run
 

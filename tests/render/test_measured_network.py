@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from advisor.measure.host_tables import messages
 from advisor.measure.measurement import Result
+from advisor.measure.page import messages
 from advisor.measure.tables import Seen
 from advisor.show.lines import Line
 from tests.measuring import one_result, one_run

@@ -15,13 +15,13 @@ from advisor.exports.figures import comparisons, figures, verdict
 from advisor.exports.marks import marked
 from advisor.exports.page import ReportContent
 from advisor.exports.single import Report, report
-from advisor.machine.devices import Link
+from advisor.machine.hardware import Link
 from advisor.machine.read import read_machine
 from advisor.measure.charts import COLOURS as CURVES
 from advisor.measure.charts import chart, charts_of
-from advisor.show.topology.elements import Picture
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import ALARM, draw_svg
+from advisor.show.picture import picture
+from advisor.show.svg import ALARM, draw_svg
+from advisor.show.topology import Picture
 from tests.conftest import Golden
 from tests.reports import source_of
 

@@ -2,10 +2,8 @@ from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.screen import Shown, audit_page
 from advisor.advice.audit_page.whole import whole_audit_page
 from advisor.advice.model.findings import Audit
-from advisor.machine.cpu import Cpu
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Cpu, Dimm, Locality, Memory, SocketMemory
 from advisor.machine.machine import NOT_OFFERED, Gap, Machine
-from advisor.machine.memory import Dimm, Memory, SocketMemory
 from advisor.machine.operating_system import Allocation, Environment, Kernel
 from tests.conftest import Golden
 from tests.printing import printed

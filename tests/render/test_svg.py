@@ -6,10 +6,10 @@ from xml.etree.ElementTree import Element
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Firmware
 from advisor.machine.machine import Machine
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import COLOURS, Font, _colour, draw_svg, width_of
+from advisor.show.picture import picture
+from advisor.show.svg import COLOURS, Font, _colour, draw_svg, width_of
 from tests.conftest import Golden
 from tests.render import made
 

@@ -1,9 +1,9 @@
 import pytest
 
-from advisor.machine.cpu import Cpu
+from advisor.machine.hardware import Cpu
 from advisor.machine.machine import Machine
 from advisor.machine.topology import Topology
-from advisor.show.topology.terminal import draw
+from advisor.show.terminal import draw
 from tests.conftest import Golden
 from tests.printing import printed
 from tests.render import made

@@ -11,8 +11,7 @@ from advisor.cli.main import status
 from advisor.machine import read as watching
 from advisor.machine.fault_counters import Count
 from advisor.machine.hosts.base import Ran, Reading, Why
-from advisor.machine.hosts.capture import Link, MemoryStore, TreeHost
-from advisor.machine.hosts.record import record
+from advisor.machine.hosts.capture import Link, MemoryStore, TreeHost, record
 from advisor.machine.read import CounterWatch
 from advisor.machine.sources.registry import counters, paths
 from tests.machines.catalogue import tree, write_archive

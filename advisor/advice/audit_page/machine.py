@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Link
 from advisor.machine.fact import Section, Unit, declarations, in_order, keys
+from advisor.machine.hardware import Dimm, Link, SocketMemory
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Facts, Machine
-from advisor.machine.memory import Dimm, SocketMemory
 from advisor.machine.operating_system import Kernel, Limits
 from advisor.machine.partitioning import find_sockets
 from advisor.machine.topology import Topology, counts
@@ -19,11 +18,9 @@ from advisor.machine.units import binary, clock, count, duration, in_unit, link,
 from advisor.machine.value import Value
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import MemoryBounds
-from advisor.show.cpulists import numbered
-from advisor.show.lines import Line, Span, labelled, with_units, wrapped
-from advisor.show.topology.devices import PlacedDevice, devices, together
-from advisor.show.topology.elements import Device, Picture
-from advisor.show.topology.picture import KINDS, device_facts, device_name
+from advisor.show.lines import Line, Span, labelled, numbered, with_units, wrapped
+from advisor.show.picture import KINDS, device_facts, device_name
+from advisor.show.topology import Device, Picture, PlacedDevice, devices, together
 
 Row = tuple[str, str, str]
 """A label, what is said, and its style."""

@@ -19,7 +19,7 @@ from advisor.machine.units import count, plain
 from advisor.measure.platform import MemoryBounds
 from advisor.show.commandline import folded, word
 from advisor.show.lines import Line, Page, labelled, with_units, wrapped
-from advisor.show.topology.picture import picture
+from advisor.show.picture import picture
 
 Publications = Mapping[str, Publication]
 Step = tuple[Sequence[str], str]

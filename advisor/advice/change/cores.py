@@ -8,11 +8,10 @@ from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from advisor.errors import BadValue, CannotWork
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import LIMIT, CpuSet, union
-from advisor.machine.layout import Assumption
+from advisor.machine.hardware import Cpu
+from advisor.machine.layout import Assumption, infer_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import infer_numbering
 from advisor.machine.partitioning import find_sockets, has_smt, scheme
 from advisor.machine.platform_traits import Scheme
 from advisor.machine.topology import Topology

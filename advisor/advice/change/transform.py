@@ -13,14 +13,11 @@ from pydantic import BaseModel
 from advisor.advice.change.cores import CoreMap, NewNumbers, core_map, new_numbers
 from advisor.advice.change.cut import Target, cut_nodes, distances, l3_groups, new_nodes, target_of, usual
 from advisor.errors import BadValue
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import LIMIT, CpuSet
-from advisor.machine.devices import Gpu, Hca, Locality, Nic, PciDevice
 from advisor.machine.fact import lists_with
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios, Cpu, Gpu, Hca, Locality, Memory, Nic, PciDevice
 from advisor.machine.layout import Assumption
 from advisor.machine.machine import Facts, Gap, Machine, Source
-from advisor.machine.memory import Memory
 from advisor.machine.operating_system import Hugepages, Kernel
 from advisor.machine.platform_traits import Scheme
 from advisor.machine.topology import L3, Core, Die, Package, SharedL2, Topology

@@ -5,13 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from advisor.advice.model.case import Accelerator, Adapter, Case, L3Facts, NodeFacts, Shape, SocketFacts, Standing
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import Hca, Irq, Locality, bus_of
-from advisor.machine.layout import Layout
+from advisor.machine.hardware import Cpu, Dimm, Hca, Irq, Locality, bus_of
+from advisor.machine.layout import Layout, srat_nodes
 from advisor.machine.machine import Facts, Machine
-from advisor.machine.memory import Dimm
-from advisor.machine.numbering import srat_nodes
 from advisor.machine.partitioning import find_sockets, hbm_mode
 from advisor.machine.topology import Topology
 from advisor.measure.platform import Platform, Scope, best_cut, dies, memory_bounds, offered

@@ -7,7 +7,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from advisor.advice.model.case import Case
-from advisor.machine.cpu import is_model
+from advisor.machine.hardware import is_model
 from advisor.machine.units import duration, flop_rate, memory_clock, plain, throughput
 from advisor.measure.measured_facts import (
     UNPUBLISHED,

@@ -8,7 +8,7 @@ from advisor.advice.know.vendors import vendor_by_id
 from advisor.advice.model.plan import Target, edit_instruction, filled_lines
 from advisor.advice.model.setting import Neutral, Setting
 from advisor.advice.model.vendor import Absent, Entry, Lock, Place, Require, Vendor, VendorValue, is_named
-from advisor.machine.firmware import Bios, Scalar
+from advisor.machine.hardware import Bios, Scalar
 
 
 def number_of(template: str, name: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from advisor.advice.model.checklist import Expected, Proof
 from advisor.advice.model.findings import Finding
-from advisor.machine.cpu import is_model
+from advisor.machine.hardware import is_model
 from advisor.machine.units import count, duration, flop_rate, memory_clock, message_rate, throughput
 from advisor.machine.value import Amount, Unit
 from advisor.measure.measured_facts import UNMEASURED

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.vendor import Vendor, is_named
-from advisor.machine.firmware import COVERS, Bios, Firmware, Registry
+from advisor.machine.hardware import COVERS, Bios, Firmware, Registry
 from advisor.machine.platform_traits import Maker, traits
 
 _ENOUGH = 4

@@ -26,7 +26,7 @@ from advisor.advice.model.plan import WantedSetting
 from advisor.advice.model.rule import SEVERITIES, Publication
 from advisor.advice.model.setting import Setting
 from advisor.advice.model.vendor import Vendor
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from advisor.machine.platform_traits import Maker
 from advisor.measure.platform import Platform
 

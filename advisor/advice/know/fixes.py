@@ -12,7 +12,7 @@ from advisor.advice.model.plan import Wanted, WantedSetting
 from advisor.advice.model.rule import SEVERITIES
 from advisor.advice.model.setting import Setting
 from advisor.advice.model.vendor import Place, Vendor
-from advisor.machine.firmware import Bios
+from advisor.machine.hardware import Bios
 from advisor.machine.units import binary
 
 AskedValue = tuple[Finding, Want]

@@ -17,7 +17,7 @@ from advisor.advice.know.vendors import FALLBACK, generations_of, publications, 
 from advisor.advice.model.setting import Setting
 from advisor.advice.model.vendor import Entry, Vendor
 from advisor.errors import BadSheet, did_you_mean
-from advisor.machine.cpu import Cpu
+from advisor.machine.hardware import Cpu
 from advisor.machine.partitioning import scheme_without_sheet
 from advisor.machine.platform_traits import Scheme, TraitQuery, Traits, file_of, traits
 from advisor.machine.value import Keys

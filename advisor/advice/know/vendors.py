@@ -9,8 +9,7 @@ from advisor.advice.know.settings import settings
 from advisor.advice.model.rule import Publication, Publications
 from advisor.advice.model.vendor import Entry, Generations, Match, Vendor
 from advisor.errors import BadValue, did_you_mean
-from advisor.machine.cpu import Cpu
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Cpu, Firmware
 from advisor.machine.platform_traits import Maker, TraitQuery, maker_of, traits
 from advisor.machine.value import Keys, Value
 from advisor.paths import rules

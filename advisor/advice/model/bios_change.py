@@ -6,7 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from advisor.advice.model.vendor import VendorValue
-from advisor.machine.firmware import Scalar
+from advisor.machine.hardware import Scalar
 from advisor.machine.value import Value, optional
 
 _OUT_OF_REACH: Final = {

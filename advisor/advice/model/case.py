@@ -8,9 +8,9 @@ from pydantic import Field
 
 from advisor.advice.model.setting import Witness
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Link, Port
 from advisor.machine.fact import BitsPerSecond, Bytes, BytesPerSecond, PacketBytes, Transfers, made_from
 from advisor.machine.fault_counters import Watch
+from advisor.machine.hardware import Link, Port
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Facts
 from advisor.machine.value import Value, optional

@@ -19,7 +19,7 @@ from advisor.advice.model.findings import Finding
 from advisor.advice.model.rule import Guide, Severity, Verdict
 from advisor.advice.model.setting import Where
 from advisor.advice.model.vendor import Place, VendorValue
-from advisor.machine.firmware import Scalar
+from advisor.machine.hardware import Scalar
 from advisor.machine.value import Value, optional
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from advisor.advice.model.plan import WantedSetting
 from advisor.advice.model.vendor import Lock, Require, VendorValue, is_named
 from advisor.advice.plan.draft import Draft, FirmwareState, LeftOut, Settled, moved, named, settle
-from advisor.machine.firmware import Registry, Scalar
+from advisor.machine.hardware import Registry, Scalar
 
 
 def with_needs(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> list[Draft]:

@@ -13,7 +13,7 @@ from advisor.advice.model.plan import Include, Mark, NotWritten, WantedSetting
 from advisor.advice.model.rule import SEVERITIES
 from advisor.advice.model.vendor import Lock, Vendor, VendorValue, is_named
 from advisor.errors import did_you_mean
-from advisor.machine.firmware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
+from advisor.machine.hardware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 
 Values = Mapping[str, Scalar | None]
 

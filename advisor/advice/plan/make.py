@@ -27,7 +27,7 @@ from advisor.advice.model.plan import (
 from advisor.advice.model.vendor import Place, Vendor, VendorValue
 from advisor.advice.plan.dependencies import consistent, one_each, ordered, reconcile, unclaimed, with_needs
 from advisor.advice.plan.draft import Draft, FirmwareState, LeftOut, moved, named, settle
-from advisor.machine.firmware import Scalar
+from advisor.machine.hardware import Scalar
 from advisor.machine.units import count
 
 PROFILE: Final = "os.tuned"

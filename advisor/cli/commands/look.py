@@ -11,10 +11,10 @@ from advisor.errors import CannotWork, one_line
 from advisor.machine.hosts.files import write_file
 from advisor.machine.read import capture_script, captured
 from advisor.show.commandline import word
-from advisor.show.topology.document import topology as run_topology
-from advisor.show.topology.picture import picture
-from advisor.show.topology.svg import draw_svg
-from advisor.show.topology.terminal import draw
+from advisor.show.document import topology as run_topology
+from advisor.show.picture import picture
+from advisor.show.svg import draw_svg
+from advisor.show.terminal import draw
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the picture as SVG to FILE.")]
 

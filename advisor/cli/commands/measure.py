@@ -42,12 +42,11 @@ from advisor.jobs.started.hpl import measure as measure_orders
 from advisor.jobs.started.network import Experiment, NetworkOptions, experiment, fitting_runs, network_lines
 from advisor.jobs.started.network import measure as measure_messages
 from advisor.machine.read import read_machine
-from advisor.measure.before_after import compare_runs
 from advisor.measure.charts import must_be_drawable
 from advisor.measure.contract import read_kernels
 from advisor.measure.page import imported_page, measured_page, plan_page
 from advisor.measure.plan import CHARTS, SETS, Plan, Request, charts_of_plan
-from advisor.measure.task import MeasureOptions, build_all, measure_machine, plan_document, planned, wished
+from advisor.measure.task import MeasureOptions, build_all, compare_runs, measure_machine, plan_document, planned, wished
 
 OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs.")]
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from advisor.advice.model.rule import SEVERITIES
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.fleet.fleet import Fleet
-from advisor.machine.node_sets import expanded
+from advisor.machine.hosts.errands import expanded
 from advisor.machine.topology import counts
 from advisor.machine.units import plain
 

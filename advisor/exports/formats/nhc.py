@@ -17,11 +17,10 @@ from typing import Final
 from advisor.advice.model.findings import Audit
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.fleet.fleet import CAPTURE_SUFFIX, Kind
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import is_active
+from advisor.machine.hardware import Cpu, is_active
+from advisor.machine.hosts.errands import expanded
 from advisor.machine.machine import Machine
-from advisor.machine.node_sets import expanded
 from advisor.machine.operating_system import Kernel
 from advisor.machine.topology import counts
 from advisor.machine.units import plain, printable, slower

@@ -50,7 +50,7 @@ from advisor.jobs.request import (
     warning,
 )
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.numbering import logical_numbering
+from advisor.machine.layout import logical_numbering
 from advisor.machine.topology import Topology
 from advisor.machine.units import count as counted
 

@@ -14,7 +14,7 @@ from advisor.jobs.launchers import wrapper
 from advisor.jobs.launchers.srun import chunks
 from advisor.jobs.placement import Placement, devices_differ, filled, kinds, memory_notes, names, runs
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.numbering import logical_numbering
+from advisor.machine.layout import logical_numbering
 from advisor.machine.topology import Topology
 
 NAME = "jsrun"

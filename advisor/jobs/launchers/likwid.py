@@ -22,7 +22,7 @@ from advisor.jobs.placement import (
 )
 from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Request, Unclear, number
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import logical_numbering
+from advisor.machine.layout import logical_numbering
 from advisor.machine.topology import Topology
 
 NAME = "likwid"

@@ -32,7 +32,7 @@ from advisor.jobs.placement import (
 )
 from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Unclear, Words, hides_l3, seated, warning
 from advisor.machine.cpuset import LIMIT, CpuSet, union
-from advisor.machine.numbering import distance_groups, logical_numbering, ordered
+from advisor.machine.layout import distance_groups, logical_numbering, ordered
 from advisor.machine.topology import Topology
 
 

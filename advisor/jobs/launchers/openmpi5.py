@@ -20,7 +20,7 @@ from advisor.jobs.openmpi_map import Host, NodeParts, Proc, default_level, numbe
 from advisor.jobs.placement import LintRank, NodePlan, Placement
 from advisor.jobs.request import MAIN, OBJECTS, Prediction, Refused, Release, Request, Unclear, bounded
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.numbering import logical_numbering
+from advisor.machine.layout import logical_numbering
 
 NAME = "openmpi5"
 

@@ -9,7 +9,7 @@ from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Opti
 from advisor.jobs.placement import LintRank, Placement
 from advisor.jobs.request import Line, Prediction, Refused, Request, Said, Unclear
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.numbering import logical_numbering, ordered
+from advisor.machine.layout import logical_numbering, ordered
 from advisor.machine.topology import Topology
 
 _ONE = (

@@ -49,8 +49,8 @@ from advisor.jobs.request import (
 )
 from advisor.jobs.slurm import Entity, Setup, Shape, Step, available, masks, names_of, setups, shape
 from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import logical_numbering
 from advisor.machine.topology import Topology
 
 SRUN: Options = {

@@ -28,7 +28,7 @@ from advisor.jobs.started.hosts import (
     shape,
 )
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Locality
 from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

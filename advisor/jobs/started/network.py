@@ -32,12 +32,11 @@ from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, Launch
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
-from advisor.measure.before_after import Setup, before_setup, must_be_alike, sizes_argument
 from advisor.measure.measurement import Measurements, Task
 from advisor.measure.plan import FEW, MESSAGE_REPEATS, MESSAGE_SIZES, MESSAGES, NetworkRun, Per, network_runs, sizes_of
 from advisor.measure.resources import Resources
 from advisor.measure.run import BusyWatch, Outcome, Progress, conditions
-from advisor.measure.task import Measured, gathered, must_be_of_machine
+from advisor.measure.task import Measured, Setup, before_setup, gathered, must_be_alike, must_be_of_machine, sizes_argument
 
 
 @dataclass(frozen=True)

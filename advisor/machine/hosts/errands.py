@@ -1,7 +1,7 @@
 """What is asked of other nodes, how they are named and reached, what they reply; what is no plain host name is refused."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import SimpleNamespace
@@ -140,3 +140,39 @@ def checked_partition(partition: str) -> str:
     if not _PARTITION.fullmatch(partition):
         raise BadValue(f"{partition[:60]!a} is not a name of a partition", cure="see sinfo")
     return partition
+
+
+def folded(names: Iterable[str]) -> str:
+    """Return names as one text.
+
+    >>> folded(["n001", "n002", "n003", "n007", "head"])
+    'head,n[001-003,007]'
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+    return str(NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP))
+
+
+def first_of(text: str) -> str:
+    """Return the first name of a folded text.
+
+    >>> first_of("r2n[19-40],r10n[1-3]"), first_of(folded(["b1", "a2", "a1"]))
+    ('r2n19', 'a1')
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+    return str(next(iter(NodeSet(text, resolver=RESOLVER_NOGROUP))))
+
+
+def expanded(text: str) -> tuple[str, ...]:
+    """Return the names of a folded text, in order.
+
+    >>> expanded("n[1-3],head")
+    ('head', 'n1', 'n2', 'n3')
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+    try:
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except (NodeSetException, ValueError) as error:
+        raise BadValue(f"{text[:60]!r} is no set of nodes", cure="write n[001-400], or n1,n2") from error

@@ -1,18 +1,271 @@
-"""Opens what the user names: capture, /sys + /proc tree, hwloc XML or JSON; decides by content, never by name."""
+"""Opens what the user names: capture, /sys + /proc tree, hwloc XML or JSON; archives in memory, every offset checked."""
 
 import json
 import re
 import stat
+import zlib
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
+from zlib import adler32
 
 from advisor.errors import BadCapture, BadInput, BadXml, CannotWork
-from advisor.machine.hosts.archive import LIMIT, decompressed, is_tar, unpack
 from advisor.machine.hosts.base import Host, Ran
-from advisor.machine.hosts.capture import CaptureHost, DiskStore, MemoryStore, Store, TreeHost, capture_in, top_of
+from advisor.machine.hosts.capture import CaptureHost, DiskStore, Entry, Link, MemoryStore, Store, TreeHost, capture_in, top_of
 from advisor.machine.hosts.files import open_here
 from advisor.machine.secrecy import screened_at
+
+LIMIT = 256 << 20
+"""Bytes that an archive may hold. The largest published /sys + /proc root holds 40 MiB."""
+_MEMORY = 256 << 20
+"""Bytes that xz may ask for; its strongest preset asks for 65 MiB."""
+_PIECE = 1 << 20
+"""Bytes that are taken and given at once."""
+_STREAMS = 1000
+"""Compressed streams in one file; pigz and pbzip2 write one for each block or CPU."""
+
+
+class _Decompressor(Protocol):
+    """What the standard library's three decompressors have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+def decompressed(data: bytes, file: str) -> bytes:
+    """Return the data decompressed if it is compressed, else as it is."""
+    if data.startswith(b"\x1f\x8b"):
+        return _expand(data, file, lambda: zlib.decompressobj(wbits=31), b"\x1f\x8b")
+    if data.startswith(b"BZh"):
+        import bz2
+
+        return _expand(data, file, bz2.BZ2Decompressor, b"BZh")
+    if data.startswith(b"\xfd7zXZ\0"):
+        import lzma
+
+        return _expand(data, file, lambda: lzma.LZMADecompressor(memlimit=_MEMORY), b"\xfd7zXZ\0")
+    return data
+
+
+def _expand(data: bytes, file: str, start: Callable[[], _Decompressor], magic: bytes) -> bytes:
+    """Return all streams of the data; what follows the last one and is none is padding."""
+    expanded, position = BytesIO(), 0  # grows in place: pieces that are joined at the end would take the memory twice
+    for _ in range(_STREAMS):
+        position = _stream(start(), data, position, expanded, file)
+        if not data.startswith(magic, position):
+            return expanded.getvalue()
+    raise BadCapture(f"has more than {_STREAMS} compressed streams", file=file)
+
+
+def _stream(stream: _Decompressor, data: bytes, position: int, expanded: BytesIO, file: str) -> int:
+    """Write what one stream holds, piece by piece; return where the next one begins."""
+    given = b""
+    while not stream.eof:
+        if getattr(stream, "needs_input", not given):
+            given = data[position : position + _PIECE]
+            position += len(given)
+        piece = _piece(stream, given, file)
+        if not piece and not given and not stream.eof:
+            raise BadCapture("ends early: it was cut short", file=file, cure="copy it again")
+        given = getattr(stream, "unconsumed_tail", b"")  # zlib's; the two others keep it
+        expanded.write(piece)
+        if expanded.tell() > LIMIT:
+            raise BadCapture(f"holds more than {LIMIT >> 20} MiB", file=file, cure="unpack it and name the folder")
+    return position - len(stream.unused_data)
+
+
+def _piece(stream: _Decompressor, data: bytes, file: str) -> bytes:
+    try:
+        return stream.decompress(data, _PIECE)
+    except (zlib.error, OSError, EOFError, ValueError, MemoryError) as error:
+        raise BadCapture(f"cannot be decompressed: {error}", file=file, cure="copy it again") from error
+    except Exception as error:
+        if type(error).__name__ != "LZMAError":  # its module is loaded for xz alone: start-up is felt
+            raise
+        raise BadCapture(f"cannot be decompressed: {error}", file=file, cure="copy it again") from error
+
+
+BLOCK = 512
+MEMBERS = 400_000
+PATH = 4096
+"""Bytes of a name."""
+MEMBER = 64 << 20
+"""Bytes of one member."""
+
+_END = bytes(BLOCK)
+_PAX = re.compile(rb"(\d{1,7}) ([^=]{1,256})=", re.DOTALL)
+_FILES, _FOLDER, _HARD, _SYMBOLIC = bytes([0, *b"07"]), ord("5"), ord("1"), ord("2")
+_WITHOUT_DATA = b"123456"
+_LONG_NAME, _LONG_LINK, _EXTENDED = ord("L"), ord("K"), ord("x")
+# Devices and pipes hold nothing to read; g, V and D are notes of the archiver about itself.
+_PASSED_OVER = b"346gVD"
+
+
+def unpack(data: bytes, file: str) -> dict[str, Entry]:
+    """Return what a tar archive, compressed or not, holds: ``/top/sys/...`` and what lies there; folders only where named."""
+    return Tar(decompressed(data, file), file).nodes()
+
+
+def is_tar(data: bytes) -> bool:
+    """Tell whether decompressed data begins as a tar archive does."""
+    return len(data) >= BLOCK and (data[:BLOCK] == _END or checksum_holds(data[:BLOCK]))
+
+
+class Member(NamedTuple):
+    """Where a member's header lies, of what kind it is, how long its content, and where it is unpacked to."""
+
+    position: int
+    kind: int
+    size: int
+    path: str | None
+
+
+class Tar:
+    """An archive, read from its first byte to its end."""
+
+    def __init__(self, data: bytes, file: str) -> None:
+        self._data, self._file = data, file
+        self._nodes: dict[str, Entry] = {}
+        self._long: dict[str, str] = {}
+        self._place = ""
+        self.members: list[Member] = []
+
+    def nodes(self) -> dict[str, Entry]:
+        """Return every member by its path."""
+        data, position, count = self._data, 0, 0
+        if not is_tar(data):
+            raise BadCapture("is not a tar archive", file=self._file, cure="give an advisor capture or a /sys + /proc root")
+        while (header := data[position : position + BLOCK]) != _END:
+            self._place = f"byte {position}"
+            count += 1
+            if len(header) < BLOCK:
+                raise self._bad("ends early: it was cut short", cure="copy it again")
+            if count > MEMBERS:
+                raise self._bad(f"more than {MEMBERS} members")
+            if not checksum_holds(header):
+                raise self._bad("broken header", cure="copy it again")
+            kind, start = header[156], position + BLOCK
+            size = 0 if kind in _WITHOUT_DATA else self._size(header)
+            if start + size > len(data):
+                raise self._bad("ends early: it was cut short", cure="copy it again")
+            path = self._take(kind, header, data[start : start + size])
+            self.members.append(Member(position, kind, size, path))
+            position = start + size + -size % BLOCK
+        return self._nodes
+
+    def _take(self, kind: int, header: bytes, content: bytes) -> str | None:
+        """Take a member; return its path, None of what only tells of the next one."""
+        if kind == _EXTENDED:
+            self._pax(content)
+            return None
+        if kind in (_LONG_NAME, _LONG_LINK):
+            self._long["path" if kind == _LONG_NAME else "linkpath"] = self._text(content.partition(b"\0")[0])
+            return None
+        name = self._long.get("path")
+        name = self._text(_field_name(header)) if name is None else name
+        path = self._path(name)
+        if kind in _FILES:
+            self._nodes[path] = None if name.endswith("/") else content
+        elif kind == _FOLDER:
+            self._nodes[path] = None
+        elif kind in (_SYMBOLIC, _HARD):
+            self._link(kind, path, header)
+        elif kind not in _PASSED_OVER:
+            raise self._bad(f"member {_shown(name)} is of a kind ({chr(kind)!r}) that no capture has")
+        self._nodes.pop("", None)  # the folder itself: ./
+        if self._long:
+            self._long = {}
+        return path
+
+    def _link(self, kind: int, path: str, header: bytes) -> None:
+        target = self._long.get("linkpath")
+        target = self._text(header[157:257].partition(b"\0")[0]) if target is None else target
+        if kind == _SYMBOLIC:
+            self._nodes[path] = Link(target)
+            return
+        content = self._nodes.get(self._path(target))
+        if not isinstance(content, bytes):
+            raise self._bad(f"member {_shown(path)} is a hard link to {_shown(target)}, which is not a file before it")
+        self._nodes[path] = content
+
+    def _pax(self, content: bytes) -> None:
+        """Note the path, the link's target and the size that an extended header gives the next member."""
+        position = 0
+        while position < len(content):
+            match = _PAX.match(content, position)
+            length = int(match[1]) if match else 0
+            end = position + length
+            if not match or end > len(content) or end <= match.end() or content[end - 1 : end] != b"\n":
+                raise self._bad("broken extended header", cure="copy it again")
+            key = match[2].decode("ascii", "replace")
+            if key.startswith("GNU.sparse."):
+                raise self._bad("a sparse member, which no capture has")
+            if key in ("path", "linkpath", "size"):
+                self._long[key] = self._text(content[match.end() : end - 1])
+            position = end
+
+    def _size(self, header: bytes) -> int:
+        text = self._long.get("size")
+        size = number_in(header[124:136]) if text is None else int(text) if re.fullmatch(r"\d{1,19}", text, re.ASCII) else -1
+        if not 0 <= size <= MEMBER:
+            raise self._bad(f"a member larger than {MEMBER >> 20} MiB" if size > MEMBER else "a size that is not a number")
+        return size
+
+    def _text(self, raw: bytes) -> str:
+        if len(raw) > PATH:
+            raise self._bad(f"a name longer than {PATH} bytes")
+        return raw.decode("utf-8", "backslashreplace")
+
+    def _path(self, name: str) -> str:
+        """Return a member's path from the archive's top, with a slash before it."""
+        if name[:1] not in ("/", ".", "") and "/." not in name and "//" not in name:
+            return f"/{name.rstrip('/')}"
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        if name.startswith("/") or ".." in parts:
+            raise self._bad(f"member {_shown(name)} reaches outside the archive", cure="do not trust this archive")
+        return "".join(f"/{part}" for part in parts)
+
+    def _bad(self, problem: str, cure: str | None = None) -> BadCapture:
+        return BadCapture(problem, file=self._file, place=self._place, cure=cure)
+
+
+def _field_name(header: bytes) -> bytes:
+    """Return the name, with ustar's prefix; GNU's own magic (``ustar  ``) has other things there."""
+    name = header[:100].partition(b"\0")[0]
+    if header[345] and header[257:263] == b"ustar\0":
+        return header[345:500].partition(b"\0")[0] + b"/" + name
+    return name
+
+
+def checksum_holds(header: bytes) -> bool:
+    """Tell whether the header's bytes add up to what it says, its own field counted as eight spaces.
+
+    The low half of Adler-32 is one more than the sum, modulo 65521: forty times faster than adding in Python.
+    """
+    field = header[148:156]
+    return ((adler32(header) & 0xFFFF) - 1 - sum(field) + 256 - number_in(field)) % 65521 == 0
+
+
+def number_in(field: bytes) -> int:
+    """Return an octal number, or GNU's binary one; -1 if it is neither."""
+    if field[0] & 0x80:
+        return int.from_bytes(field[1:], "big") if field[0] == 0x80 else -1
+    try:
+        return int(field.strip(b" \0") or b"0", 8)
+    except ValueError:
+        return -1
+
+
+def _shown(name: str) -> str:
+    """Return a name safe for a terminal."""
+    return ascii(name if len(name) <= 100 else name[:97] + "...")
+
 
 LARGEST_DOCUMENT = 64 << 20
 """Bytes. An audit of 4,096 CPUs has 5 MiB, a plan of 500,000 ranks 60 MiB."""

@@ -5,7 +5,7 @@ from struct import unpack_from
 from typing import Any, NamedTuple
 
 from advisor.errors import BadTable
-from advisor.machine.firmware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
+from advisor.machine.hardware import Acpi, HmatEntry, MadtEntry, SratCpu, SratMemory
 from advisor.machine.hosts.base import Host, Reading, Why
 from advisor.machine.machine import Machine
 from advisor.machine.sources.reader import FactSource, Reader

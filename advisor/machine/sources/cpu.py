@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from advisor.machine.cpu import CoreKind, Cpu, IdleState, PowerCap
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import CoreKind, Cpu, IdleState, PowerCap
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Gap, Machine
 from advisor.machine.operating_system import Kernel

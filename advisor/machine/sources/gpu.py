@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from advisor.machine.devices import Gpu
 from advisor.machine.fault_counters import GpuWatch
+from advisor.machine.hardware import Gpu
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
 from advisor.machine.sources.pci import ADDRESS, DEVICES, GPU_MAKERS, LOCALITY_PATHS, NVIDIA, Bus, gpus_on, partition, unseen

@@ -9,13 +9,24 @@ from typing import Any, Final, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element, ParseError
 
 from advisor.errors import BadInput, BadValue, BadXml
-from advisor.machine.cpu import CoreKind, Cpu
 from advisor.machine.cpuset import LIMIT, CpuSet, union
-from advisor.machine.devices import Gpu, Hca, Link, Locality, Nic, PciDevice, Port
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import (
+    CoreKind,
+    Cpu,
+    Dimm,
+    Firmware,
+    Gpu,
+    Hca,
+    Link,
+    Locality,
+    Memory,
+    MemoryTier,
+    Nic,
+    PciDevice,
+    Port,
+)
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine, Source, merge
-from advisor.machine.memory import Dimm, Memory, MemoryTier
 from advisor.machine.operating_system import Kernel, Limits
 from advisor.machine.sources.cpu import Figures, arm_name, kinds_by_figures, ranked
 from advisor.machine.sources.pci import AMD, COHERENT, GPU_MAKERS, kind_of, partition

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from advisor.machine.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Hca, Irq, Locality, Nic, PciDevice, Port
+from advisor.machine.hardware import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Hca, Irq, Locality, Nic, PciDevice, Port
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
 from advisor.machine.secrecy import words_of

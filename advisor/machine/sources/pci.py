@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Link, Locality, PciDevice
+from advisor.machine.hardware import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Link, Locality, PciDevice
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Iommu

@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, Final
 
 from advisor.errors import BadCapture
-from advisor.machine.firmware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
+from advisor.machine.hardware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 from advisor.machine.secrecy import WITHHELD
 
 _LARGEST: Final = 4 << 20

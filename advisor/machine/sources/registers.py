@@ -4,11 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from advisor.machine.cpu import Cpu, UncoreClock
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import Cpu, Memory, UncoreClock
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import NOT_OFFERED, Machine
-from advisor.machine.memory import Memory
 from advisor.machine.registers import (
     BitField,
     Message,

@@ -9,10 +9,9 @@ from struct import unpack_from
 from typing import Final, NamedTuple
 
 from advisor.errors import BadTable
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import Dimm, Firmware, Memory, Processor, SocketMemory
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Gap, Machine
-from advisor.machine.memory import Dimm, Memory, Processor, SocketMemory
 from advisor.machine.sources.reader import FactSource, Reader
 from advisor.machine.value import MIB, iso_date, number
 

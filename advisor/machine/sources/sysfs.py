@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 from advisor.errors import BadCapture, BadInput
 from advisor.machine.cpuset import LIMIT, CpuSet, union
-from advisor.machine.firmware import Firmware
+from advisor.machine.hardware import DaxDevice, Firmware, MemoryTier
 from advisor.machine.hosts.base import Host
 from advisor.machine.machine import Gap, Machine, Source
-from advisor.machine.memory import DaxDevice, MemoryTier
 from advisor.machine.sources.reader import (
     NUMBERS,
     REPORT_HELP,

@@ -7,10 +7,9 @@ import pytest
 
 from advisor.errors import BadInput
 from advisor.exports.slurm_check import CheckedConf, checked
-from advisor.machine.devices import Gpu, Locality
+from advisor.machine.hardware import Gpu, Locality
 from advisor.machine.machine import Machine
-from advisor.machine.slurm import definition_of
-from advisor.machine.slurm_conf import names_of, read_slurm_conf
+from advisor.machine.slurm import definition_of, names_of, read_slurm_conf
 from tests.machines.read import machine
 
 SMT = "b-c6525-2x7702-nps4-smt"

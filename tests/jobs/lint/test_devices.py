@@ -2,7 +2,7 @@
 
 from advisor.jobs.lint import lint
 from advisor.jobs.problems import MEANINGS
-from advisor.machine.devices import Hca, Nic, Port
+from advisor.machine.hardware import Hca, Nic, Port
 from advisor.machine.machine import Machine
 from tests.jobs.place.samples import machine
 

@@ -20,8 +20,8 @@ from advisor.jobs.placement import Placement
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.numbering import logical_numbering
 from advisor.machine.read import read_machine
 from tests.examples import examples
 from tests.jobs.lint import shapes

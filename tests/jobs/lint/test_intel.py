@@ -8,8 +8,8 @@ from advisor.errors import BadInput
 from advisor.jobs.line import parse
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
-from advisor.machine.cpu import Cpu
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import Cpu
 from advisor.machine.topology import NumaNode, SharedL2, Topology
 from tests.jobs.place.samples import machine
 from tests.model.shapes import ROME as ROME_CPU

@@ -7,7 +7,7 @@ from advisor.jobs.line import binders, parse
 from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint
 from advisor.jobs.predict import predict
-from advisor.machine.devices import Port
+from advisor.machine.hardware import Port
 from tests.jobs.place.samples import machine
 
 NAPLES, ROME, SMT, UNEVEN, HASWELL = (

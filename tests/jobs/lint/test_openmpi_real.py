@@ -9,7 +9,7 @@ import pytest
 
 from advisor.jobs.launcher import Launch
 from advisor.jobs.request import OBJECTS, cpusets_of
-from advisor.machine.numbering import logical_numbering
+from advisor.machine.layout import logical_numbering
 from advisor.machine.sources.hwloc import machine_from_xml
 from tests.fakenode.lab import probe
 from tests.fakenode.run import LaunchFailedError, available, observe

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from advisor.errors import BadValue
 from advisor.jobs.place import place
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
-from advisor.machine.cpu import CoreKind, Cpu
 from advisor.machine.cpuset import CpuSet, union
+from advisor.machine.hardware import CoreKind, Cpu
 from advisor.machine.machine import Machine
 from tests.examples import examples
 from tests.jobs.place.samples import cpus

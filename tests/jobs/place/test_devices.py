@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from advisor.errors import BadValue
 from advisor.jobs.place import place
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
-from advisor.machine.cpu import CoreKind, Cpu
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Gpu, Hca, Locality, PciDevice, Port, fabric_of
+from advisor.machine.hardware import CoreKind, Cpu, Gpu, Hca, Locality, PciDevice, Port, fabric_of
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 from tests.collect.xmls import cores, document, node

@@ -8,7 +8,7 @@ from advisor.jobs.place import place, refusal
 from advisor.jobs.place_cores import JobCores, RankCores
 from advisor.jobs.placement import JobShape, Placement, Slice, Strategy
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Locality
+from advisor.machine.hardware import Locality
 from advisor.machine.machine import Machine
 from tests.jobs.place.samples import cpus, machine, nodes, placed, refused, span
 from tests.model import shapes

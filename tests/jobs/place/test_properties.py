@@ -11,7 +11,7 @@ from advisor.errors import BadValue
 from advisor.jobs.place import place
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement, Slice
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.devices import Gpu, Hca, Locality
+from advisor.machine.hardware import Gpu, Hca, Locality
 from advisor.machine.machine import Machine
 from advisor.machine.topology import Topology
 from tests.examples import a_third, examples

@@ -6,7 +6,7 @@ from advisor.errors import BadValue
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Hca, Locality
+from advisor.machine.hardware import Hca, Locality
 from advisor.machine.machine import Machine
 from tests.model import shapes
 

@@ -6,7 +6,7 @@ from advisor.jobs.place import place
 from advisor.jobs.place_cores import WAYS, sentence
 from advisor.jobs.placement import STRATEGIES, JobShape, Strategy
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.devices import Gpu, Hca, Locality
+from advisor.machine.hardware import Gpu, Hca, Locality
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 from advisor.machine.topology import SharedL2

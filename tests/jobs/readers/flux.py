@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Lines
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import logical_numbering
+from advisor.machine.layout import logical_numbering
 from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as wrapper_table
 

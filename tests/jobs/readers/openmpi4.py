@@ -8,7 +8,7 @@ from advisor.errors import BadValue
 from advisor.jobs.launcher import Lines
 from advisor.jobs.mpirun import LOCAL, Count, Form, places
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.numbering import LogicalNumbering, logical_numbering
+from advisor.machine.layout import LogicalNumbering, logical_numbering
 from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as table_of
 

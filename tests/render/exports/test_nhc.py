@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from advisor.exports.format import ExportSubject
 from advisor.exports.formats.nhc import target
-from advisor.machine.devices import Gpu
-from advisor.machine.node_sets import expanded
+from advisor.machine.hardware import Gpu
+from advisor.machine.hosts.errands import expanded
 from advisor.machine.operating_system import Environment
 from tests import exports
 from tests.conftest import Golden

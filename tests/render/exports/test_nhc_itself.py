@@ -13,7 +13,7 @@ import pytest
 from advisor.exports.export import export
 from advisor.exports.format import ExportSubject
 from advisor.exports.formats.nhc import target
-from advisor.machine.node_sets import expanded
+from advisor.machine.hosts.errands import expanded
 from tests import exports
 from tests.exports import text_of
 from tests.machines.catalogue import tree

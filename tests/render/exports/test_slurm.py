@@ -8,7 +8,7 @@ import pytest
 from advisor.errors import BadValue
 from advisor.exports.format import ExportSubject
 from advisor.exports.formats.slurm import files
-from advisor.machine.devices import Gpu, Locality
+from advisor.machine.hardware import Gpu, Locality
 from advisor.machine.machine import Machine
 from advisor.machine.topology import Topology
 from tests.conftest import Golden

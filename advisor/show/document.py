@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from advisor.machine.devices import Gpu, Hca, Locality
+from advisor.machine.hardware import Gpu, Hca, Locality
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

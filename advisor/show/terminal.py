@@ -6,8 +6,7 @@ from typing import TypeVar
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.show.lines import Line, Page, Panel, columns_for, framed, glued, wrapped
-from advisor.show.topology.elements import Block, Box, Device, Picture, Store, Table, collapsed
-from advisor.show.topology.picture import (
+from advisor.show.picture import (
     block_facts,
     block_remarks,
     block_title,
@@ -23,6 +22,7 @@ from advisor.show.topology.picture import (
     picture,
     store_text,
 )
+from advisor.show.topology import Block, Box, Device, Picture, Store, Table, collapsed
 
 LEAST_BLOCK, LEAST_BOX, MOST = 38, 36, 100
 """Columns that a socket and a node need at least, and take at most."""

@@ -10,21 +10,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from advisor.machine.cpuset import CpuSet
-from advisor.show.cpulists import listed
-from advisor.show.topology.elements import (
-    Block,
-    Box,
-    Device,
-    Group,
-    Mark,
-    Member,
-    Picture,
-    Statement,
-    Strip,
-    Table,
-    collapsed,
-)
-from advisor.show.topology.picture import (
+from advisor.show.lines import listed
+from advisor.show.picture import (
     NAMES,
     block_facts,
     block_remarks,
@@ -39,6 +26,7 @@ from advisor.show.topology.picture import (
     member_text,
     store_text,
 )
+from advisor.show.topology import Block, Box, Device, Group, Mark, Member, Picture, Statement, Strip, Table, collapsed
 
 PAGES, MARGIN = (960, 1280, 1600), 24
 """Widths of a page: the narrowest is taken on which a picture is not too high, so that its letters are not too small."""

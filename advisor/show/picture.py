@@ -10,9 +10,8 @@ from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.topology import NumaNode, Topology, counts
 from advisor.machine.units import binary, count, plain, span
-from advisor.show.cpulists import listed, numbered, threads
-from advisor.show.topology.devices import attach, devices
-from advisor.show.topology.elements import Block, Box, Device, Group, Member, Picture, Statement, Store, Table
+from advisor.show.lines import listed, numbered, threads
+from advisor.show.topology import Block, Box, Device, Group, Member, Picture, Statement, Store, Table, attach, devices
 
 KINDS = {"hca": "HCA", "gpu": "GPU", "nic": "NIC", "nvme": "NVMe", "accelerator": "accelerator"}
 

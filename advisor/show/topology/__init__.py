@@ -1,1 +1,0 @@
-"""Pictures of one machine: for a terminal and as SVG."""
