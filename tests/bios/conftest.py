@@ -28,7 +28,9 @@ def rack() -> Iterator[Rack]:
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     """Return a certificate of 127.0.0.1 that signs itself."""
-    return Certificate.made(tmp_path_factory.mktemp("certificate"))
+    made = Certificate.made(tmp_path_factory.mktemp("certificate"))
+    assert made is not None, "openssl is not here"
+    return made
 
 
 @pytest.fixture

@@ -1,31 +1,17 @@
 """What imitated BMCs are fed with: small machines of these tests, and whole captures where the knowledge folder is at hand."""
 
 import json
-from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from advisor.bios.twin import Json
+from advisor.bios.twin import Model as Machine
+
+__all__ = ["ABSENT", "FILES", "KNOWLEDGE", "PRESENT", "Json", "Machine", "captured", "own"]
+
 HERE = Path(__file__).parent
 KNOWLEDGE = HERE.parents[2] / "shared" / "knowledge" / "redfish"
 """Captures that others published; no part of the project, and the tests that read them skip visibly where they are not."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A server as its BMC shows it: where its resources are, its system, its attributes and their registry."""
-
-    paths: Mapping[str, str]
-    system: Json
-    attributes: Json
-    registry: Json
-
-    def copy(self) -> "Machine":
-        """Return one whose system and attributes may be written to; the registry stays the same."""
-        return Machine(self.paths, deepcopy(self.system), dict(self.attributes), self.registry)
 
 
 @cache

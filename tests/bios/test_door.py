@@ -54,6 +54,7 @@ def test_an_authority_of_another_is_not_trusted(imitated: Imitated, admin: Admin
     """Another file of authorities does not do."""
     bmc = imitated("lenovo", tls=True)
     other = Certificate.made(admin.folder, "other")
+    assert other is not None
     code, _ = status_of(admin, bmc, "--ca", other.certificate)
     assert (code, bmc.seen) == (2, [])
 
