@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: facts, sources, commands, schemas; manual pages; drawings of the README.
+"""Writes docs/reference/ from the code: facts, sources, commands, schemas; docs/commands.md; manual pages; drawings.
 
 Run by `make docs`. docs/reference is not kept in git; `python -m docs reference` writes it alone, as packages do.
 A test says when one of the others is stale.
@@ -45,6 +45,7 @@ REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
 CHANGELOG = README.parent / "CHANGELOG.md"
 MANUALS = Path(__file__).parent / "man"
+COMMANDS = Path(__file__).parent / "commands.md"
 PICTURES = Path(__file__).parent / "pictures"
 SHOWN = "a-r7425-2x7601-dell"
 """The test machine of the picture."""
@@ -115,6 +116,25 @@ def manuals() -> dict[str, str]:
         near = [other for other in known if known[other].group == about.group]
         made[manpage.file_name(name)] = manpage.command_page(name, about.summary, program.told(name), of, near)
     return made
+
+
+def command_list() -> str:
+    """Return docs/commands.md: every command by group, its summary and its examples."""
+    known, parts = program.commands(), [f"{NOTE}# Every command\n\n{_EVERY}\n"]
+    for group, names in manpage.grouped(known, program.GROUPS).items():
+        parts.append(f"\n## {group}\n")
+        for name in names:
+            examples = "".join(f"    {example}\n" for example in known[name].examples)
+            parts.append(f"\n`advisor {name}`: {known[name].summary}.\n\n{examples}")
+    return "".join(parts)
+
+
+_EVERY = """`advisor COMMAND --help` shows the ten options that matter most, `--help-all` and `man advisor-COMMAND` all of them.
+`advisor --install-completion` completes commands, options and values in bash, zsh and fish.
+
+`--from` looks at another machine: a capture, an hwloc XML (2.x and 3.x; 1.x where lstopo is installed), a Machine JSON, or a
+folder or archive with its `/sys` and `/proc`. A folder of captures is a fleet: `checklist`, `report`, `bios plan` and `compare`
+take one. Exit status: 0 done, 1 findings, 2 the work could not be done (one line on standard error says why and what to do)."""
 
 
 def schema() -> str:
@@ -277,6 +297,7 @@ def main() -> int:
         old.unlink()
     for name, text in manuals().items():
         (MANUALS / name).write_text(text, encoding="utf-8")
+    COMMANDS.write_text(command_list(), encoding="utf-8")
     PICTURES.mkdir(exist_ok=True)
     for name, text in pictures().items():
         (PICTURES / name).write_text(text, encoding="utf-8")

@@ -164,22 +164,6 @@ def test_a_fault_shows_itself_whole_to_who_asks(copy: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_line_that_the_page_of_commands_lacks_is_written_out(copy: Path) -> None:
-    """The check of the pages prints it, to be pasted into the list of commands."""
-    (copy / SOCKETS).write_text(EXAMPLES[SOCKETS])
-    for file in ("docs/commands.md", "tests/test_docs.py"):
-        (copy / file).write_bytes((ROOT / file).read_bytes())
-    copytree(ROOT / "tests/render", copy / "tests/render", ignore=ignore_patterns("golden"))
-    words = ("-m", "pytest", "-q", "-vv", "-p", "no:cacheprovider", "tests/test_docs.py", "-k", "page_of_commands")
-    line = "    advisor sockets --from node.tar.gz     # say how many sockets and cores a machine has"
-    done = run(copy, *words)
-    assert (done.returncode, line in done.stdout) == (1, True), done.stdout
-    page = copy / "docs/commands.md"
-    page.write_text(page.read_text().replace("    advisor capture -o", f"{line}\n    advisor capture -o"))
-    assert run(copy, *words).returncode == 0
-
-
-@pytest.mark.slow
 def test_a_format_of_the_checklist_is_one_template(copy: Path) -> None:
     """--as takes its name, the help lists it, and what it writes is the plan's one change."""
     (copy / FORMAT).write_text("{#- what to change, for a spreadsheet -#}\n" + EXAMPLES[FORMAT])

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from advisor.advice.know.settings import settings
-from advisor.cli.main import commands, status
+from advisor.cli.main import commands, status, told
 
 ROOT = Path(__file__).parents[1]
 WORDS = ROOT / "docs" / "words.md"
@@ -96,7 +96,7 @@ def test_no_template_has_a_retired_word(path: Path) -> None:
 @pytest.mark.parametrize("command", ["", *commands()])
 def test_no_help_has_a_retired_word(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The help of advisor and of each command keeps to docs/words.md."""
-    status([*command.split(), "--help"])
+    status([*command.split(), "--help-all" if command and told(command).first else "--help"])
     assert found(capsys.readouterr().out) == []
 
 

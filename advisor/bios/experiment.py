@@ -455,7 +455,7 @@ def run_experiment(
 ) -> Ran:
     """Run an experiment: look, ask, measure every restart, go back."""
     if not asked.doors:
-        raise CannotWork("no server given; give --bmc HOST --node NAME, or -w LIST --bmc-name 'bmc-%h', or --hosts FILE")
+        raise CannotWork("no server given; give --bmc HOST --node NAME, or -w LIST --bmc-name 'bmc-%h', or --hostfile FILE")
     trusted(asked.folder, Use.RUNS)
     if (asked.folder / FILE).exists():
         raise CannotWork(

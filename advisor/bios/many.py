@@ -169,7 +169,7 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
     if hosts is not None and where is not None:
         names = names_of(where, "node")
         if unknown := next((name for name in names if name not in named), None):
-            raise BadInput(f"does not have {unknown}", file=str(hosts), cure="-w beside --hosts names lines of the file")
+            raise BadInput(f"does not have {unknown}", file=str(hosts), cure="-w beside --hostfile names lines of the file")
         named = {name: named[name] for name in names}
     pairs = {
         name: (bmc, name) if bmc else (pattern.replace("%h", name), name) if pattern else (name, None)

@@ -28,13 +28,15 @@ Bmc = Annotated[str | None, typer.Option("--bmc", metavar="HOST", help="The BMC:
 AuditHost = Annotated[
     str | None, typer.Option("--bmc", metavar="HOST", help="Read the BIOS through this BMC first, as advisor bios read does.")
 ]
-Where = Annotated[str | None, typer.Option("-w", metavar="LIST", help="Many BMCs: bmc[001-400], or @group of ClusterShell.")]
+Where = Annotated[
+    str | None, typer.Option("--hosts", "-w", metavar="LIST", help="Many BMCs: bmc[001-400], or @group of ClusterShell.")
+]
 HostsFile = Annotated[
     Path | None,
-    typer.Option("--hosts", metavar="FILE", help="Many BMCs, a line each: bmc01, or a node and its BMC, node01 bmc01."),
+    typer.Option("--hostfile", metavar="FILE", help="Many BMCs, a line each: bmc01, or a node and its BMC, node01 bmc01."),
 ]
 BmcName = Annotated[
-    str | None, typer.Option("--bmc-name", metavar="NAME", help="-w and --hosts name nodes; their BMCs are this: bmc-%h.")
+    str | None, typer.Option("--bmc-name", metavar="NAME", help="-w and --hostfile name nodes; their BMCs are this: bmc-%h.")
 ]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user; otherwise ADVISOR_BMC_USER, or a prompt.")]
 PasswordFd = Annotated[
@@ -128,9 +130,9 @@ def _shared(
     """Return which BMCs the options of every command name; none, where none is named."""
     form, many = Form(output, json, width, not no_color), where is not None or hosts is not None
     base = Door(bmc or "", user, password_fd, login_file, ca, pin, insecure, ask)
-    opt.at_most_one({"--bmc": bmc is not None, "-w and --hosts": many})
+    opt.at_most_one({"--bmc": bmc is not None, "-w and --hostfile": many})
     if bmc_name is not None and not many:
-        raise BadValue("--bmc-name says what the BMCs of nodes are called", cure="name the nodes with -w or --hosts")
+        raise BadValue("--bmc-name says what the BMCs of nodes are called", cure="name the nodes with -w or --hostfile")
     if many:
         return Asked(doors_to(base, where, hosts, bmc_name), many=True, form=form, base=base)
     return Asked((base,) if bmc is not None else (), many=False, form=form, base=base)
@@ -178,7 +180,7 @@ def answer(asked: Asked, doing: str, task: Callable[[Door], One], page: Page) ->
     """Ask one BMC and show what it tells, or many and show it folded; return the exit status."""
     if not asked.many:
         if not asked.doors:
-            raise CannotWork("no BMC given; give --bmc HOST, -w LIST or --hosts FILE")
+            raise CannotWork("no BMC given; give --bmc HOST, -w LIST or --hostfile FILE")
         found = task(asked.doors[0])
         show(asked.form, found.document, lambda: page(found, asked.form.width, asking=False))
         return int(not found.good)

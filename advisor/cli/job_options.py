@@ -19,7 +19,7 @@ BindSources = Annotated[
     list[str] | None,
     typer.Option("--from", metavar="FILE", help="Read another machine; NAME=FILE for one of several hosts, may be repeated."),
 ]
-BindHosts = Annotated[str | None, typer.Option("--hosts", metavar="A,B,..", help="The hosts in order: a,b or node[01-08].")]
+BindHosts = Annotated[str | None, typer.Option("--hosts", "-w", metavar="A,B,..", help="The hosts in order: a,b or node[01-08].")]
 Hostfile = Annotated[Path | None, typer.Option("--hostfile", metavar="FILE", help="A file of hosts, one per line.")]
 Nodes = Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="Number of hosts whose names are not known yet.")]
 Assume = Annotated[
@@ -164,7 +164,8 @@ March = Annotated[str | None, typer.Option("--march", metavar="X", help="With --
 
 # advisor measure hpl
 HplHosts = Annotated[
-    str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; default: the job's hosts, or this one.")
+    str | None,
+    typer.Option("--hosts", "-w", metavar="A,B,..", help="Hosts like this one; default: the job's hosts, or this one."),
 ]
 Xhpl = Annotated[Path | None, typer.Option("--xhpl", metavar="PATH", help="Run this HPL: netlib's, AMD's, Intel's.")]
 HplQuick = Annotated[bool, typer.Option("--quick", help="About a minute: the default.")]
@@ -189,7 +190,7 @@ HplDryRun = Annotated[
 
 # advisor measure network
 NetworkHosts = Annotated[
-    str | None, typer.Option("--hosts", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")
+    str | None, typer.Option("--hosts", "-w", metavar="A,B", help="The two hosts; in a Slurm or PBS job its first two.")
 ]
 NetworkSources = Annotated[
     list[str] | None,

@@ -3,13 +3,14 @@
 import ast
 import contextlib
 import gc
+import inspect
 import io
 import os
 import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from inspect import cleandoc
@@ -21,7 +22,21 @@ from typer.core import TyperCommand, TyperGroup
 
 import advisor.cli.commands
 from advisor import __version__
-from advisor.cli.manual import NARROWEST, WIDEST, About, CommandHelp, front_page, help_of, mistake, page, short_page, typed
+from advisor.cli.manual import (
+    HELP_ALL,
+    MOST,
+    NARROWEST,
+    WIDEST,
+    About,
+    CommandHelp,
+    first_options,
+    front_page,
+    help_of,
+    mistake,
+    page,
+    short_page,
+    typed,
+)
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interrupted, did_you_mean, loading, one_line, slip
 from advisor.machine.hosts.trust import keep_to_own_home, ledger
 from advisor.machine.secrecy import without_secrets
@@ -71,9 +86,11 @@ def commands_in(path: Path) -> Iterator[tuple[str, str, About]]:
 
 def _about(doc: str) -> About:
     lines = doc.splitlines()
-    marked = {word: [line.partition(": ")[2] for line in lines if line.startswith(f"{word}: ")] for word in ("Group", "Example")}
-    text = "\n".join(line for line in lines if not line.startswith(("Group: ", "Example: "))).strip()
-    return About(lines[0].rstrip(".") if lines else "", "".join(marked["Group"]) or "Other", text, tuple(marked["Example"]))
+    kinds = ("Group", "First", "Example")
+    marked = {word: [line.partition(": ")[2] for line in lines if line.startswith(f"{word}: ")] for word in kinds}
+    text = "\n".join(line for line in lines if line.partition(": ")[0] not in kinds).strip()
+    group, first = "".join(marked["Group"]) or "Other", frozenset(" ".join(marked["First"]).split())
+    return About(lines[0].rstrip(".") if lines else "", group, text, tuple(marked["Example"]), first)
 
 
 def told(name: str) -> CommandHelp:
@@ -91,6 +108,7 @@ class Command(TyperCommand):
     """A command whose help is wrapped to the terminal, and that takes each of its options once."""
 
     path, about, examples = "", "", ()
+    first: frozenset[str] = frozenset()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -122,6 +140,31 @@ class Command(TyperCommand):
 
 
 _WRITTEN = ("output", "svg", "png", "save")
+
+
+def _show_all(ctx: typer.Context, value: bool) -> None:  # noqa: FBT001 - typer hands a flag's value to its callback this way
+    if value and not ctx.resilient_parsing:
+        command: Any = ctx.command
+        typer.echo(
+            page(help_of(command, ctx, command.path, command.about, command.examples), terminal_width(), whole=True), nl=False
+        )
+        raise typer.Exit
+
+
+def _with_help_all(run: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """Return a command that has --help-all beside its options."""
+
+    def command(**given: Any) -> Any:
+        """Run the command."""
+        del given["help_all"]
+        return run(**given)
+
+    option = typer.Option(HELP_ALL, callback=_show_all, is_eager=True, help=f"Show all {number} options.")
+    more = inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option])
+    command.__signature__ = inspect.Signature([*inspect.signature(run).parameters.values(), more])  # type: ignore[attr-defined]
+    command.__annotations__ = {**getattr(run, "__annotations__", {}), "help_all": more.annotation}
+    command.__module__ = run.__module__
+    return command
 
 
 def better_cure(error: Any, context: Any) -> str | None:
@@ -222,10 +265,13 @@ class CommandFolder(TyperGroup):
             raise BadInput("this command has no function run", file=file, cure="docs/adding.md says what a command has")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         kind = getattr(module, "CommandLine", Command)  # of a command that reads its arguments in its own way
-        single.command(cmd_name, cls=kind, help=about.text, short_help=about.summary)(run)
+        own = [each for each in inspect.signature(run).parameters.values() if each.kind is inspect.Parameter.KEYWORD_ONLY]
+        called = _with_help_all(run, len(own)) if len(own) > MOST else run
+        single.command(cmd_name, cls=kind, help=about.text, short_help=about.summary)(called)
         command: Any = typer.main.get_command(single)
         command.name = command.path = cmd_name
         command.about, command.examples = about.text, about.examples
+        command.first = first_options([typed(each) for each in command.params if each.param_type_name == "option"], about.first)
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -34,6 +34,8 @@ class CommandHelp(NamedTuple):
     arguments: tuple[Row, ...]
     options: tuple[Row, ...]
     examples: tuple[str, ...]
+    first: frozenset[str] = frozenset()
+    """Names of the options that --help shows, where there are more than that: --help-all shows the others, too."""
 
 
 class About(NamedTuple):
@@ -43,8 +45,15 @@ class About(NamedTuple):
     group: str
     text: str
     examples: tuple[str, ...]
+    first: frozenset[str] = frozenset()
+    """The options that matter most, where its docstring names them."""
 
 
+MOST: Final = 10
+"""Options that --help shows of a command."""
+_SELDOM: Final = frozenset({"--width", "--no-color", "--rules", "--launcher-version"})
+"""Options that --help leaves out first."""
+HELP_ALL: Final = "--help-all"
 OPTIONS = (
     Row("--version", "Print the version and stop."),
     Row("--install-completion", "Install completion of commands, options and values for this shell."),
@@ -125,10 +134,18 @@ def grouped(commands: Mapping[str, About], groups: Sequence[str]) -> dict[str, l
     return {group: names for group, names in found.items() if names}
 
 
-def page(told: CommandHelp, width: int) -> str:
-    """Return the help of a command."""
+def first_options(names: Sequence[str], told: frozenset[str]) -> frozenset[str]:
+    """Return the options that --help shows: those that are ``told`` to matter, or all but what is seldom needed, or all."""
+    if len(names) <= MOST:
+        return frozenset(names)
+    return told or frozenset([name for name in names if name not in _SELDOM][:MOST])
+
+
+def page(told: CommandHelp, width: int, *, whole: bool = False) -> str:
+    """Return the help of a command; ``whole`` with the options that few need."""
     parts = [wrapped(f"Usage: {told.usage}", width, "  ", ""), *(wrapped(each, width, "  ") for each in told.paragraphs)]
-    for head, rows in (("Arguments", told.arguments), ("Options", told.options)):
+    shown = tuple(row for row in told.options if whole or not told.first or told.first & {*row.names.replace(",", " ").split()})
+    for head, rows in (("Arguments", told.arguments), ("Options", shown)):
         if rows:
             parts.append("\n".join([f"{head}:", *table(rows, width)]))
     if told.examples:
@@ -146,12 +163,14 @@ def help_of(command: Any, context: Any, path: str, about: str, examples: tuple[s
             rows = arguments if each.param_type_name == "argument" else options
             rows.append(Row(_names(each, record[0]), _meaning(record[1])))
     words = " ".join(_metavar(each) for each in command.get_params(context) if each.param_type_name == "argument")
+    few = command.first | {HELP_ALL, "--help"} if any(HELP_ALL in row.names for row in options) else frozenset()
     return CommandHelp(
         f"advisor {path} [OPTIONS] {words}".strip(),
         (tuple(" ".join(each.split()) for each in about.split("\n\n") if each.strip())),
         tuple(arguments),
         tuple(options),
         examples,
+        few,
     )
 
 

@@ -265,7 +265,7 @@ def _names(nodes: Sequence[str] | None, kept: AnswersFolder, how: CaptureOptions
     if how.way.partition is not None:
         return checked_names(nodes_of_partition(how.way.partition))
     if how.again is None:
-        raise CannotWork("no nodes given; give -w LIST, --hosts FILE, --slurm PARTITION, or --again failed")
+        raise CannotWork("no nodes given; give -w LIST, --hostfile FILE, --slurm PARTITION, or --again failed")
     checked_again(how.again)
     return tuple(name for name, answer in kept.last.items() if is_one_of(answer.outcome, how.again))
 

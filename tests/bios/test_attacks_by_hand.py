@@ -208,7 +208,7 @@ def test_an_ipv6_address_stands_in_brackets(admin: Admin) -> None:
 def test_a_list_that_is_wrong(text: str, words: str, admin: Admin) -> None:
     """File and line; nobody is asked."""
     (admin.folder / "hosts").write_text(text)
-    said = admin.types("bios", "status", "--hosts", "hosts", "--insecure")
+    said = admin.types("bios", "status", "--hostfile", "hosts", "--insecure")
     assert (said.status, said.lines, words in said.err) == (2, 1, True), said.err
 
 
@@ -218,6 +218,6 @@ def test_what_is_too_long_to_go_on_with_is_not_cut(admin: Admin, monkeypatch: py
     monkeypatch.setenv("ADVISOR_BMC_PASSWORD", PASSWORD)
     (admin.folder / "hosts").write_text("".join(f"http://localhost:{port}\n" for port in range(1, 21)))
     monkeypatch.setattr("advisor.bios.page._MOST_LEFT", 300)
-    said = admin.types("bios", "status", "--hosts", "hosts", "--insecure")
+    said = admin.types("bios", "status", "--hostfile", "hosts", "--insecure")
     told = said.out.partition("Go on with")[2].split()
     assert (said.status, told[:4]) == (2, ["too", "many", "for", "a"])

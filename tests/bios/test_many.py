@@ -34,7 +34,7 @@ class Row:
 
     @property
     def file(self) -> Path:
-        """Return the file that --hosts takes."""
+        """Return the file that --hostfile takes."""
         place = self.admin.folder / "hosts"
         place.write_text("# the row\n" + "".join(f"{each.url}\n" for each in self.bmcs))
         return place
@@ -43,7 +43,7 @@ class Row:
         """Return how a command for the whole row ends."""
         self._patch.setenv("ADVISOR_BMC_USER", USER)
         self._patch.setenv("ADVISOR_BMC_PASSWORD", self.admin.password)
-        return self.admin.types("bios", *words, "--hosts", self.file, "--insecure")
+        return self.admin.types("bios", *words, "--hostfile", self.file, "--insecure")
 
     def stages(self, *more: object) -> Said:
         """Stage the usual change on all of them."""
@@ -204,14 +204,14 @@ def test_a_password_is_asked_for_once(row: Row, monkeypatch: pytest.MonkeyPatch)
         row.add()
     answers = {"User": USER, "Pass": PASSWORD}
     asked = answering(monkeypatch, lambda text: answers[text[:4]])
-    said = row.admin.types("bios", "status", "--hosts", row.file, "--insecure")
+    said = row.admin.types("bios", "status", "--hostfile", row.file, "--insecure")
     assert (said.status, asked) == (0, ["User of 3 BMCs: ", f"Password of {USER} at 3 BMCs: "])
 
 
 def test_a_pin_is_for_one(row: Row) -> None:
     """A certificate is looked at by a person, one at a time."""
     row.add()
-    said = row.admin.types("bios", "status", "--hosts", row.file, "--pin")
+    said = row.admin.types("bios", "status", "--hostfile", row.file, "--pin")
     assert (said.status, said.lines, row.bmcs[0].seen) == (2, 1, [])
 
 
@@ -250,7 +250,7 @@ def test_a_list_that_is_none_is_one_line(where: str, admin: Admin) -> None:
 def test_a_line_of_a_file_that_is_none_is_named(admin: Admin) -> None:
     """File and line."""
     (admin.folder / "hosts").write_text("bmc1\nbmc[2-\n")
-    said = admin.types("bios", "status", "--hosts", admin.folder / "hosts")
+    said = admin.types("bios", "status", "--hostfile", admin.folder / "hosts")
     assert (said.status, said.lines, "hosts: line 2" in said.err) == (2, 1, True)
 
 
@@ -321,8 +321,8 @@ def site(row: Row, monkeypatch: pytest.MonkeyPatch) -> Site:
     "words",
     [
         ("-w", "node[01-02]", "--bmc-name", "http://bmc-%h"),
-        ("--hosts", "pairs"),
-        ("--hosts", "pairs", "-w", "node[01-02]"),
+        ("--hostfile", "pairs"),
+        ("--hostfile", "pairs", "-w", "node[01-02]"),
     ],
 )
 def test_nodes_are_named_and_their_bmcs_asked(words: tuple[str, ...], site: Site) -> None:
@@ -361,10 +361,10 @@ def test_slurm_is_asked_under_the_nodes_name(site: Site, monkeypatch: pytest.Mon
     [
         (("-w", "node01", "--bmc-name", "bmc"), "write %h"),
         (("--bmc", "bmc01", "--bmc-name", "bmc-%h"), "name the nodes"),
-        (("--hosts", "three"), "write a BMC, or a node and its BMC"),
-        (("--hosts", "uneven"), "as many of the one"),
-        (("--hosts", "pairs", "-w", "node09"), "names lines of the file"),
-        (("--hosts", "absent"), "write one"),
+        (("--hostfile", "three"), "write a BMC, or a node and its BMC"),
+        (("--hostfile", "uneven"), "as many of the one"),
+        (("--hostfile", "pairs", "-w", "node09"), "names lines of the file"),
+        (("--hostfile", "absent"), "write one"),
         (("--bmc", "bmc01", "-w", "bmc02"), "do not go together"),
     ],
 )
@@ -381,7 +381,7 @@ def test_one_that_is_named_twice_is_asked_once(site: Site) -> None:
     """By another spelling, with its usual port, or under two nodes' names: nothing is sent twice."""
     bmc = site.add("bmc1")
     (site.row.admin.folder / "hosts").write_text("http://bmc1\nhttp://BMC1/\nhttp://bmc1:80\nnode1 http://bmc1\n")
-    said = site.types("restart", "--nothing-staged", "--drained", "--yes", "--no-slurm", "--hosts", "hosts", "--json")
+    said = site.types("restart", "--nothing-staged", "--drained", "--yes", "--no-slurm", "--hostfile", "hosts", "--json")
     assert (said.status, bmc.resets, bmc.opened) == (0, ["GracefulRestart"], 1), said.err
 
 

@@ -254,7 +254,7 @@ def test_files_that_are_missing_are_folded(imitated: Imitated, admin: Admin, rac
     """plans/%h.yaml: one line for all."""
     urls = [imitated("lenovo").url, rack.add(MAKERS["lenovo"]()).url]
     (admin.folder / "hosts").write_text("".join(f"node{at} {url}\n" for at, url in enumerate(urls)))
-    words = ("bios", "stage", "plans/%h.yaml", "--hosts", "hosts", "--yes", "--insecure", "--login-file", "login", "--json")
+    words = ("bios", "stage", "plans/%h.yaml", "--hostfile", "hosts", "--yes", "--insecure", "--login-file", "login", "--json")
     (admin.folder / "login").write_text(f"{USER}\n{PASSWORD}\n")
     (admin.folder / "login").chmod(0o600)
     folded = admin.types(*words).document["folded"]

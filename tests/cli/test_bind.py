@@ -532,7 +532,7 @@ def test_a_benchmark_is_written(nodes: Path, capsys: Capture, tmp_path: Path) ->
 
 def test_help_names_every_option(capsys: Capture) -> None:
     """The help says what the options are."""
-    text = printed(capsys, "--help")
+    text = printed(capsys, "--help-all")
     assert all(option in text for option in ("--ranks-per", "--near", "--slice", "--launcher-version", "--benchmark", "--assume"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor import __version__
-from advisor.cli.main import GROUPS, commands, status
+from advisor.cli.main import GROUPS, commands, status, told
 
 Capture = pytest.CaptureFixture[str]
 
@@ -36,6 +36,19 @@ def test_each_command_has_help_with_its_examples(name: str, capsys: Capture) -> 
     assert status([name, "--help"]) == 0
     text = capsys.readouterr().out
     assert [example for example in commands()[name].examples if example not in text] == []
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_shows_the_ten_options_that_matter(name: str, capsys: Capture) -> None:
+    """A command with more options than ten shows ten, each of which it has, and all others under --help-all."""
+    whole, first = told(name), told(name).first
+    names = {each.split(" ")[0] for row in whole.options for each in row.names.replace("/", ", ").split(", ")}
+    shown = [row for row in whole.options if first & {*row.names.replace(",", " ").split()}]
+    assert (sorted(first - names), len(shown) <= 12, bool(first)) == ([], True, len(whole.options) > 11)
+    if first:
+        assert status([name, "--help-all"]) == 0
+        text = capsys.readouterr().out
+        assert [row.names for row in whole.options if row.names not in text] == []
 
 
 @pytest.mark.parametrize("name", commands())

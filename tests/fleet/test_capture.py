@@ -152,7 +152,7 @@ def test_names_that_are_none_are_refused_in_one_line(words: list[str], site: Pat
     (site / "ssh").chmod(0o755)
     (site / "names").write_text("n1\n$(touch x)\n")
     (site / "clush.conf").write_text(f"[Main]\nssh_path: {site}/ssh\n")
-    for given in (words, ["--hosts", str(site / "names")]):
+    for given in (words, ["--hostfile", str(site / "names")]):
         assert status(["fleet", "capture", *given, "-o", str(site / "fleet")]) == 2
         said = capsys.readouterr()
         assert (said.out, said.err.count("\n")) == ("", 1)

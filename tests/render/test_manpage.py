@@ -28,6 +28,11 @@ def test_manual_pages_are_fresh() -> None:
     assert sorted(name for name in {*made, *kept} if made.get(name) != kept.get(name)) == [], "run make docs"
 
 
+def test_the_list_of_commands_is_fresh() -> None:
+    """docs/commands.md is what `make docs` writes now: every command with its examples."""
+    assert generate.COMMANDS.read_text(encoding="utf-8") == generate.command_list(), "run make docs"
+
+
 def test_a_page_says_all_that_the_help_says() -> None:
     """Each option, argument and example of each command stands in its page."""
     assert [f"no page of advisor {name}: run make docs" for name in commands() if not (MANUALS / file_name(name)).is_file()] == []

@@ -72,6 +72,7 @@ def audit(
     finished part and ends with 130.
 
     Group: Look
+    First: --from --scope --measurements --network --hpl --full --bmc --fail-on --verbose --json
     Example: sudo advisor audit
     Example: sudo advisor audit --scope hpl --verbose
     Example: advisor audit --network node01,node02 --hpl
@@ -170,6 +171,7 @@ def explain(
     was read; --why-not only what decided where nothing was found.
 
     Group: Look
+    First: --from --scope --bios --bmc --measurements --subject --trace --why-not --json --output
     Example: advisor explain 1
     Example: advisor explain numa-nps-below-best --from node.tar.gz --scope hpl
     Example: advisor explain 1 --trace
@@ -207,6 +209,7 @@ def checklist(
     todo: opt.Todo = False,
     only: opt.Only = None,
     verbose: opt.ChecklistVerbose = False,
+    json: Json = False,
     output: opt.Output = None,
     width: opt.Width = None,
     no_color: opt.NoColor = False,
@@ -226,11 +229,14 @@ def checklist(
     With FLEET, a folder of captures, it is one list per kind of hardware, with the nodes that need each step (txt, json).
 
     Group: Set up
+    First: --from --cpu --vendor --scope --bmc --as --todo --only --verbose --output
     Example: advisor checklist
     Example: advisor checklist --cpu "EPYC 7702" --vendor dell --as html -o rome.html
     Example: advisor checklist --from node.tar.gz --only 1 --as racadm -o bios.sh
     Example: advisor checklist fleet/
     """
+    opt.at_most_one({"--json": json, f"--as {form}": form not in ("txt", "json")})
+    form = "json" if json else form
     if form == "help":
         return say("".join(f"{name:<16} {what}\n" for name, what in formats_told().items()))
     if fleet:
@@ -332,6 +338,7 @@ def rules(
     'test' runs the examples beside each rule as well.
 
     Group: For programs
+    First: --topic --from --scope --rules --json
     Example: advisor rules list --topic numa
     Example: advisor rules show numa-nps-below-best
     Example: advisor rules show 1 --from node.tar.gz

@@ -60,7 +60,7 @@ DryRun = Annotated[
 
 NodeName = Annotated[
     str | None,
-    typer.Option("--node", metavar="NAME", help="The server's name for ssh and Slurm, with --bmc; else -w or --hosts."),
+    typer.Option("--node", metavar="NAME", help="The server's name for ssh and Slurm, with --bmc; else -w or --hostfile."),
 ]
 
 BiosNoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The servers are not in Slurm: do not ask for their state.")]
@@ -148,6 +148,7 @@ def bios_plan(
     first --bios that fits. In the file name %k is the kind. bios stage checks each server again before it writes.
 
     Group: Set up
+    First: --bmc --hosts --from --bios --only --scope --login-file --ca --json --output
     Example: advisor bios plan --bios bios.json -o plan.yaml
     Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
     Example: advisor bios plan --from node.tar.gz --bios bios.json --only numa.nps -o plan.yaml
@@ -267,6 +268,7 @@ def bios_prove(
     against the plan.
 
     Group: Set up
+    First: --bmc --hosts --login-file --ca --from --before --after --record --wait --json
     Example: advisor bios prove plan.yaml --bmc bmc01 --from after.tar.gz
     Example: advisor bios prove plan.yaml --bmc bmc01 --record before.json --wait 1200
     """
@@ -299,6 +301,7 @@ def bios_read(*, asked: Asked) -> int:
     what is sent.
 
     Group: Set up
+    First: --bmc --hosts --hostfile --bmc-name --user --login-file --ca --pin --json --output
     Example: advisor bios read --bmc bmc01 -o bios.json
     Example: advisor bios read -w 'bmc[001-400]' --ca site-ca.pem -o bios/%h.json
     Example: advisor bios read --bmc bmc01 --login-file ~/.bmc --ca site-ca.pem -o bios.json
@@ -353,6 +356,7 @@ def bios_restart(
     --drained. A BMC that offers no graceful restart is asked for nothing. The request is sent once, whatever comes back.
 
     Group: Set up
+    First: --bmc --hosts --login-file --ca --record --nothing-staged --node --drained --yes --json
     Example: advisor bios restart --bmc bmc01 --record before.json --node node01
     Example: advisor bios restart -w 'node[01-16]' --bmc-name 'bmc-%h' --record before/%h.json
     """
@@ -386,6 +390,7 @@ def bios_stage(
     accepted and dropped is an error.
 
     Group: Set up
+    First: --bmc --hosts --bmc-name --login-file --ca --pin --record --unchecked --yes --json
     Example: advisor bios stage plan.yaml --bmc bmc01
     Example: advisor bios stage plans/%h.yaml -w 'bmc[001-400]' --record before/%h.json
     Example: advisor bios stage plan.yaml --bmc bmc01 --yes --record before.json
@@ -405,6 +410,7 @@ def bios_status(*, asked: Asked) -> int:
     """Show what is pending for a server's next restart, and the BMC's jobs. Changes nothing.
 
     Group: Set up
+    First: --bmc --hosts --hostfile --bmc-name --user --login-file --ca --pin --json --output
     Example: advisor bios status --bmc bmc01
     """
     return answer(
@@ -439,6 +445,7 @@ def bios_undo(
     server, its BIOS or its attribute registry is another than the record's, and where somebody else's change waits.
 
     Group: Set up
+    First: --bmc --hosts --bmc-name --login-file --ca --pin --record --print --yes --json
     Example: advisor bios undo before.json --bmc bmc01
     Example: advisor bios undo before.json --print
     """
@@ -524,6 +531,7 @@ def experiment(
     how to read the answer.
 
     Group: Set up
+    First: --bmc --node --hosts --list --dry-run --resume --restarts --partner --hold --yes
     Example: advisor experiment --list
     Example: advisor experiment nps-l3 --bmc bmc01 --node node01 --partner node02 --dry-run
     Example: advisor experiment plan.yaml -w 'node[01-02]' --bmc-name 'bmc-%h' --login-file ~/.bmc --ca site-ca.pem
@@ -538,7 +546,7 @@ def experiment(
     if plan is None:
         raise BadValue("no plan is given", cure="see advisor experiment --list; docs/experiment.md says how to write one")
     if asked.many and node is not None:
-        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts name servers themselves")
+        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hostfile name servers themselves")
     found = experiment_plan(plan, hold=_held(hold), restarts=restarts, repeats=repeats, partner=partner)
     doors = tuple(replace(door, node=node) for door in asked.doors) if node else asked.doors
     if dry_run:
@@ -591,6 +599,7 @@ def experiment_abort(folder: FolderArgument, *, asked: Asked, yes: Yes = False) 
     hand: advisor bios undo DIR/home-NODE.json --bmc HOST, and --print says how without advisor.
 
     Group: Set up
+    First: --bmc --hosts --hostfile --bmc-name --user --login-file --ca --pin --yes --json
     Example: advisor experiment abort experiment-nps-l3 --login-file ~/.bmc --ca site-ca.pem
     """
     doors = task.doors_of(folder, asked.base)

@@ -34,13 +34,15 @@ from advisor.jobs.started.hpl import HplOptions
 from advisor.machine.hosts.errands import Way
 from advisor.machine.hosts.files import write_file
 
-Where = Annotated[str | None, typer.Option("-w", metavar="LIST", help="The nodes: n[001-400], or @group of ClusterShell.")]
+Where = Annotated[
+    str | None, typer.Option("--hosts", "-w", metavar="LIST", help="The nodes: n[001-400], or @group of ClusterShell.")
+]
 
-HostsFile = Annotated[Path | None, typer.Option("--hosts", metavar="FILE", help="A file with one node per line.")]
+HostsFile = Annotated[Path | None, typer.Option("--hostfile", metavar="FILE", help="A file with one node per line.")]
 
 Slurm = Annotated[str | None, typer.Option("--slurm", metavar="PARTITION", help="Use a small Slurm job per node instead of ssh.")]
 
-Folder = Annotated[Path, typer.Option("-o", metavar="DIR", help="The fleet's folder: NODE.tar.gz and answers.jsonl.")]
+Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The fleet's folder: NODE.tar.gz and answers.jsonl.")]
 
 Again = Annotated[
     str | None,
@@ -50,7 +52,8 @@ Again = Annotated[
 ]
 
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="S", min=1, max=86400, help="Seconds per node, including time in Slurm's queue.")
+    float,
+    typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="Seconds per node, including time in Slurm's queue."),
 ]
 
 FanOut = Annotated[
@@ -89,7 +92,7 @@ FleetKernels = Annotated[
 
 def _named(where: str | None, hosts: Path | None) -> tuple[str, ...] | None:
     """Return the nodes that are named; None where none is, and Slurm or the folder says which."""
-    opt.at_most_one({"-w": where is not None, "--hosts": hosts is not None})
+    opt.at_most_one({"-w": where is not None, "--hostfile": hosts is not None})
     from advisor.jobs.started.hosts import names_in, names_of
 
     return names_of(where) if where is not None else names_in(hosts) if hosts is not None else None
@@ -109,11 +112,13 @@ MayBePlaces = Annotated[
 
 CaptureFirst = Annotated[
     str | None,
-    typer.Option("-w", metavar="LIST", help="Capture these nodes into DIR (default: fleet) first: n[001-400], @group."),
+    typer.Option(
+        "--hosts", "-w", metavar="LIST", help="Capture these nodes into DIR (default: fleet) first: n[001-400], @group."
+    ),
 ]
 
 CaptureHosts = Annotated[
-    Path | None, typer.Option("--hosts", metavar="FILE", help="Like -w, from a file with one node per line.")
+    Path | None, typer.Option("--hostfile", metavar="FILE", help="Like -w, from a file with one node per line.")
 ]
 
 CaptureSlurm = Annotated[
@@ -186,6 +191,7 @@ def fleet_audit(
     it finds, unless --fail-on or --fail-on-missing says otherwise; 2 where no node answered.
 
     Group: Many nodes
+    First: --hosts --hostfile --slurm --scope --fail-on --fail-on-missing --exclude --verbose --json --output
     Example: advisor fleet audit -w 'n[001-400]' fleet/
     Example: advisor fleet audit fleet/
     Example: advisor fleet audit 'captures'/*.tar.gz --json
@@ -313,6 +319,7 @@ def fleet_measure(
     Exit status is 1 where something is slow, 2 where nothing was measured.
 
     Group: Many nodes
+    First: --hosts --slurm --output --pairs --pair-command --hpl --xhpl --launcher --busy-ok --json
     Example: advisor fleet measure -o fleet
     Example: advisor fleet measure -w 'n[001-040]' --pairs -o fleet
     Example: advisor fleet measure --pairs --pair-command 'mpirun -np 2 --host {a},{b} osu_bw' -w 'n[001-040]'

@@ -38,7 +38,7 @@ Words = Annotated[
 ]
 
 Hosts = Annotated[
-    str | None, typer.Option("--hosts", metavar="A,B,..", help="Hosts like this one; otherwise the line's or the job's.")
+    str | None, typer.Option("--hosts", "-w", metavar="A,B,..", help="Hosts like this one; otherwise the line's or the job's.")
 ]
 
 Split = Annotated[
@@ -161,6 +161,7 @@ def bind(
     memory part by part. Nothing is started.
 
     Group: Run
+    First: --ranks --ranks-per --threads --from --hosts --nodes --launcher --near --output --line
     Example: advisor bind --ranks 64 --threads 2 -- ./app
     Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 --threads 4 -o job -- ./app input
     Example: advisor bind --hosts a,b --ranks-per-node 8 --near mlx5_0 --launcher openmpi --launcher-version 4.1.5 -- ./app
@@ -204,7 +205,7 @@ Corrected = Annotated[
 ]
 CheckFailOn = Annotated[
     Literal["high", "medium", "low", "never"],
-    typer.Option("--fail-on", help="Exit with status 1 where a script's fault is as severe as this, or worse."),
+    typer.Option("--fail-on", help="Exit 1 on any fault of this severity or above in a script."),
 ]
 SlurmVersion = Annotated[str | None, typer.Option("--slurm-version", metavar="V", help="Slurm's version: 23.02, 24.05.")]
 
@@ -379,6 +380,7 @@ def tune(
     docs/tune.md says how to read the answer.
 
     Group: Run
+    First: --ranks --threads --with --launcher --metric --better --minutes --worth --dry-run --resume
     Example: advisor tune -- mpirun -n 64 ./app input
     Example: advisor tune --minutes 30 --worth 1 --metric 'GFLOPS: ([0-9.]+)' --better high -- mpirun -n 64 ./app
     Example: advisor tune --ranks 16 --threads 4 --split --dry-run -- ./app

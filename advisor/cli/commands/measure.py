@@ -92,6 +92,7 @@ def measure(
     clock is rejected. Ctrl-C keeps the finished part.
 
     Group: Measure
+    First: --full --per --cpus --dry-run --save --from --svg --list --busy-ok --json
     Example: advisor measure
     Example: advisor measure membw --per numa --save node.json
     Example: advisor measure membw --per numa --dry-run --from node.tar.gz
@@ -172,6 +173,7 @@ def measure_hpl(
     all, with as much of the matrix for each core; --n is N of the first of them.
 
     Group: Measure
+    First: --hosts --full --launcher --xhpl --n --nb --ranks-per --scaling --dry-run --save
     Example: advisor measure hpl
     Example: advisor measure hpl --full --ranks-per numa --save hpl.json
     Example: advisor measure hpl --xhpl /opt/amd-hpl/xhpl --n 86400 --nb 232
@@ -257,6 +259,7 @@ def measure_network(
     differ, too: to be sure save five of each with --per node into folders, and compare these with advisor compare off on.
 
     Group: Measure
+    First: --hosts --from --launcher --per --hca --sizes --before --dry-run --save --json
     Example: advisor measure network --hosts node01,node02
     Example: advisor measure network --hosts node01,node02 --hca mlx5_0 --per numa --save network.json
     Example: advisor measure network --hosts node01,node02 --before network.json --save after.json

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from advisor.advice.difference_page import whatif_document, whatif_page
-from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.model.rule import SEVERITIES
 from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
@@ -105,6 +105,7 @@ def report(
     only: opt.Only = None,
     form: opt.ReportFormat = None,
     audience: For = "internal",
+    json: opt.Json = False,
     output: opt.Output = None,
 ) -> int:
     """Write one page for a ticket or an acceptance report.
@@ -124,6 +125,7 @@ def report(
     and the page says what.
 
     Group: Look
+    First: --from --scope --measurements --network --hpl --full --only --as --for --output
     Example: sudo advisor report -o node.html
     Example: advisor report --from node.tar.gz --measurements full.json -o node.html
     Example: advisor report --from node.tar.gz --only 1 --as md
@@ -135,6 +137,8 @@ def report(
         {"--from": source is not None, "--no-measure": not measure, "FLEET": bool(fleet)},
     )
     _apart({"--full": full}, {"--measurements": bool(measurements)})
+    opt.at_most_one({"--json": json, f"--as {form}": form not in (None, "json")})
+    form = "json" if json else form
     _apart({"--only": bool(only)}, {"--as json": form == "json"})
     if fleet:
         opt.must_be_fleet(fleet)
@@ -202,6 +206,7 @@ def export(
     differs, what that costs, the line to write. Exit status is 0 whatever differs, unless --fail-on says otherwise.
 
     Group: For programs
+    First: --from --scope --measurements --include --check --output --fail-on --list --prefix --json
     Example: advisor export --list
     Example: advisor export prometheus -o /var/lib/node_exporter/advisor.prom
     Example: advisor export junit --from node.tar.gz -o advisor.xml
@@ -272,6 +277,7 @@ def whatif(
     rankfiles for after the restart.
 
     Group: Set up
+    First: --nps --l3-as-node --interleave --snc --cod --smt --enumeration --from --json --output
     Example: advisor whatif nps=4
     Example: advisor whatif 1
     Example: advisor whatif --nps 4 --smt off
@@ -310,12 +316,6 @@ Fleet = Annotated[
 ]
 
 
-FailOn = Annotated[
-    Severity | None,
-    typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 if B has a new finding of this severity or above."),
-]
-
-
 ChangeForm = Annotated[
     Literal["html", "md"] | None, typer.Option("--as", help="Write a page about two machines; default: by the file's extension.")
 ]
@@ -331,7 +331,7 @@ def compare(
     measurements: opt.MeasurementsOption = None,
     source: opt.MeasuredMachine = None,
     placed: opt.Placed = None,
-    fail_on: FailOn = None,
+    fail_on: opt.AuditFailOn = "never",
     form: ChangeForm = None,
     json: Json = False,
     output: Output = None,
@@ -366,10 +366,10 @@ def compare(
     found = run_compare(
         one, other, fleet or (), scope, site=site, measurements=files, source=source, placed=placed, observer=observer
     )
-    if fail_on is not None and found.difference is None:
+    if fail_on != "never" and found.difference is None:
         raise BadValue("--fail-on is about findings, and only machines have them", cure="drop it")
     show(Form(output, json, width, not no_color), found.document, lambda: [*found.pages(width)])
-    worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on else ()
+    worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     return int(found.difference is not None and any(each.severity in worst for each in found.difference.gained))
 
 

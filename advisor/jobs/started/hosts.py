@@ -105,7 +105,7 @@ def names_of(text: str, what: str = "node") -> tuple[str, ...]:
                 raise BadValue(f"{part[:60]} is no name of a group", cure="write such as @rack1")
             inside = members(part)
             if not inside:
-                cure = "groups are ClusterShell's: see nodeset -L; or give -w names, or --hosts FILE"
+                cure = "groups are ClusterShell's: see nodeset -L; or give -w names, or --hostfile FILE"
                 raise BadValue(f"{part} names no {what}", cure=cure)
             names += inside
         else:
