@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from advisor.advice.model.bios_change import out_of_reach
 from advisor.bios.connection import Answer, NoAnswer, Resource
 from advisor.bios.reading import Controller, plain_values, waiting
-from advisor.errors import CannotWork
+from advisor.errors import CannotWork, Interrupted
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session
@@ -157,22 +157,70 @@ def resets(session: "Session", system: Resource) -> tuple[str, tuple[str, ...]]:
 
 
 GRACEFUL: Final = "GracefulRestart"
+_SHUTDOWN, _ON = "GracefulShutdown", "On"
+_LOOKS: Final = 90
+_BETWEEN: Final = 10.0
+"""Looks and seconds between them, at a server that shuts down: 15 minutes."""
+
+
+def restart_kind(session: "Session", system: Resource) -> str:
+    """Return how a server is restarted gracefully here; refuse where its BMC offers no such way."""
+    _, kinds = resets(session, system)
+    if GRACEFUL in kinds:
+        return GRACEFUL
+    if {_SHUTDOWN, _ON} <= set(kinds):
+        return f"{_SHUTDOWN}, then {_ON}"
+    offered = f"it offers {', '.join(kinds)}" if kinds else "it does not list its reset types"
+    return session.fail(f"no graceful restart here, {session.clean(offered)}: restart it from its operating system")
 
 
 def restart(session: "Session", system: Resource) -> None:
-    """Ask once for a graceful restart; a BMC that does not offer it is asked for nothing."""
-    target, kinds = resets(session, system)
-    if GRACEFUL not in kinds:
-        offered = f"it offers {', '.join(kinds)}" if kinds else "it does not list its reset types"
-        session.fail(f"no graceful restart here, {session.clean(offered)}: restart it from its operating system")
+    """Ask once for a graceful restart; where the BMC has none (DGX), for a graceful shutdown, and for power once it is off."""
+    target, _ = resets(session, system)
+    if restart_kind(session, system) == GRACEFUL:
+        _reset(session, target, GRACEFUL, "the restart")
+        return
+    _reset(session, target, _SHUTDOWN, "the shutdown")
     try:
-        answer = session.ask("POST", target, {"ResetType": GRACEFUL})
-    except NoAnswer as error:
-        raise CannotWork(
-            f"{error}; the restart was requested once and is not requested again; check whether it happens"
+        _wait_until_off(session, system)
+    except (KeyboardInterrupt, Interrupted) as error:
+        raise type(error)(
+            f"{session.address.name}: interrupted after it was asked to shut down: start it once it is off"
         ) from None
+    start(session, system)
+
+
+def start(session: "Session", system: Resource) -> None:
+    """Ask once for power, of a server that is off."""
+    _reset(session, resets(session, system)[0], _ON, "the start")
+
+
+def _wait_until_off(session: "Session", system: Resource) -> None:
+    for _ in range(_LOOKS):
+        if session.get(system).get("PowerState") == "Off":
+            return
+        session.pause(_BETWEEN)
+    minutes = _LOOKS * _BETWEEN / 60
+    session.fail(f"it was asked once to shut down and is on {minutes:.0f} minutes later; nothing is forced: look at its console")
+
+
+def _reset(session: "Session", target: str, kind: str, what: str) -> None:
+    try:
+        answer = session.ask("POST", target, {"ResetType": kind})
+    except NoAnswer as error:
+        raise CannotWork(f"{error}; {what} was requested once and is not requested again; check whether it happens") from None
     if answer.status >= 500:
         said = session.said(answer) or "it does not say why"
-        session.fail(f"the restart was answered HTTP {answer.status} ({said}) and is not asked again: look whether it happens")
+        session.fail(f"{what} was answered HTTP {answer.status} ({said}) and is not asked again: look whether it happens")
     if answer.status not in (200, 202, 204):
-        session.refused(answer, "the restart")
+        session.refused(answer, what)
+
+
+def withdraw(session: "Session", job: str) -> None:
+    """Delete one job of our own that has not begun, once; what it was to apply is then pending no more."""
+    try:
+        answer = session.ask("DELETE", job)
+    except NoAnswer as error:
+        raise CannotWork(f"{error}; whether its job {job} is deleted is not known: look with advisor bios status") from None
+    if answer.status not in (200, 202, 204, 404):
+        session.refused(answer, f"deleting our job {job}")

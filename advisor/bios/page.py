@@ -147,6 +147,10 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
         yield from wrapped(
             [(f"Nothing to {told['doing']}: everything is set already, or pending for the next restart.", "good")], width
         )
+    elif told["state"] == "withdrawn":
+        yield from wrapped(
+            [("Taken back: the BMC's job, which had not begun, was deleted. Nothing was restarted.", "good")], width
+        )
     elif told["state"] == "applied":
         yield from wrapped([("Applied at once: this BMC does not wait for a restart. Nothing was restarted.", "good")], width)
     elif done:
@@ -208,6 +212,7 @@ def restart_page(told: Mapping[str, Any], owner: Owner, width: int | None = None
             *_listed("BMC", [told["bmc"]], room),
             *_listed("Restart", [owner_text(owner)], room, "title"),
             *_listed("Scheduler", [told["scheduler"]], room),
+            *_listed("By", [told["kind"]] if told["kind"] != "GracefulRestart" else [], room),
             *_listed("Takes effect", list(_pairs(told["waiting"])) or ["nothing the BMC reports"], room),
         ]
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -15,9 +16,10 @@ from advisor.advice.bios_files import text_of
 from advisor.advice.model.bios_change import BiosPlan, BiosRecord, Owner, out_of_reach
 from advisor.advice.model.plan import Target, edit_instruction, filled_lines
 from advisor.advice.plan.draft import FirmwareState, legal, named, refusals, settle
-from advisor.bios.changes import restart, stage
+from advisor.bios.changes import restart, restart_kind, stage, start, withdraw
 from advisor.bios.connection import seen_to_its_end
 from advisor.bios.door import Door
+from advisor.bios.drain import Scheduler, Slurm
 from advisor.bios.plan import ground_of, load_plan, moves_of
 from advisor.bios.reading import BiosReading, Job, job_at, now, open_jobs, reading_of
 from advisor.errors import BadInput, BadValue, CannotWork
@@ -156,7 +158,7 @@ class Staging:
     verified: str
     left: Mapping[str, str]
     """What is not written, with the reason."""
-    state: Literal["preview", "staged", "applied", "nothing to do"] = "preview"
+    state: Literal["preview", "staged", "applied", "withdrawn", "nothing to do"] = "preview"
     waiting: Mapping[str, Any] | None = None
     job: str | None = None
     answered: bool = True
@@ -191,7 +193,13 @@ class Staging:
         }
 
 
-_WORDS: Final = {"preview": "to be staged", "staged": "staged", "applied": "applied at once", "nothing to do": "nothing to do"}
+_WORDS: Final = {
+    "preview": "to be staged",
+    "staged": "staged",
+    "applied": "applied at once",
+    "withdrawn": "taken back before it began",
+    "nothing to do": "nothing to do",
+}
 
 Confirm = Callable[[Staging], bool | None]
 """Shows what is about to be staged, and returns whether somebody said yes; None where it is to be known, and not yet done."""
@@ -414,7 +422,31 @@ def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm, unc
         staging = replace(_staging("undo", reading, values, place), left=left)
         if not values:
             return replace(staging, state="nothing to do", waiting=reading.waiting)
+        if saved.job and (job := job_at(session, saved.job)) is not None and job.state in _NOT_BEGUN:
+            if (said := confirm(staging)) is None:
+                return staging
+            if not said:
+                raise CannotWork(f"{reading.bmc}: nothing was staged: not confirmed")
+            reading = _withdrawn(session, saved.job)
+            values, left = _back(saved, reading, ground_of_record(saved, reading))
+            if not values:
+                return replace(staging, state="withdrawn", waiting=reading.waiting)
+            staging, confirm = replace(_staging("undo", reading, values, place), left=left), lambda _: True
         return _staged(session, reading, staging, values, ground=ground, confirm=confirm)
+
+
+_NOT_BEGUN: Final = ("New", "Pending", "Starting", "Scheduled")
+"""States of a job, by Redfish's Task and Dell's JobState, that holds what waits and does nothing yet."""
+
+
+def _withdrawn(session: "Session", job: str) -> BiosReading:
+    """Delete our own job, which has not begun, and return what there is then."""
+    with seen_to_its_end(session.stop):
+        session.committed = True
+        withdraw(session, job)
+        reading = reading_of(session)
+    session.committed = False
+    return reading
 
 
 def without_advisor(record: Path) -> str:
@@ -504,9 +536,6 @@ def _with_moved(
             left[name] = f"the attribute registry makes it {flag}: it is {now}, and was {moved[name]}"
 
 
-_BUSY: Final = ("ALLOCATED", "MIXED", "COMPLETING", "RESERVED", "PLANNED")
-
-
 @dataclass(frozen=True)
 class Restart:
     """A restart that is about to be asked for, or was."""
@@ -514,6 +543,7 @@ class Restart:
     reading: BiosReading
     slurm: str
     """What the scheduler says of the node, in words."""
+    kind: str = "GracefulRestart"
     state: Literal["preview", "asked"] = "preview"
 
     @property
@@ -526,7 +556,7 @@ class Restart:
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor bios restart --json``."""
         owner = self.reading.owner.model_dump(mode="json")
-        told = {"state": self.state, "kind": "GracefulRestart", "waiting": self.reading.waiting, "scheduler": self.slurm}
+        told = {"state": self.state, "kind": self.kind, "waiting": self.reading.waiting, "scheduler": self.slurm}
         return {"schema": "advisor-bios-restart/1", "bmc": self.reading.bmc, "owner": owner, **told}
 
 
@@ -540,11 +570,14 @@ def restart_server(
     no_slurm: bool = False,
     drained: bool = False,
     asked: dict[str, str] | None = None,
+    scheduler: Scheduler | None = None,
+    is_ours: bool = False,
 ) -> Restart:
     """Ask a BMC once for a graceful restart of a node that runs nothing, and on which this record's change waits, and no other.
 
     Without a record nothing may wait; not ``exactly``, the record's change may wait in part or be taken back. ``asked``
-    remembers, over several calls, which servers were asked for one: two names may be those of one BMC.
+    remembers, over several calls, which servers were asked for one: two names may be those of one BMC. One that is off is
+    started where it ``is_ours``: we asked it to shut down.
     """
     host = LiveHost()
     saved = load_record(record) if isinstance(record, Path) else record
@@ -552,20 +585,22 @@ def restart_server(
         reading = reading_of(session)
         _ours_waits(session, saved, reading, exactly=exactly)
         power = reading.raw.system.get("PowerState")
-        if power not in ("On", None):
+        if power not in ("On", None) and not is_ours:
             session.fail(f"the server is off ({session.clean(str(power))}): what waits takes effect when it is started")
         name = node or door.node or (reading.owner.host_name or "").partition(".")[0] or None
-        about = Restart(reading, _drained(host, name, reading.bmc, no_slurm=no_slurm, drained=drained))
+        how = partial(_drained, host, name, reading.bmc, no_slurm=no_slurm, drained=drained, scheduler=scheduler)
+        kind = restart_kind(session, reading.raw.system) if power in ("On", None) else "On"
+        about = Restart(reading, how(), kind)
         if (said := confirm(about)) is None:
             return about
         if not said:
             raise CannotWork(f"{reading.bmc}: nothing was restarted: not confirmed")
-        _drained(host, name, reading.bmc, no_slurm=no_slurm, drained=drained)  # a job may have begun while somebody thought
+        how()  # a job may have begun while somebody thought
         first = (asked if asked is not None else {}).setdefault((reading.owner.uuid or door.bmc).lower(), door.bmc)
         if first != door.bmc:
             raise CannotWork(f"{reading.bmc}: the same server as {first}, which is asked once")
-        restart(session, reading.raw.system)
-        return Restart(reading, about.slurm, "asked")
+        (restart if power in ("On", None) else start)(session, reading.raw.system)
+        return replace(about, state="asked")
 
 
 def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosReading, *, exactly: bool) -> None:
@@ -592,24 +627,23 @@ def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosRead
         session.fail(f"not restarted, for the record's job is {job.state if job else 'gone'}: what waits would not be applied")
 
 
-def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained: bool) -> str:
-    """Return what Slurm says of a node that may be restarted; refuse any other."""
+def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained: bool, scheduler: Scheduler | None) -> str:
+    """Return what the scheduler says of a node that may be restarted; refuse any other."""
     program = None if no_slurm else find("scontrol")
-    if program is None or asks_the_network("scontrol", program):  # the command and its configuration are not both there
+    if scheduler is None and (program is None or asks_the_network("scontrol", program)):  # command and configuration
         if not drained:
             why = "in no Slurm cluster, as --no-slurm says" if no_slurm else "no Slurm on this host to ask"
             raise CannotWork(f"{bmc}: whether it runs jobs is not known ({why}): say --drained where it runs none")
         return "drained, as --drained says"
     if name is None:
         raise CannotWork(f"{bmc}: its Slurm node is unknown; give --node NAME, or --no-slurm if it has none")
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}", name):
-        raise CannotWork(f"{bmc}: {name[:60]} is not a node name; give --node NAME")
-    text = host.run(("scontrol", "show", "node", name, "--oneliner")).text
-    state = re.search(r"(?:^|\s)State=([A-Z+_*~#!%$@^-]+)", text or "")
-    if state is None:
-        raise CannotWork(f"{bmc}: Slurm does not say how {name} is; give --node NAME, or --no-slurm where it is in none")
-    words = set(re.findall(r"[A-Z_]+", state[1]))
-    if "DRAIN" not in words or words.intersection(_BUSY):
+    asked = scheduler or Slurm(host)
+    try:
+        said = asked.state(name)
+    except CannotWork as error:
+        raise CannotWork(f"{bmc}: {error}") from error
+    if not said.free:
         cure = f"scontrol update nodename={name} state=drain reason=bios, and wait until it is IDLE+DRAIN"
-        raise CannotWork(f"{bmc}: {name} is not drained, Slurm says {state[1]}; {cure}")
-    return f"{name} is drained, Slurm says {state[1]}"
+        more = f"; {cure}" if asked.name == "Slurm" else ""
+        raise CannotWork(f"{bmc}: {name} is not drained, {asked.name} says {said.words}{more}")
+    return f"{name} is drained, {asked.name} says {said.words}"

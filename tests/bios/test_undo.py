@@ -70,16 +70,6 @@ def test_what_only_waits_is_taken_back(maker: str, imitated: Imitated, admin: Ad
     assert (said.status, bmc.pending) == (0, {}), said.err
 
 
-def test_a_job_that_has_what_waits_is_left_alone(imitated: Imitated, admin: Admin) -> None:
-    """Dell refuses while its job is open: that is shown, and no job of any queue is deleted."""
-    bmc = imitated("dell")
-    admin.stages(bmc, admin.wish("dell"))
-    said = undone(admin, bmc)
-    assert (said.status, said.lines, "already committed" in said.err) == (2, 1, True)
-    assert [each.path for each in bmc.requests("DELETE") if "Jobs" in each.path or "Tasks" in each.path] == []
-
-
-@every_maker
 def test_undo_leaves_what_others_changed_since(maker: str, imitated: Imitated, admin: Admin) -> None:
     """Not the whole file goes back: an attribute that somebody else changed later stays."""
     bmc = imitated(maker)
