@@ -2,14 +2,15 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from advisor import __version__
 from advisor.advice.model.findings import Difference
+from advisor.advice.model.rule import Severity
 from advisor.advice.rules import must_be_known
 from advisor.advice.whatif import diff
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
@@ -20,13 +21,14 @@ from advisor.fleet.fleet import (
     CAPTURE_SUFFIX,
     MEASURED_SUFFIX,
     Fleet,
+    Incident,
     Odd,
     Silent,
     Slow,
     Wrong,
 )
 from advisor.fleet.fold import with_modules
-from advisor.fleet.kinds import Figure, Figures, Nodes, assemble, suspected
+from advisor.fleet.kinds import Figure, Figures, Nodes, assemble, deviants, suspected
 from advisor.fleet.page import fleet_document, fleet_report
 from advisor.fleet.read import Asked, Book, Entry, Read, Record, asked, indexed, short_name
 from advisor.machine.hosts.errands import expanded
@@ -38,6 +40,8 @@ from advisor.paths import template
 
 _SKEW: Final = 600.0
 """Seconds that a node's clock may differ from that of who asked: a job's start and a slow answer are within."""
+_OLD: Final = timedelta(days=2)
+"""A capture so much older than half of the fleet shows a node as it was: a large fleet is captured within two days."""
 _WHOLE: Final = ("numa", "socket", "machine")
 """Parts whose figures are compared; single cores have too many for one to be named by chance alone."""
 
@@ -65,16 +69,26 @@ class AuditedFleet:
         """Who is worth measuring again before anybody is called slow."""
         return suspected(self.nodes)
 
-    def wrong_named(self, word: str) -> Wrong | None:
-        """Return the finding of a number on the screen, or the first of a rule; None where the word is neither."""
+    def incident_named(self, word: str) -> Incident | None:
+        """Return the incident of a number on the screen, or of an id; None where the word is neither."""
+        found = self.fleet.incidents
         if word.isdecimal() and word not in self.nodes.folded:
-            if not 0 < int(word[:6]) <= len(self.fleet.wrong):
+            if not 0 < int(word[:6]) <= len(found):
                 raise BadValue(
-                    f"there is no finding {word[:20]}: the fleet has {len(self.fleet.wrong)}",
-                    cure="advisor fleet audit numbers them",
+                    f"there is no incident {word[:20]}: the fleet has {len(found)}", cure="advisor fleet audit numbers them"
                 )
-            return self.fleet.wrong[int(word[:6]) - 1]
+            return found[int(word[:6]) - 1]
+        return next((each for each in found if each.id == word), None)
+
+    def wrong_named(self, word: str) -> Wrong | None:
+        """Return the first finding of a rule; None where the word is none."""
         return next((each for each in self.fleet.wrong if each.rule == word), None)
+
+    def claims_of(self, incident: Incident) -> tuple[str, ...]:
+        """Return what is observed on the first node of an incident."""
+        node = expanded(incident.nodes)[0] if incident.nodes else ""
+        own = (each for each in self.nodes.judged.get(node, ()) if each.rule in incident.rules)
+        return tuple(dict.fromkeys(f"{each.rule}: {each.claim or each.title}" for each in own))
 
     def node_named(self, word: str) -> str:
         """Return a node of the fleet that told something; refuse a name that is none."""
@@ -89,7 +103,9 @@ class AuditedFleet:
 
     def source_of(self, nodes: str) -> tuple[str, ...]:
         """Return how other commands name the capture of the first of a set of nodes."""
-        first = expanded(nodes)[0]
+        first = expanded(nodes)[0] if nodes else ""
+        if first not in self.nodes.folded:
+            return ()
         files = (file_of_node(self.asked, first), *self.bios_of(first))
         return tuple(word for option, file in zip(("--from", "--bios"), files, strict=False) for word in (option, str(file)))
 
@@ -97,14 +113,22 @@ class AuditedFleet:
         """Return a node of the same kind of which nothing is odd; None where there is none."""
         sets = (expanded(kind.nodes) for kind in self.fleet.kinds)
         names: Sequence[str] = next((each for each in sets if node in each), ())
-        odd = set(expanded(self.fleet.exclude)) | {each.node for each in self.fleet.odd} if self.fleet.exclude else {node}
+        odd = deviants(self.fleet)
         return next((name for name in names if name not in odd and name != node), None)
 
 
 def audit_fleet(
-    places: Sequence[Path], scope: Scope = "mpi", *, site: Sequence[Path] = (), observer: Observer = SILENT
+    places: Sequence[Path],
+    scope: Scope = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    exclude_from: Severity = "high",
+    observer: Observer = SILENT,
 ) -> AuditedFleet:
-    """Return what is wrong, drifted and slow in a fleet's folder, or in files."""
+    """Return what is wrong, drifted and slow in a fleet's folder, or in files.
+
+    Jobs are kept (``exclude``) from nodes with an incident of severity ``exclude_from`` or worse.
+    """
     if site:
         must_be_known(site, ())
     named = asked(places)
@@ -116,7 +140,7 @@ def audit_fleet(
     if not nodes.folded:
         whys = ", ".join(f"{count} {why}" for why, count in Counter(each.why for each in nodes.silent).most_common(3))
         raise CannotWork(f"no node answered: {whys or 'nothing to read'}; give captures of nodes that answered")
-    return AuditedFleet(assemble(nodes), nodes, named, read)
+    return AuditedFleet(assemble(nodes, exclude_from), nodes, named, read)
 
 
 def nothing_known(silent: Silent) -> BadValue:
@@ -192,23 +216,31 @@ def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
             yield Odd(what="wrong name", node=entry.node, why=f"reports the name {seen}")
         if record.version and record.version != usual[0][0]:
             yield Odd(what="version", node=entry.node, why=f"captured by advisor {record.version}, most by {usual[0][0]}")
-        away = _skew(entry, record)
-        if away is not None and abs(away) > _SKEW:
-            yield Odd(what="clock", node=entry.node, why=f"its clock is {_time(abs(away))} {'behind' if away < 0 else 'ahead'}")
     for name, nodes in named.items():
         if len(nodes) > 1:
             yield Odd(what="same name twice", node=nodes[0], why=f"{', '.join(nodes[1:4])} reports the name {name}, too")
+    yield from _in_time(entries, told)
 
 
-def _skew(entry: Entry, record: Record) -> float | None:
-    """Return how far a node's clock is ahead of that of who asked it."""
-    if entry.answer is None or record.taken is None:
-        return None
+def _in_time(entries: Sequence[Entry], told: Mapping[str, Record]) -> Iterator[Odd]:
+    """Yield whose clock is off, and whose capture is older than the rest."""
+    times = {node: at for node, record in told.items() if (at := _at(record.taken))}
+    usual = sorted(times.values())[len(times) // 2] if times else None
+    for entry in entries:
+        taken, asked_at = times.get(entry.node), _at(entry.answer.at if entry.answer else None)
+        away = (taken - asked_at).total_seconds() if taken and asked_at else 0.0
+        if abs(away) > _SKEW:
+            yield Odd(what="clock", node=entry.node, why=f"its clock is {_time(abs(away))} {'behind' if away < 0 else 'ahead'}")
+        elif taken and usual and usual - taken > _OLD:
+            yield Odd(what="old", node=entry.node, why=f"captured {(usual - taken).days} days before most; capture it again")
+
+
+def _at(text: str | None) -> datetime | None:
+    """Return a time that a capture has; None of what is none."""
     try:
-        node, own = (datetime.fromisoformat(text).astimezone(UTC) for text in (record.taken, entry.answer.at))
+        return datetime.fromisoformat(text or "").astimezone(UTC)
     except ValueError:
         return None
-    return (node - own).total_seconds()
 
 
 def _time(seconds: float) -> str:

@@ -15,7 +15,8 @@ from advisor.errors import BadInput
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Folded
-from advisor.fleet.kinds import Judged, Nodes, alike
+from advisor.fleet.judged import Judged
+from advisor.fleet.kinds import Nodes, alike
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.hosts.source import read_json
 from advisor.machine.hosts.trust import Use, open_trusted

@@ -5,7 +5,7 @@ A fleet's folder holds ``NODE.tar.gz`` for each node that answered, ``NODE.measu
 """
 
 import json
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -165,6 +165,28 @@ class Odd(Value):
     why: str
 
 
+Action = Literal["drain", "ticket", "ask", "watch", "ignore"]
+ACTIONS: Final[tuple[Action, ...]] = ("drain", "ticket", "ask", "watch", "ignore")
+"""What is to be done about an incident, the most urgent first."""
+
+
+class Incident(Value):
+    """One cause, with the facts and findings that come of it, and the nodes that have it."""
+
+    id: str = Field(description="kind/rule/subject: stays the same while the cause does, for tickets")
+    action: Action = Field(description="drain: keep jobs away; ticket: repair or set; ask: which side is meant; watch; ignore")
+    severity: Severity
+    kind: str = Field(default="", description="of hardware; empty: of several, or not known")
+    nodes: str = Field(description="folded")
+    count: int
+    of: int = Field(default=0, description="nodes of the kind")
+    text: str = Field(description="the cause in words")
+    facts: tuple[str, ...] = Field(default=(), description="what differs because of it, equal values folded")
+    rules: tuple[str, ...] = Field(default=(), description="what is found because of it")
+    fix: str = ""
+    lost: float | None = Field(default=None, description="node-hours a day: all of a node to be drained, or the part surely lost")
+
+
 class Fleet(Value):
     """Many nodes on one screen."""
 
@@ -178,9 +200,10 @@ class Fleet(Value):
     slow: tuple[Slow, ...] = ()
     same: tuple[Same, ...] = ()
     odd: tuple[Odd, ...] = ()
+    incidents: tuple[Incident, ...] = Field(default=(), description="the same by causes, the most urgent first")
     begun: str | None = Field(default=None, description="when the first node was asked")
     ended: str | None = Field(default=None, description="when the last was")
-    exclude: str = Field(default="", description="nodes with something wrong or odd, folded, as srun --exclude takes them")
+    exclude: str = Field(default="", description="nodes that should get no jobs, folded, as srun --exclude takes them")
 
     def reaches(self, severity: Severity) -> bool:
         """Return whether a finding is as severe as this, or worse."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import TOLD_ELSEWHERE, Section, Told, comparable, declarations
-from advisor.machine.hardware import Bios, Dimm, Hca, Irq
+from advisor.machine.hardware import Bios, Dimm, Hca, Irq, Locality
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import SlurmNode
 from advisor.machine.partitioning import infer_layout
@@ -127,29 +127,54 @@ def fold(machine: Machine) -> Folded:
     """Return a machine as a fleet sees it."""
     sections: dict[str, dict[str, Fact]] = {"layout": dict(_layout(machine))}
     lists: dict[str, set[str]] = {}
-    host = machine.name
+    host, placed = machine.name, _places(machine)
     for name, declared in declarations(type(machine)).items():
         if isinstance(getattr(machine, name), tuple) and declared.section not in (*_APART, Section.EVIDENCE):
             lists.setdefault(_name(declared.section), set()).add(name)
     for told in comparable(machine, but=_APART):
-        if _OF_MODULE.fullmatch(told.name):
+        if _OF_MODULE.fullmatch(told.name) or told.declared.key or _ADDRESS.search(told.name):
             continue
         section = sections.setdefault(_name(told.section), {})
         if told.name == "kernel.cmdline":
             section.update(_options(machine))
+            lists.setdefault(_name(told.section), set()).add(BOOT)
             continue
         if told.section is Section.BIOS:
             section.update(_attribute(told, host))
             continue
-        name = masked(told.name, host)
+        element = told.elements[0] if told.elements else ""
+        own = placed.get(element, element)
+        name, outer = masked(own + told.name.removeprefix(element), host), told.name.partition(".")[0]
         section[name] = _fact(told, host)
-        outer = name.partition(".")[0]
-        if told.elements and outer in lists.get(_name(told.section), ()):
-            section[masked(told.elements[0], host)] = Fact("there", "there", inside=outer)
+        if element and outer in lists.get(_name(told.section), ()):
+            section[masked(own, host)] = Fact("there", "there", inside=outer)
     if machine.bios is not None:
         sections.setdefault(_name(Section.BIOS), {}).update(_waiting(machine.bios))
     parts = {name: Part(_digest(facts), facts, frozenset(lists.get(name, ()))) for name, facts in sections.items()}
     return with_modules(Folded(hardware_of(machine), parts), modules_sold(machine))
+
+
+_ADDRESS: Final = re.compile(r"\.(address|upstream|bottleneck)$")
+"""A card that was added moves the addresses of those behind it: where a device is, its locality says."""
+
+
+def _places(machine: Machine) -> dict[str, str]:
+    """Return what devices that are known by their addresses are called: by what they are, and their NUMA node.
+
+    >>> cards = tuple(Gpu(address=f"0000:{bus}:00.0", locality=Locality(numa_nodes=(1,))) for bus in ("21", "41"))
+    >>> _places(Machine(gpus=cards))
+    {'gpus.0000:21:00.0': 'gpus.node1', 'gpus.0000:41:00.0': 'gpus.node1.1'}
+    """
+    devices: list[tuple[str, str, Locality | None]] = [
+        *((f"pci.{each.address}", f"pci.{each.kind}.", each.locality) for each in machine.pci or ()),
+        *((f"gpus.{each.address}", "gpus.", each.locality) for each in machine.gpus or ()),
+    ]
+    seen, named = Counter[str](), {}
+    for element, prefix, locality in sorted(devices, key=itemgetter(0)):
+        place = f"{prefix}node{','.join(map(str, locality.numa_nodes))}" if locality and locality.numa_nodes else f"{prefix}card"
+        named[element] = f"{place}.{seen[place]}" if seen[place] else place
+        seen[place] += 1
+    return named
 
 
 _OF_MODULE: Final = re.compile(r"memory\.dimms\..*\.(maker|part)")
@@ -223,8 +248,17 @@ def _options(machine: Machine) -> Iterator[tuple[str, Fact]]:
     """Yield the boot options by their names; what names the node in one is no difference."""
     found: dict[str, list[str]] = {}
     for name, value in (machine.kernel.cmdline if machine.kernel else None) or ():
-        found.setdefault(name, []).append(masked(OWN_NAME.sub("...", value or ""), machine.name))
-    yield from ((f"boot.{name}", Fact(" ".join(values), " ".join(values) or "given")) for name, values in found.items())
+        if not _ONLY_NAMES.fullmatch(masked(OWN_NAME.sub("...", name), machine.name)):
+            found.setdefault(name, []).append(masked(OWN_NAME.sub("...", value or ""), machine.name))
+    for name, values in found.items():
+        text = " ".join(values)
+        yield f"{BOOT}.{name}", Fact(text, text or "given", inside=BOOT)
+
+
+BOOT: Final = "boot"
+"""What boot options are facts of: one that a node does not have is not there."""
+_ONLY_NAMES: Final = re.compile(rf"\.\.\.|{_HEX}{{12}}|{_HEX}{{32}}")
+"""A word that is nothing but the node's name, address or hardware address."""
 
 
 _ATTRIBUTES: Final = "bios.attributes."

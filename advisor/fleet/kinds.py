@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
@@ -11,12 +11,11 @@ from statistics import median
 from typing import Final
 
 from advisor.advice.model.rule import SEVERITIES, Severity
-from advisor.fleet.fleet import Drift, Fleet, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
+from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
 from advisor.fleet.fold import MODULES, PARTITIONING, Fact, Folded, Hardware, Modules, Part, modules_text
+from advisor.fleet.incidents import MINORITY, Told, importance, incidents, is_apart
+from advisor.fleet.judged import Judged
 from advisor.machine.hosts.errands import expanded, first_of, folded
-
-MINORITY = 10
-"""A tenth of a kind at most has drifted; more is another population."""
 
 
 @dataclass
@@ -93,17 +92,19 @@ def _differing(few: Hardware, many: Hardware) -> list[tuple[str, Modules]] | Non
     for (name, less), (_, more) in zip(few.modules, many.modules, strict=True):
         if less is None or more is None or less == more:
             continue
-        if name == "sockets" or any(count > dict(more).get(what, 0) for what, count in less):
+        other = sum(max(0, count - dict(more).get(what, 0)) for what, count in less)
+        all_, own = (sum(count for _, count in modules) for modules in (more, less))
+        if name == "sockets" or own > all_ or other * _OTHER > all_:
             return None
         found.append((name, less))
     return found
 
 
+_OTHER: Final = 4
+"""Of a node's modules a quarter at most may be others (one DIMM of half the size): more is another kind of node."""
 NOT_THERE: Final = Fact("not there", "not there")
 _ALIKE: Final = 0.01
 """Amounts of bytes this near are the same: a kernel keeps another megabyte for itself at each start."""
-_CAUSES: Final = ("numa.partitioning", "cpu.smt", "firmware.", "bios.", "kernel.", "hcas.", "gpus.", "memory.", "")
-"""What a set of nodes is called by, the first where several facts differ."""
 _POPULATIONS: Final = 4
 """More values than this, none of them that of most nodes, name the nodes rather than set them up."""
 
@@ -141,7 +142,7 @@ def differences(kind: Group, nodes: Mapping[str, Folded]) -> Difference:
         facts += len(every)
         differing = dict(_drifted(parts, groups)) if len(parts) > 1 else {}
         same += len(every) - len(differing)
-        for name in sorted(differing, key=_importance):
+        for name in sorted(differing, key=importance):
             varied += _said(name, kind, differing[name], found)
     found.same = Same(kind=kind.name, same=same, facts=facts, varied=varied)
     return found
@@ -161,12 +162,6 @@ def _lacking(kind: Group) -> list[Drift]:
         )
         for (name, text), nodes in kind.lacking.items()
     ]
-
-
-def _importance(name: str) -> tuple[bool, int, str]:
-    """Sort a cause before its consequences: where devices are near, and what is per NUMA node, follows the partitioning."""
-    follows = "locality" in name or "hugepages" in name or name.endswith(".physical")
-    return (follows, next(at for at, each in enumerate(_CAUSES) if name.startswith(each)), name)
 
 
 def _drifted(parts: Mapping[bytes, Part], groups: Mapping[bytes, list[str]]) -> Iterator[tuple[str, list[Value]]]:
@@ -356,17 +351,6 @@ def spread_of(values: Sequence[float], far: float = FAR) -> float:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A finding of a node, as a fleet tells it."""
-
-    rule: str
-    severity: Severity
-    title: str
-    claim: str
-    fix: str
-
-
-@dataclass(frozen=True)
 class Nodes:
     """What is known of the nodes of a fleet: equal nodes share their values."""
 
@@ -379,14 +363,16 @@ class Nodes:
     ended: str | None = None
 
 
-def assemble(nodes: Nodes) -> Fleet:
-    """Return the fleet on one screen."""
+def assemble(nodes: Nodes, exclude_from: Severity = "high") -> Fleet:
+    """Return the fleet on one screen; jobs are kept from nodes with an incident of this severity or worse."""
     kinds = group(nodes.folded)
     made = [differences(kind, nodes.folded) for kind in kinds]
     drift = sorted((each for one in made for each in one.drift), key=lambda each: (each.kind, -each.count))
     settings = {name: _setting(node) for name, node in nodes.folded.items()}
     wrong = tuple(sorted(_wrong(kinds, nodes.judged), key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.rule)))
     late = tuple(each for kind in kinds for each in slow(kind, nodes.measured, settings))
+    split = tuple(each for one in made for each in one.split)
+    found = incidents(Told(wrong, nodes.judged, drift, split, late, nodes.silent, nodes.odd))
     return Fleet(
         asked=len(nodes.folded) + len(nodes.silent),
         answered=len(nodes.folded),
@@ -396,13 +382,14 @@ def assemble(nodes: Nodes) -> Fleet:
         ),
         wrong=wrong,
         drift=tuple(drift),
-        split=tuple(each for one in made for each in one.split),
+        split=split,
         slow=late,
         same=tuple(one.same for one in made),
         odd=nodes.odd,
         begun=nodes.begun,
         ended=nodes.ended,
-        exclude=folded({*_odd_ones(wrong, drift, late), *(each.node for each in nodes.silent)}),
+        incidents=found,
+        exclude=kept_from(found, exclude_from),
     )
 
 
@@ -443,12 +430,24 @@ def _wrong(kinds: Sequence[Group], judged: Mapping[str, tuple[Judged, ...]]) -> 
             )
 
 
-def _odd_ones(wrong: Iterable[Wrong], drift: Iterable[Drift], late: Iterable[Slow]) -> Iterator[str]:
-    """Yield the nodes that differ from the rest of their kind; what all have in common is no reason to leave them out."""
-    for finding in wrong:
-        if finding.count * MINORITY <= finding.of and finding.severity != "info":
-            yield from expanded(finding.nodes)
-    for each in drift:
-        if each.fact != MODULES:
-            yield from expanded(each.nodes)
-    yield from (each.node for each in late)
+def kept_from(found: Sequence[Incident], least: Severity) -> str:
+    """Return the nodes that should get no jobs: those with an incident so severe that is not one of their whole kind, folded."""
+    worst = SEVERITIES[: SEVERITIES.index(least) + 1]
+    kept = {
+        node
+        for each in found
+        if each.severity in worst and (each.action == "drain" or each.count * MINORITY <= each.of) and each.nodes
+        for node in expanded(each.nodes)
+    }
+    return folded(kept)
+
+
+def deviants(fleet: Fleet) -> frozenset[str]:
+    """Return the nodes that are not as most of their kind: none of them says what a kind is."""
+    sets = [
+        *(each.nodes for each in fleet.drift),
+        *(each.nodes for each in fleet.wrong if is_apart(each)),
+        *(side.nodes for each in fleet.split for side in each.populations[1:]),
+    ]
+    named = {*(each.node for each in fleet.slow), *(each.node for each in fleet.odd if each.node)}
+    return frozenset(named.union(*map(expanded, sets)))

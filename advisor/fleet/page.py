@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from advisor.advice.model.rule import SEVERITIES
 from advisor.advice.schema import DIALECT
-from advisor.fleet.fleet import Drift, Fleet, Silent, Slow, Split, Wrong
+from advisor.fleet.fleet import ACTIONS, Drift, Fleet, Incident, Silent, Slow, Split, Wrong
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.jinja import fill
 from advisor.machine.units import count, duration, flop_rate, plain, printable, throughput
@@ -19,15 +19,13 @@ from advisor.show import commandline
 from advisor.show.commandline import word
 from advisor.show.lines import Line, Page, cut, labelled, wrapped
 
-SCHEMA: Final = "advisor-fleet-audit/1"
+SCHEMA: Final = "advisor-fleet-audit/2"
 LINES: Final = 40
 """Of the whole screen: a terminal that is not small."""
 _ROOM: Final = 8
 _WIDE: Final = 130
 """Columns from which a line has room for a fix that says anything."""
 _LONGEST: Final = 2000
-_NODES: Final = 24
-"""Letters of a set of nodes that a line keeps, whatever else is cut."""
 
 
 def fleet_document(fleet: Fleet) -> dict[str, Any]:
@@ -51,17 +49,13 @@ def fleet_lines(fleet: Fleet, width: int, places: Sequence[str] = (), *, verbose
     """Return the lines: no section is left out, and the longest give way."""
     fleet = _with_labels(fleet)
     head = [*wrapped([(answered_text(fleet), "title")], width, indent=2)]
-    numbered = list(enumerate(fleet.wrong, 1))
-    bad = sum(each.severity != "info" for each in fleet.wrong)  # the worst come first
-    sections = [
-        _section("KINDS", "title", _kinds(fleet, width)),
-        _section("WRONG", "high", _wrong(numbered[:bad], fixes=width >= _WIDE, whole=verbose)),
-        _section("INFO", "dim", _notes(numbered[bad:], fixes=width >= _WIDE, whole=verbose)),
-        _section("DRIFT", "warn", _drift(fleet.drift, _LONGEST if verbose else width - _ROOM)),
-        _section("SPLIT", "warn", [_split(each) for each in fleet.split]),
-        _section("SLOW", "warn", slow_lines(fleet.slow)),
-        _section("ODD", "dim", [f"{each.what}: {plain(each.node)} {plain(each.why)}".strip() for each in fleet.odd]),
-    ]
+    numbered = list(enumerate(fleet.incidents, 1))
+    wide = width >= _WIDE or verbose
+    sections = [_section("KINDS", "title", _kinds(fleet, width))]
+    for action in ACTIONS[:-1]:
+        own = [(number, each) for number, each in numbered if each.action == action]
+        sections.append(_section(action.upper(), _STYLES[action], _incidents(own, fixes=wide, whole=verbose)))
+    sections.append(_section("INFO", "dim", _notes([row for row in numbered if row[1].action == ACTIONS[-1]], whole=verbose)))
     foot, following = list(_foot(fleet, width, verbose=verbose)), list(_next(fleet, places, width))
     shown = sections if verbose else _trimmed(sections, LINES - len(head) - len(foot) - len(following) - 1)
     body = [((f"{label:<{_ROOM}}", style), (text, "")) for label, style, text in (row for rows in shown for row in rows)]
@@ -72,6 +66,7 @@ def fleet_lines(fleet: Fleet, width: int, places: Sequence[str] = (), *, verbose
     return [*head, *lines, *_cut(foot, width), *following]
 
 
+_STYLES: Final[Mapping[str, str]] = {"drain": "high", "ticket": "medium", "ask": "warn", "watch": "label"}
 Row = tuple[str, str, str]
 """Label, its style, the text."""
 
@@ -85,10 +80,12 @@ def _cut(lines: Iterable[Line], width: int) -> list[Line]:
 
 
 def _trimmed(sections: list[list[Row]], room: int) -> list[list[Row]]:
-    """Return the sections in so many lines: what the longest lose is counted."""
+    """Return the sections in so many lines: what the longest lose is counted; what is less urgent gives way before the rest."""
     kept = [len(rows) for rows in sections]
+    weights = [1, 1, 2, 2, 4, 4]
     while sum(kept) > room and max(kept) > 2:
-        kept[kept.index(max(kept))] -= 1
+        shrinks = max(range(len(kept)), key=lambda at: (kept[at] > 2, kept[at] * weights[at]))
+        kept[shrinks] -= 1
     return [_first(rows, most) for rows, most in zip(sections, kept, strict=True)]
 
 
@@ -118,11 +115,10 @@ def _most(reason: tuple[str, list[str]]) -> int:
 
 
 def excluded_text(fleet: Fleet) -> str:
-    """Return how many nodes are left out and why: those that differ or are slow, and those that did not answer."""
+    """Return how many nodes are left out and why: those with an incident, and those that did not answer."""
     silent = {each.node for each in fleet.silent}
     odd = [node for node in expanded(fleet.exclude) if node not in silent] if fleet.exclude else []
-    said = f"{count(len(odd), 'node')} that differ from their kind or are slow, {len(silent)} that did not answer"
-    return said + (f"; of {count(len(fleet.split), 'split')} neither side: which is meant only you know" if fleet.split else "")
+    return f"{count(len(odd), 'node')} with an incident that keeps jobs away, {len(silent)} that did not answer"
 
 
 def _names(nodes: Sequence[str]) -> str:
@@ -138,7 +134,7 @@ def _with_labels(fleet: Fleet) -> Fleet:
         size = next((at for at in sizes if sum(each[:at] == own[:at] for each in names) == 1), len(own))
         labels["-".join(own)] = "-".join(own[:size])
     wide = max(map(len, labels.values()))
-    lists = {name: getattr(fleet, name) for name in ("wrong", "drift", "split", "slow", "same")}
+    lists = {"same": fleet.same}
     return fleet.model_copy(
         update={
             name: tuple(each.model_copy(update={"kind": f"{labels.get(each.kind, each.kind):<{wide}}"}) for each in own)
@@ -163,50 +159,45 @@ def short(hardware: str) -> str:
     return re.sub(r" (?:\d+-Core )?Processor|\((?:R|TM)\)|,? Inc\.|(?<=[\w)]) CPU(?= @)| @ [\d.]+GHz", "", hardware)
 
 
-def _wrong(wrong: Sequence[tuple[int, Wrong]], *, fixes: bool, whole: bool) -> list[str]:
-    """Return a line for each finding of each kind: its number, how many, how bad, which rule, which nodes, one fix for all."""
-    rule, nodes = (
-        min(most, max((len(getattr(each, name)) for _, each in wrong), default=0)) for name, most in (("rule", 34), ("nodes", 22))
-    )
-    return [
-        f"{number:>2} {each.kind:<2} {_share(each.count, each.of)} {each.severity:<6} {each.rule:<{rule}}  "
-        + (each.nodes if whole or not fixes else f"{cut(each.nodes, nodes):<{nodes}}")
-        + (f"  {plain(each.fix)}" if whole or fixes else "")
-        for number, each in wrong
-    ]
+def _incidents(rows: Sequence[tuple[int, Incident]], *, fixes: bool, whole: bool) -> list[str]:
+    """Return a line for each incident: its number, its nodes, the cause, what comes of it, what it costs, and one fix for all."""
+    nodes = min(22, max((len(each.nodes) for _, each in rows), default=0))
+    texts = []
+    for number, each in rows:
+        names = each.nodes if whole else cut(each.nodes, nodes)
+        share = (
+            f"{each.count:>5}"
+            if each.count * 2 < each.of or not each.of
+            else f"{'all' if each.count == each.of else each.count:>5}"
+        )
+        fix = f"  {plain(each.fix)}" if fixes and each.fix else ""
+        texts.append(f"{number:>3} {share}  {names:<{nodes}}  {plain(each.text, 160)}{consequences(each)}{fix}")
+    return texts
 
 
-def _notes(notes: Sequence[tuple[int, Wrong]], *, fixes: bool, whole: bool) -> list[str]:
+def consequences(each: Incident) -> str:
+    """Return how much comes of a cause, and what it costs where that is known and not all of a node.
+
+    >>> consequences(Incident(id="", action="watch", severity="low", nodes="n1", count=1, text="", rules=("a", "b"), lost=12))
+    ': 2 findings, 12 node-hours a day'
+    """
+    facts = count(len(each.facts), "fact") if len(each.facts) > 1 else ""
+    found = count(len(each.rules), "finding") if len(each.rules) > 1 or (each.rules and each.facts) else ""
+    lost = f"{each.lost:g} node-hours a day" if each.lost and each.action != "drain" else ""
+    said = ", ".join(filter(None, (facts, found, lost)))
+    return f": {said}" if said else ""
+
+
+def _notes(rows: Sequence[tuple[int, Incident]], *, whole: bool) -> list[str]:
     """Return what is no fault: in one line, unless all of it is wanted."""
-    if whole or not notes:
-        return _wrong(notes, fixes=fixes, whole=whole)
-    rules = dict.fromkeys(each.rule for _, each in notes)
-    span = f"{notes[0][0]}-{notes[-1][0]}" if len(notes) > 1 else f"{notes[0][0]}"
-    return [f"{span:>2}  nothing wrong, to know: {', '.join(rules)}"]
+    if whole or not rows:
+        return _incidents(rows, fixes=False, whole=whole)
+    span = f"{rows[0][0]}-{rows[-1][0]}" if len(rows) > 1 else f"{rows[0][0]}"
+    return [f"{span:>3}  nothing wrong, to know: {', '.join(dict.fromkeys(plain(each.text, 60) for _, each in rows))}"]
 
 
 def _share(few: int, of: int) -> str:
     return f"{'all' if few == of else few:>5} of {of:<5}"
-
-
-def _drift(drift: Sequence[Drift], room: int) -> list[str]:
-    """Return a text for each set of nodes: what they differ in first, and how much else; the nodes are at the end of each."""
-    texts = []
-    for own in _by_nodes(drift):
-        first = own[0]
-        more = f" and {count(len(own) - 1, 'other fact')}" if len(own) > 1 else ""
-        told = f"{first.fact} {plain(first.value, 40)} ({first.of - first.count} have {plain(first.majority, 40)})"
-        share = f"{first.kind:<2} {_share(first.count, first.of)} "
-        if room - len(share) - len(more) < 2 * _NODES:
-            more = ""
-        names = cut(first.nodes, max(_NODES, room - len(share) - len(told) - len(more) - 2))
-        texts.append(f"{share}{cut(told, room - len(share) - len(more) - len(names) - 2)}{more}  {names}")
-    return texts
-
-
-def _split(each: Split) -> str:
-    told = ", ".join(f"{one.count} {plain(one.value, 30)} {one.nodes}" for one in each.populations[:4])
-    return f"{each.kind:<2} {each.fact}: {told}: which one is intended?"
 
 
 def slow_lines(slow: Sequence[Slow]) -> list[str]:
@@ -242,7 +233,7 @@ def _foot(fleet: Fleet, width: int, *, verbose: bool) -> Iterator[Line]:
         fits = verbose or len(said) <= width - _ROOM
         yield (
             (f"{'EXCLUDE':<{_ROOM}}", "label"),
-            (said if fits else f"{few}: --exclude FILE writes them for srun --exclude", ""),
+            (said if fits else f"{few} should get no jobs: --exclude FILE writes them for srun --exclude", ""),
         )
     if fleet.begun:
         until = "" if fleet.ended in (None, fleet.begun) else f" to {fleet.ended}"
@@ -254,7 +245,7 @@ _FEW: Final = 3
 
 def _next(fleet: Fleet, places: Sequence[str], width: int) -> Iterator[Line]:
     """Yield the command that shows the first fault in full, whole and to be copied; of many captures in words."""
-    if all(each.severity == "info" for each in fleet.wrong):
+    if all(each.action == ACTIONS[-1] for each in fleet.incidents):
         return
     label = (f"{'NEXT':<{_ROOM}}", "label")
     if not 0 < len(places) <= _FEW:
@@ -370,6 +361,27 @@ def wrong_page(each: Wrong, source: Sequence[str], width: int | None = None) -> 
     return Page(lines, width)
 
 
+def incident_page(each: Incident, claims: Sequence[str], source: Sequence[str], width: int | None = None) -> Page:
+    """Return an incident with all its nodes, facts and findings; ``claims`` are what is observed on the first of them."""
+
+    def lines(room: int) -> list[Line]:
+        of = f" of {each.of}" if each.of else ""
+        kind = f" of kind {each.kind}" if each.kind else ""
+        lost = f"{each.lost:g} node-hours a day" if each.lost else ""
+        return [
+            *wrapped([(plain(each.text), "title"), (f"  ({each.action}, {each.severity})", each.severity)], room),
+            *_node_row("Nodes", f"{each.count}{of}{kind}: {each.nodes}" if each.nodes else "", room),
+            *_node_rows("Facts", map(plain, each.facts), room),
+            *_node_rows("Observed", map(plain, claims), room),
+            *_node_row("Costs", lost, room),
+            *_node_row("Fix", plain(each.fix), room),
+            *_node_rows("Reasons", (_command("advisor", "explain", rule, *source) for rule in each.rules if source), room),
+            *_node_row("Id", plain(each.id), room),
+        ]
+
+    return Page(lines, width)
+
+
 def node_page(told: dict[str, Any], source: Sequence[str], usual: Sequence[str] = (), width: int | None = None) -> Page:
     """Return what sets a node apart, then what it has in common with most of its kind, from the document of it.
 
@@ -388,7 +400,10 @@ def node_page(told: dict[str, Any], source: Sequence[str], usual: Sequence[str] 
                 [(f"{plain(told['node'])}, kind {told['kind']}: {plain(short(told['hardware']))}", "title")], room, indent=2
             ),
             *(() if apart else [(("Nothing sets it apart from its kind.", "good"),)]),
-            *_node_rows("Wrong", (f"{each['severity']} {each['rule']}: {each['claim']}" for each in own), room),
+            *_node_rows(
+                "Incident", (f"{each['number']} {each['action']}: {plain(each['text'])}" for each in told["incidents"]), room
+            ),
+            *_node_rows("Found", (f"{each['severity']} {each['rule']}: {each['claim']}" for each in own), room),
             *_node_rows("Drift", drift, room),
             *_node_rows("Split", (f"{each['fact']} {each['value']}" for each in told["split"]), room),
             *_node_rows("Slow", (_slow(each) for each in told["slow"]), room),
@@ -409,13 +424,19 @@ def node_document(fleet: Fleet, node: str) -> dict[str, Any]:
     """Return what the screen says of a node, as plain values."""
     kind = next((each for each in fleet.kinds if node in expanded(each.nodes)), None)
     return {
-        "schema": "advisor-fleet-show/1",
+        "schema": "advisor-fleet-show/2",
         "node": node,
         "kind": kind.name if kind else None,
         "hardware": kind.hardware if kind else "",
         "wrong": [
             _of(each, "rule", "severity", "title", "claim", "fix", "count", "of")
             for each in fleet.wrong
+            if node in expanded(each.nodes)
+        ],
+        "incidents": [
+            {"number": number, **_of(each, "id", "action", "severity", "text")}
+            for number, each in enumerate(fleet.incidents, 1)
+            if each.action != ACTIONS[-1] and each.nodes and (each.count * 2 <= each.of or not each.of)
             if node in expanded(each.nodes)
         ],
         "drift": [_of(each, "fact", "value", "majority") for each in fleet.drift if node in expanded(each.nodes)],
@@ -425,9 +446,9 @@ def node_document(fleet: Fleet, node: str) -> dict[str, Any]:
     }
 
 
-def wrong_document(each: Wrong) -> dict[str, Any]:
+def wrong_document(each: Wrong | Incident) -> dict[str, Any]:
     """Return a finding with all its nodes."""
-    return {"schema": "advisor-fleet-show/1", **each.model_dump(mode="json")}
+    return {"schema": "advisor-fleet-show/2", **each.model_dump(mode="json")}
 
 
 def _of(each: Wrong | Drift | Any, *names: str) -> dict[str, Any]:
@@ -607,6 +628,11 @@ def _values(fleet: Fleet) -> dict[str, Any]:
             {**kind.model_dump(), "hardware": plain(short(kind.hardware), 300), "rows": rows[kind.name]} for kind in fleet.kinds
         ],
         "matrix": _matrix(fleet),
+        "incidents": [
+            {"number": number, **each.model_dump(), "text": plain(each.text) + consequences(each)}
+            for number, each in enumerate(fleet.incidents, 1)
+            if each.action != ACTIONS[-1]
+        ],
         "wrong": numbered,
         "tables": [table for table in _tables(fleet) if table["rows"]],
     }

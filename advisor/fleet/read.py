@@ -39,7 +39,7 @@ from advisor.fleet.fleet import (
     answers_in,
 )
 from advisor.fleet.fold import Fact, Folded, Hardware, Part, digest_of, fold, modules_sold, socket_parts
-from advisor.fleet.kinds import Judged
+from advisor.fleet.judged import Judged
 from advisor.machine.fault_counters import Watch
 from advisor.machine.hosts.base import Host, second_look
 from advisor.machine.hosts.capture import CaptureHost
@@ -285,6 +285,8 @@ class Reader:
     def read(self, entry: Entry) -> Record:
         """Return what a capture tells, or why it cannot be read."""
         try:
+            if entry.file.stat().st_size == 0:
+                return Record(entry.node, error="its capture is empty")
             machine, about, watch = self._opened(entry.file)
         except BadInput as error:
             return Record(entry.node, error="truncated" if "cut short" in error.problem else error.problem[:120])
@@ -374,7 +376,9 @@ def short_name(name: str) -> str:
 
 def _told(finding: Finding) -> Judged:
     fix = finding.fix[0].text if finding.fix else finding.advice or finding.want or ""
-    return Judged(finding.id, finding.severity, finding.title, finding.claim or "", fix)
+    facts = tuple(each.fact for each in finding.evidence)
+    told = (finding.id, finding.severity, finding.title, finding.claim or "", fix, finding.topic, finding.subject, finding.bound)
+    return Judged(*told, facts)
 
 
 def _watch(host: Host, sharing: Host) -> Watch | None:
@@ -384,7 +388,7 @@ def _watch(host: Host, sharing: Host) -> Watch | None:
     return watched(host, first) if second is None else watched(host, first, look(second.host), second.seconds)
 
 
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 _LARGEST_INDEX: Final = 1 << 30
 """Bytes of an index, unpacked: a hundred thousand nodes of which each is different have as many."""
 
@@ -483,11 +487,11 @@ def _read(place: Path, mark: str) -> tuple[Read, dict[str, Stamp | None]]:
         elif "distinct" in told:
             base, modules = _hashable(told["hardware"])
             own = {name: parts[digest] for name, digest in told["parts"].items()}
-            judged = tuple(Judged(*each) for each in told["judged"])
+            judged = tuple(Judged(*_hashable(each)) for each in told["judged"])
             read.distinct[told["distinct"]] = Distinct(Folded(Hardware(base, modules), own), judged)
         else:
             fields = told["record"]
-            added = tuple(Judged(**each) for each in fields.pop("added"))
+            added = tuple(Judged(**{**each, "facts": tuple(each["facts"])}) for each in fields.pop("added"))
             read.records[told["node"]] = Record(told["node"], **fields, added=added)
             stamps[told["node"]] = _hashable(told["stamp"])
     missing = {record.digest for record in read.records.values()} - {None, *read.distinct}

@@ -326,6 +326,7 @@ class Gpu(Value):
     locality: Locality | None = None
     memory: Bytes | None = optional("bytes of its own")
     driver_version: str | None = optional("version of its driver")
+    vbios: str | None = optional("version of its own firmware (Video BIOS): 92.00.36.00.01")
     index: Number | None = optional("the vendor tool's number")
     minor: Number | None = optional("number in its device file: 0 of /dev/nvidia0, 128 of /dev/dri/renderD128 (AMD)")
     persistence: bool | None = optional("whether its driver stays loaded while nobody uses it (NVIDIA)")

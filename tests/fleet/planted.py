@@ -194,7 +194,7 @@ PLANTS = (
         wrong=frozenset({"fabric-port-down"}),
         right=frozenset({"fabric-socket-without-adapter"}),
     ),
-    Plant("slot", "haswell slot", drift="hcas.mlx5_0.address"),
+    Plant("slot", "haswell slot", drift="hcas.mlx5_0.locality.numa_nodes"),
 )
 
 

@@ -167,7 +167,7 @@ IN_SEEDS = (
     ("firmware.bios_version", "haswell bios"),
     ("hardware.DIMMs", "haswell dimm"),
     ("hcas.mlx5_0.ports.1.state", "haswell down"),
-    ("hcas.mlx5_0.address", "haswell slot"),
+    ("hcas.mlx5_0.locality.numa_nodes", "haswell slot"),
 )
 
 
@@ -182,7 +182,7 @@ def oddities(name: str) -> Iterator[tuple[str, Change]]:
         yield "firmware.bios_version", Change(xml=partial(_put, _BIOS, 1, None))
     match = _ADAPTER.search(xml)
     if match:
-        yield f"hcas.{match[2].decode()}.address", Change(xml=partial(_put, _ADAPTER, 1, None))
+        yield f"hcas.{match[2].decode()}.locality.numa_nodes", Change(xml=partial(_put, _ADAPTER, 1, None))
         yield f"hcas.{match[2].decode()}.ports.1.state", Change(xml=partial(_put, _ADAPTER, 3, b"1"))
 
 

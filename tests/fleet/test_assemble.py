@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from advisor.advice.model.rule import Severity
 from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Folded, Hardware, Part
-from advisor.fleet.kinds import Figure, Judged, Nodes, assemble
+from advisor.fleet.judged import Judged
+from advisor.fleet.kinds import Figure, Nodes, assemble
 from advisor.machine.hosts.errands import expanded
 from tests.examples import examples
 

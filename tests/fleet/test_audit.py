@@ -139,7 +139,7 @@ def test_the_command_says_it_in_json_and_by_its_status(tmp_path: Path, capsys: p
     assert status(["fleet", "audit", str(tmp_path / "f"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     wanted = {"asked", "answered", "silent", "kinds", "wrong", "drift", "split", "slow"}
-    assert (wanted - told.keys(), told["schema"]) == (set(), "advisor-fleet-audit/1")
+    assert (wanted - told.keys(), told["schema"]) == (set(), "advisor-fleet-audit/2")
     odd = tmp_path / "odd.nodes"
     assert status(["fleet", "audit", str(tmp_path / "f"), "-o", "/dev/null", "--exclude", str(odd)]) == 0
     assert (odd.read_text(), "that did not answer" in capsys.readouterr().err) == (f"{told['exclude']}\n", True)

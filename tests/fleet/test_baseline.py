@@ -5,7 +5,8 @@ from dataclasses import replace
 from advisor.fleet.baseline import check, freeze
 from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Folded, Hardware, Part
-from advisor.fleet.kinds import Judged, Nodes
+from advisor.fleet.judged import Judged
+from advisor.fleet.kinds import Nodes
 
 
 def nodes(changed: tuple[str, ...] = (), *, version: str = "2.0", names: int = 20) -> Nodes:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from advisor.fleet.fleet import Drift, Fleet, Kind, Population, Same, Silent, Slow, Split, Wrong
+from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Population, Same, Silent, Slow, Split, Wrong
 from advisor.fleet.page import LINES, excluded_text, fleet_document, fleet_lines, fleet_report, fleet_schema
 from advisor.paths import template
 from advisor.show.lines import text_of, width_of
@@ -18,6 +18,14 @@ def large(sets: int = 30) -> Fleet:
     wrong = (Wrong(rule=f"rule-{at}", severity="high", kind="A", nodes=node[at], count=1, of=250) for at in range(sets))
     drift = (Drift(fact=f"fact{at}", kind="A", majority="a", value="b", nodes=node[at], count=1, of=250) for at in range(sets))
     sides = (Population(value="on", nodes="n[1-20]", count=20), Population(value="off", nodes="n[21-40]", count=20))
+    actions = ("drain", "ticket", "ask", "watch", "ignore")
+    incidents = (
+        Incident(
+            id=f"A/rule-{at}/", action=action, severity="high", kind="A", nodes=node[at], count=1, of=250, text=f"{action} {at}"
+        )
+        for action in actions
+        for at in range(sets)
+    )
     slow = (Slow(figure=f"f{at}", node=node[at], value=1e9, median=2e9, z=-9, kind="A", unit="bytes/s") for at in range(sets))
     return Fleet(
         asked=1000,
@@ -28,6 +36,7 @@ def large(sets: int = 30) -> Fleet:
         drift=tuple(drift),
         split=tuple(Split(fact=f"s{at}", kind="C", populations=sides) for at in range(sets)),
         slow=tuple(slow),
+        incidents=tuple(incidents),
         same=tuple(Same(kind=kind.name, same=412, facts=418) for kind in kinds),
         exclude="n[0001-0054]",
         begun="2026-01-31T06:10:00Z",
@@ -41,7 +50,7 @@ def test_the_screen_fits(width: int) -> None:
     lines = fleet_lines(large(), width)
     heads = [label for line in lines if (label := text_of(line)[:7].strip()).isupper()]
     assert (len(lines) <= LINES, max(map(width_of, lines)) <= width) == (True, True)
-    assert heads == ["KINDS", "WRONG", "DRIFT", "SPLIT", "SLOW", "SAME", "EXCLUDE", "AS OF", "NEXT"]
+    assert heads == ["KINDS", "DRAIN", "TICKET", "ASK", "WATCH", "INFO", "SAME", "EXCLUDE", "AS OF", "NEXT"]
 
 
 def test_the_first_line_says_who_answered_and_who_did_not_and_why() -> None:
@@ -51,16 +60,24 @@ def test_the_first_line_says_who_answered_and_who_did_not_and_why() -> None:
 
 
 def test_verbose_leaves_nothing_out() -> None:
-    """Every finding and every set of nodes has its line."""
+    """Every incident has its line."""
     text = "\n".join(text_of(line) for line in fleet_lines(large(), 100, verbose=True))
-    assert [each.rule for each in large().wrong if each.rule not in text] == []
+    assert [each.text for each in large().incidents if f" {each.text}" not in text] == []
+
+
+def test_what_is_less_urgent_gives_way_first() -> None:
+    """Of thirty of each there are more lines to drain than tickets, and more tickets than what may wait."""
+    lines = [text_of(line) for line in fleet_lines(large(), 100)]
+    shown = [sum(f" {action} " in line and "n0" in line for line in lines) for action in ("drain", "ticket", "watch")]
+    assert (shown, shown[0] > shown[1] > shown[2] > 0) == (sorted(shown, reverse=True), True)
 
 
 def test_verbose_shows_every_node() -> None:
     """A long set of nodes is not cut to make room for the fix."""
     nodes = ",".join(f"n{at}" for at in range(1, 99, 2))
-    wrong = Wrong(rule="r", severity="high", kind="A", nodes=nodes, count=49, of=99, fix="set it")
-    text = "".join(text_of(line).strip() for line in fleet_lines(Fleet(asked=99, answered=99, wrong=(wrong,)), 160, verbose=True))
+    each = Incident(id="r", action="watch", severity="low", kind="A", nodes=nodes, count=49, of=99, text="r", fix="set it")
+    fleet = Fleet(asked=99, answered=99, incidents=(each,))
+    text = "".join(text_of(line).strip() for line in fleet_lines(fleet, 160, verbose=True))
     assert (nodes in text, "set it" in text) == (True, True)
 
 
@@ -90,8 +107,8 @@ def test_whom_the_exclude_list_leaves_out_is_counted_by_why() -> None:
     fleet = Fleet(asked=9, answered=8, exclude="n[1-3]", silent=(Silent(node="n2", why="no route"),))
     said = [excluded_text(each) for each in (fleet, Fleet(asked=1, answered=1))]
     assert said == [
-        "2 nodes that differ from their kind or are slow, 1 that did not answer",
-        "0 nodes that differ from their kind or are slow, 0 that did not answer",
+        "2 nodes with an incident that keeps jobs away, 1 that did not answer",
+        "0 nodes with an incident that keeps jobs away, 0 that did not answer",
     ]
 
 
@@ -111,10 +128,9 @@ def test_a_page_has_a_row_for_each_set_that_drifted_and_the_other_facts_behind_i
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
-def test_a_drift_keeps_its_nodes_however_narrow(width: int) -> None:
-    """The value gives way, then how many facts else: who it is stands at the end of the line."""
-    own = {"kind": "A", "majority": "0000:01:00.0" * 3, "value": "0000:81:00.0" * 3, "nodes": "n[00015,00171]"}
-    drift = [Drift(fact=f"hcas.mlx5_0.fact{at}", count=2, of=177, **own) for at in range(9)]
-    lines = [text_of(line) for line in fleet_lines(Fleet(asked=177, answered=177, drift=tuple(drift)), width)]
-    (line,) = (line for line in lines if "DRIFT" in line)
-    assert (line.endswith("  n[00015,00171]"), len(line) <= width, "hcas" in line) == (True, True, True)
+def test_an_incident_keeps_its_nodes_however_narrow(width: int) -> None:
+    """The text gives way: who it is comes before it."""
+    each = Incident(id="", action="ticket", severity="low", kind="A", nodes="n[00015,00171]", count=2, of=177, text="x" * 200)
+    lines = [text_of(line) for line in fleet_lines(Fleet(asked=177, answered=177, incidents=(each,)), width)]
+    (line,) = (line for line in lines if "TICKET" in line)
+    assert ("n[00015,00171]  xxx" in line, len(line) <= width) == (True, True)

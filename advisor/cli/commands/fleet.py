@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -22,6 +22,7 @@ from advisor.fleet.page import (
     check_page,
     excluded_text,
     fleet_page,
+    incident_page,
     measured_page,
     node_document,
     node_page,
@@ -130,12 +131,18 @@ FailOnMissing = Annotated[bool, typer.Option("--fail-on-missing", help="Exit 1 i
 
 Exclude = Annotated[
     Path | None,
-    typer.Option("--exclude", metavar="FILE", help="Write the odd and silent nodes to FILE, as srun --exclude expects them."),
+    typer.Option(
+        "--exclude", metavar="FILE", help="Write the nodes that should get no jobs to FILE, as srun --exclude expects them."
+    ),
+]
+
+ExcludeFrom = Annotated[
+    Literal["high", "medium", "low"], typer.Option("--exclude-from", help="Severity of incidents from which nodes are excluded.")
 ]
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every line, unshortened.")]
 
-What = Annotated[str, typer.Argument(metavar="WHAT", help="A finding's number on the screen, its rule, or a node.")]
+What = Annotated[str, typer.Argument(metavar="WHAT", help="An incident's number on the screen or its id, a rule, or a node.")]
 
 
 def _captured_first(
@@ -175,19 +182,21 @@ def fleet_audit(
     fail_on: opt.AuditFailOn = "never",
     fail_on_missing: FailOnMissing = False,
     exclude: Exclude = None,
+    exclude_from: ExcludeFrom = "high",
     verbose: Verbose = False,
     json: opt.Json = False,
     output: opt.Output = None,
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Audit many nodes on one screen: wrong, drifted, slow and silent nodes.
+    """Audit many nodes on one screen: one line a cause, the most urgent first.
 
     Reads a folder of captures, with answers.jsonl of who was asked where there is one, or captures, hwloc XMLs and Machine
     JSONs from elsewhere; with -w the nodes are captured again first, into DIR, and all of DIR is judged. Nodes are put
-    together by their hardware. WRONG is a finding of the rules, INFO one that is no fault, DRIFT a fact in which at most a
-    tenth of a kind differs from the rest, SPLIT one that divides a kind (nobody but you knows which side is meant), SLOW a
-    measured figure far below those of its like. A second audit of a folder reads only what is new. Exit status is 0 whatever
+    together by their hardware. Facts in which at most a tenth of a kind differs from the rest and findings of the same cause
+    are one incident: DRAIN keeps jobs away, TICKET is to be repaired or set, ASK divides a kind and only you know which side
+    is meant, WATCH may wait, INFO is no fault. fleet show N has each in full. A second audit of a folder reads only what is
+    new. Exit status is 0 whatever
     it finds, unless --fail-on or --fail-on-missing says otherwise; 2 where no node answered.
 
     Group: Many nodes
@@ -198,7 +207,7 @@ def fleet_audit(
     Example: advisor fleet audit fleet/ --fail-on high --exclude odd.nodes
     """
     observer = Terminal()
-    found = audit_fleet(places, scope, site=rules or (), observer=observer)
+    found = audit_fleet(places, scope, site=rules or (), exclude_from=exclude_from, observer=observer)
     if exclude is not None:
         write_file(exclude, f"{found.fleet.exclude}\n".encode())
         observer.say(f"wrote {exclude}: {excluded_text(found.fleet)}")
@@ -379,7 +388,7 @@ def fleet_show(
 ) -> int:
     """Show one line of the fleet's screen in full, or everything about one node.
 
-    WHAT is the number of a finding on the screen of advisor fleet audit, the id of its rule, or the name of a node.
+    WHAT is the number or id of an incident on the screen of advisor fleet audit, the id of a rule, or the name of a node.
 
     Group: Many nodes
     Example: advisor fleet show 1 fleet/
@@ -387,8 +396,11 @@ def fleet_show(
     """
     found = audit_fleet(places, scope, site=rules or (), observer=Terminal())
     form = Form(output, json, width, not no_color)
-    wrong = found.wrong_named(what)
-    if wrong is not None:
+    incident, wrong = found.incident_named(what), found.wrong_named(what)
+    if incident is not None:
+        claims, source = found.claims_of(incident), found.source_of(incident.nodes)
+        show(form, lambda: wrong_document(incident), lambda: incident_page(incident, claims, source, width))
+    elif wrong is not None:
         show(form, lambda: wrong_document(wrong), lambda: wrong_page(wrong, found.source_of(wrong.nodes), width))
     else:
         node = found.node_named(what)

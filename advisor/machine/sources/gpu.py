@@ -20,6 +20,7 @@ KFD_PATHS: Final = (f"{KFD_NODES}/*/properties",)
 NVIDIA_GPUS: Final = "/proc/driver/nvidia/gpus"
 
 _PROPERTY = re.compile(r"^(simd_count|location_id|domain|drm_render_minor) (\d{1,10})$", re.MULTILINE | re.ASCII)
+_VBIOS = re.compile(r"^Video BIOS:\s*([0-9A-Fa-f]{1,3}(?:\.[0-9A-Fa-f]{1,3}){2,6})\s*$", re.MULTILINE | re.ASCII)
 _MINOR = re.compile(r"^Device Minor:\s*(\d{1,5})\s*$", re.MULTILINE | re.ASCII)
 
 
@@ -182,11 +183,12 @@ def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
     driver = gpu.driver_version or (reader.text(_DRIVERS[gpu.vendor]) if gpu.vendor in _DRIVERS else None)
     at = gpu.card or gpu.address
     place = bus.locality(at) if at in (bus.addresses or ()) else None
-    minor = gpu.minor
+    minor, vbios = gpu.minor, None
     if gpu.vendor == "nvidia":  # as the driver's own file has it; it need not be the tool's number
-        own = _MINOR.search(reader.text(f"{NVIDIA_GPUS}/{gpu.address}/information") or "")
-        minor = int(own[1]) if own else None
-    return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place, "minor": minor})
+        text = reader.text(f"{NVIDIA_GPUS}/{gpu.address}/information") or ""
+        number_, version = _MINOR.search(text), _VBIOS.search(text)
+        minor, vbios = int(number_[1]) if number_ else None, version[1] if version else None
+    return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place, "minor": minor, "vbios": vbios})
 
 
 _COMPUTE, _MEMORY = "current_compute_partition", "current_memory_partition"
