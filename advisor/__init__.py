@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from advisor.advice.audit import audit as audit
+    from advisor.advice.audit import explain as explain
     from advisor.advice.checklist import Ordered as Ordered
     from advisor.advice.checklist import checklist as checklist
-    from advisor.advice.explain import explain as explain
     from advisor.advice.rules import rulebook as rulebook
     from advisor.advice.whatif import whatif as whatif
     from advisor.bios.door import Door as Door
@@ -65,7 +65,7 @@ _HOMES: Final = {
     "errors": ("AdvisorError",),
     "machine.observer": ("Observer",),
     "exports.documents": ("document",),
-    "advice.audit": ("audit",),
+    "advice.audit": ("audit", "explain"),
     "exports.measuring_now": ("MeasureNow",),
     "jobs.bind": ("bind", "lint_line"),
     "jobs.check": ("check",),
@@ -88,7 +88,6 @@ _HOMES: Final = {
     "exports.change": ("change_report",),
     "exports.compared": ("compare",),
     "exports.single": ("report",),
-    "advice.explain": ("explain",),
     "advice.rules": ("rulebook",),
     "jobs.racing.race": ("Limits", "tune_line"),
     "jobs.racing.lines": ("Asked",),

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from advisor import __version__
-from advisor.advice.audit import audit
+from advisor.advice.audit import audit, audit_schema
 from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.screen import Shown, audit_page
-from advisor.advice.schema import audit_schema
 from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as program
 from advisor.cli import manual as manpage

@@ -176,8 +176,8 @@ def _learned() -> list[bytes]:
 
 
 def _audits() -> list[bytes]:
+    from advisor.advice.audit import audit_document
     from advisor.advice.judgement import judged
-    from advisor.advice.schema import audit_document
     from advisor.machine.partitioning import infer_layout
 
     machine = small_machine()

@@ -125,8 +125,8 @@ def venice(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 PLACES = """
 import json
-from advisor.advice.know.attributes import locate
-from advisor.advice.know.settings import settings
+from advisor.advice.know.fixes import locate
+from advisor.advice.know.vendors import settings
 from advisor.advice.know.vendors import vendors
 def places(vendor, platform):
     asked = [setting for setting in settings().values() if setting.where == "bios"]
@@ -430,7 +430,7 @@ def test_evidence_of_an_open_generation_is_refused(copy: Copy) -> None:
 def acme(copy: Copy) -> str:
     """Return the sheet of a maker that says of every setting of the BIOS but one that nothing is known."""
     names = copy.tells(
-        "import json; from advisor.advice.know.settings import settings; "
+        "import json; from advisor.advice.know.vendors import settings; "
         "print(json.dumps([[each.name, each.where] for each in settings().values()]))"
     )
     assert isinstance(names, list)

@@ -9,7 +9,7 @@ import pytest
 
 from advisor.advice.audit import audit
 from advisor.advice.checklist import TuningChecklist, checklist
-from advisor.advice.know.attributes import entries_of
+from advisor.advice.know.fixes import entries_of
 from advisor.advice.know.vendors import vendor_by_id
 from advisor.advice.model.findings import Audit, Finding
 from tests.machines.catalogue import MACHINES, write_archive

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.advice.audit import audit as audited
-from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.outcome import LITTLE
+from advisor.advice.audit_page.card import LITTLE, Asker
 from advisor.advice.audit_page.screen import HEIGHT, WIDTH, Shown, screen
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.model.findings import totals

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from advisor.advice.schema import AUDIT_SCHEMA, audit_document
+from advisor.advice.audit import AUDIT_SCHEMA, audit_document
 from advisor.machine.machine import Machine, undeclared_facts
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.sources.registry import sources

@@ -13,7 +13,7 @@ from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import plan_of
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.model.findings import Finding
-from advisor.advice.model.rule import SCOPES
+from advisor.advice.model.sheets import SCOPES
 from advisor.machine.read import read_machine
 from advisor.measure.platform import Scope
 from advisor.show.lines import text_of

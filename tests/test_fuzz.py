@@ -15,11 +15,10 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from rich.console import Console
 
+from advisor.advice.audit import audit_document
 from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.screen import Shown, audit_page
-from advisor.advice.audit_page.whole import whole_audit_page
+from advisor.advice.audit_page.screen import Shown, audit_page, whole_audit_page
 from advisor.advice.judgement import judged
-from advisor.advice.schema import audit_document
 from advisor.cli.main import status
 from advisor.errors import AdvisorError
 from advisor.machine.hosts.capture import Entry, Link, record

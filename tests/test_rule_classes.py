@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from advisor.advice.expression import Sentence
+from advisor.advice.expression_tree import ListOf
 from advisor.advice.judge.rule import Rule
 from advisor.advice.know.fixes import Places, fix_of
-from advisor.advice.know.settings import lines_now, settings
-from advisor.advice.know.vendors import vendors
-from advisor.advice.language.kinds import ListOf
-from advisor.advice.language.sentences import Sentence
+from advisor.advice.know.vendors import lines_now, settings, vendors
 from advisor.advice.model.findings import Want
-from advisor.advice.model.setting import Setting
+from advisor.advice.model.sheets import Setting
 from advisor.advice.rules import own_rules
 
 RULES = own_rules().rules

@@ -11,7 +11,7 @@ import pytest
 
 import advisor.sheets
 from advisor.advice.judgement import judged
-from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import settings
 from advisor.advice.rules import own_rules
 from advisor.cli import main as program
 from advisor.paths import rules

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import settings
 from advisor.cli.main import commands, status, told
 
 ROOT = Path(__file__).parents[1]

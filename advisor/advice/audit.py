@@ -1,28 +1,195 @@
-"""Audits a machine: reads it, measures what is asked for, judges it."""
+"""Audits a machine: reads it, measures what is asked for, judges it; explains one rule; withholds what no reader may see."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
-from advisor.advice.audience import Audience, measured_for, told_to
+from advisor.advice.audit_page.card import Asker, missing_facts
+from advisor.advice.audit_page.explain import Told
 from advisor.advice.bios_files import BiosInput, bios_for
 from advisor.advice.checklist import plan_of
-from advisor.advice.judge.scope import settings_table
-from advisor.advice.judgement import Judgement, judged
-from advisor.advice.know.settings import settings
-from advisor.advice.model.findings import Audit
+from advisor.advice.judge.rule import settings_table
+from advisor.advice.judgement import Judgement, explained, judged, rule_named
+from advisor.advice.know.benchmarks import BENCHES, bench_of
+from advisor.advice.know.vendors import publications, settings
+from advisor.advice.model.findings import Audit, Explanation, Finding, Row, Totals, totals
 from advisor.advice.model.plan import Plan
-from advisor.advice.model.rule import SEVERITIES, Severity
-from advisor.advice.rules import must_be_known
-from advisor.advice.schema import audit_document
-from advisor.machine.machine import Machine
+from advisor.advice.model.sheets import SEVERITIES, RuleText, Severity
+from advisor.advice.rules import must_be_known, must_be_rules
+from advisor.errors import AdvisorError
+from advisor.machine.anonymise import AnonymousHost
+from advisor.machine.fact import without_identities
+from advisor.machine.fault_counters import Watch
+from advisor.machine.layout import Layout
+from advisor.machine.machine import Gap, Machine
 from advisor.machine.observer import SILENT, Observer
-from advisor.machine.read import CounterWatch, read_machine
+from advisor.machine.read import CounterWatch, json_data, open_machine, read_machine
+from advisor.machine.secrecy import WITHHELD
+from advisor.machine.sources.registry import collect_machine, identities_of, public
+from advisor.machine.topology import Counts
+from advisor.machine.value import Value
 from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Scope
 from advisor.measure.task import measurements_from
+from advisor.show.document import counts_document, layout_document
+
+Audience = Literal["internal", "vendor", "public"]
+AUDIENCES: Final[tuple[str, ...]] = get_args(Audience)
+"""internal: all but credentials; vendor: no people, hosts and networks; public: nothing that an anonymised capture drops."""
+
+
+def told_to(audience: Audience, machine: Machine, source: str | None) -> Machine:
+    """Return a machine as an audience may know it."""
+    if audience == "internal":
+        return machine
+    if audience == "public" and (source is None or json_data(source) is None):
+        host = open_machine(source)
+        with suppress(AdvisorError):  # an hwloc XML may have nothing but what an anonymous one lacks
+            machine = collect_machine(AnonymousHost(host, identities=identities_of(host), public=public()))
+    return without_identities(machine)
+
+
+def measured_for(audience: Audience, measurements: Measurements | None) -> Measurements | None:
+    """Return measurements as an audience may know them: without hosts, and without who else worked there."""
+    if audience == "internal" or measurements is None:
+        return measurements
+    named = measurements.machine.name
+    conditions = measurements.conditions
+    busy = (WITHHELD,) if conditions.busy else ()
+    results = tuple(
+        each.model_copy(update={"details": {**each.details, "hosts_named": WITHHELD}}) if "hosts_named" in each.details else each
+        for each in measurements.results
+    )
+    return measurements.model_copy(
+        update={
+            "machine": measurements.machine.model_copy(update={"name": named and WITHHELD}),
+            "conditions": conditions.model_copy(update={"busy": busy}),
+            "results": results,
+        }
+    )
+
+
+AUDIT_SCHEMA: Final = "advisor-audit/2"
+AUDIT_SCHEMA_1: Final = "advisor-audit/1"
+"""Its ``findings`` were all verdicts; it is still read back."""
+EXPLAIN_SCHEMA: Final = "advisor-explain/1"
+"""A number rises when a key changes meaning or goes."""
+
+
+def audit_document(machine: Machine, layout: Layout, audit: Audit, watch: Watch | None = None) -> dict[str, Any]:
+    """Return the document of ``advisor audit --json``: verdicts, settings, what could not be seen, and the whole machine.
+
+    The counters of faults stand beside the machine, which holds nothing that changes by itself.
+    """
+    whole = machine.topology
+    said = audit.model_dump(mode="json")
+    return {
+        "schema": AUDIT_SCHEMA,
+        "name": machine.name,
+        **{key: said[key] for key in ("scope", "platform", "platform_id", "vendor")},
+        "totals": totals(audit).model_dump(mode="json"),
+        "findings": [each.model_dump(mode="json") for each in audit.found],
+        "verdicts": [each.model_dump(mode="json") for each in (*audit.found, *audit.others)],
+        "settings": said["settings"],
+        "doubts": said["doubts"],
+        "unseen": [
+            {
+                "help": one.help,
+                "facts": [{"why": why, "names": names} for why, names in one.facts.items()],
+                "rules": list(one.rules),
+            }
+            for one in missing_facts(audit)
+        ],
+        "counts": counts_document(whole.inside if whole else None),
+        "counts_whole": counts_document(whole),
+        **layout_document(layout, whole),
+        "gaps": [gap.model_dump(mode="json") for gap in machine.gaps],
+        "watch": None if watch is None else watch.model_dump(mode="json"),
+        "machine": machine.model_dump(mode="json"),
+    }
+
+
+def explain_document(told: Explanation) -> dict[str, Any]:
+    """Return the document of ``advisor explain --json``."""
+    return {"schema": EXPLAIN_SCHEMA, **told.model_dump(mode="json")}
+
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def audit_schema() -> dict[str, Any]:
+    """Return the JSON schema of ``advisor audit --json``; the machine in it has its own, beside this one."""
+    defs: dict[str, Any] = {}
+    audit, layout = _own(Audit, defs)["properties"], _own(Layout, defs)["properties"]
+    gaps = {"type": "array", "items": _named(Gap, defs)}
+    verdicts = {"type": "array", "items": _named(Finding, defs)}
+    counts = {"anyOf": [_named(Counts, defs), {"type": "null"}]}
+    properties = {
+        "schema": {"const": AUDIT_SCHEMA},
+        "name": {"type": ["string", "null"], "description": "host name"},
+        **{key: audit[key] for key in ("scope", "platform", "platform_id", "vendor")},
+        "totals": _named(Totals, defs),
+        "findings": {**verdicts, "description": "what is wrong or worth considering, the costliest first"},
+        "verdicts": {**verdicts, "description": "every verdict of every rule, findings first"},
+        "settings": {"type": "array", "items": _named(Row, defs)},
+        "doubts": audit["doubts"],
+        "unseen": {"type": "array", "items": _UNSEEN, "description": "by what would help; most rules waiting first"},
+        "counts": counts,
+        "counts_whole": counts,
+        **{key: layout[key] for key in layout if key != "distances"},
+        "distances": {"type": "object", "properties": _distances(defs)},
+        "gaps": gaps,
+        "watch": {"anyOf": [_named(Watch, defs), {"type": "null"}], "description": "fault counters, read twice"},
+        "machine": {"$ref": "machine.schema.json"},
+    }
+    return {
+        "$schema": DIALECT,
+        "title": AUDIT_SCHEMA,
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "$defs": dict(sorted(defs.items())),
+    }
+
+
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+_UNSEEN: Final = {
+    "type": "object",
+    "properties": {
+        "help": {"type": "string", "description": "what would make the facts known"},
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"why": {"type": "string"}, "names": _TEXTS},
+                "required": ["why", "names"],
+            },
+        },
+        "rules": {**_TEXTS, "description": "the rules that wait for them"},
+    },
+    "required": ["help", "facts", "rules"],
+}
+
+
+def _distances(defs: dict[str, Any]) -> dict[str, Any]:
+    whole = {"type": ["array", "null"], "items": {"type": "integer"}}
+    table = {"nodes": whole, "rows": {"type": ["array", "null"], "items": {"type": "array", "items": {"type": "integer"}}}}
+    return {**defs["DistanceTable"]["properties"], **table}
+
+
+def _own(model: type[Value], defs: dict[str, Any]) -> dict[str, Any]:
+    """Return a model's schema; what it is made of goes to the definitions."""
+    schema = model.model_json_schema(mode="serialization")
+    defs.update(schema.pop("$defs", {}))
+    return schema
+
+
+def _named(model: type[Value], defs: dict[str, Any]) -> dict[str, str]:
+    defs[model.__name__] = _own(model, defs)
+    return {"$ref": f"#/$defs/{model.__name__}"}
 
 
 class MeasuresNow(Protocol):
@@ -135,3 +302,83 @@ def _of_topics(result: Judgement, topics: Sequence[str]) -> Audit:
     kept = tuple(finding for finding in result.audit.findings if finding.topic in topics)
     rows = tuple(row for row in settings_table(result.case.standings or (), kept, settings()) if row.rules)
     return result.audit.model_copy(update={"findings": kept, "settings": rows})
+
+
+_FIGURES: Final = {
+    "cut": ("triad",), "bandwidth": ("triad",), "distance": ("latency",), "compute": ("flops",), "hpl": ("hpl", "flops"),
+    "messages": ("messages",), "preferred": ("messages",), "quick": ("triad", "latency", "flops"),
+}  # fmt: skip
+"""Benchmark -> the figures of the whole machine that it gives."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One rule on one machine: its verdicts with all that belongs to them, and how it came to them."""
+
+    explanation: Explanation
+    audited: Audited
+    rule: RuleText
+    subject: str | None = None
+    """The only subject that is asked about; None for all."""
+
+    @property
+    def verdicts(self) -> tuple[Finding, ...]:
+        """What the rule says of each subject."""
+        told = (each for each in self.audited.audit.findings if each.id == self.rule.id)
+        return tuple(each for each in told if self.subject in (None, each.subject))
+
+    def told(self, asker: Asker) -> Told:
+        """Return what its page is made of."""
+        setting = next(iter(self.rule.set), None)
+        bench = bench_of((self.rule.id,), setting, self.verdicts[0].where)
+        return Told(
+            rule=self.rule,
+            verdicts=self.verdicts,
+            explanation=self.explanation,
+            audit=self.audited.judgement.audit,
+            plan=self.audited.plan,
+            publications=publications(),
+            measured=self.audited.judgement.case.measured,
+            asker=asker,
+            number=self.audited.numbers.get(self.rule.id),
+            benchmark=BENCHES[bench].command if bench else None,
+            shows=_FIGURES.get(bench or "", ()),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor explain --json``."""
+        return explain_document(self.explanation)
+
+
+def explain_rule(
+    rule: str,
+    source: str | None = None,
+    scope: Scope = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] | BiosInput = (),
+    measurements: Sequence[Path] = (),
+    subject: str | None = None,
+    observer: Observer = SILENT,
+) -> Explained:
+    """Return what a rule, or that of a finding by its number, says of a machine, and how it came to that."""
+    must_be_rules(site, [rule])
+    found = judge_source(source, scope, site=site, bios=bios, files=measurements, observer=observer)
+    asked = rule_named(found.judgement, rule)
+    return Explained(explained(found.judgement, asked, subject), found, asked.text, subject)
+
+
+def explain(
+    rule: str,
+    source: str | None = None,
+    scope: Scope = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] | BiosInput = (),
+    measurements: Sequence[Path] = (),
+    subject: str | None = None,
+    observer: Observer = SILENT,
+) -> Explanation:
+    """Return how a rule, or that of a finding by its number, came to its verdict: every value, and where it was read."""
+    given: dict[str, Any] = {"site": site, "bios": bios, "measurements": measurements, "subject": subject, "observer": observer}
+    return explain_rule(rule, source, scope, **given).explanation

@@ -11,7 +11,7 @@ from math import inf
 from statistics import median
 from typing import Final, NamedTuple, Self
 
-from advisor.advice.language.sentences import written_value
+from advisor.advice.expression import written_value
 from advisor.advice.model.findings import Audit, Change, Difference, Finding, FindingChange, cost_order
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.fact import HARDWARE, TOLD_ELSEWHERE, Section, Told, comparable

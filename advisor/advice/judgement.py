@@ -9,16 +9,13 @@ from typing import Any, Final
 from advisor.advice.judge.case import case_of, with_standings
 from advisor.advice.judge.engine import Origins, ask, ask_of_any, explain, finding, judge, waive
 from advisor.advice.judge.measured import with_measurements
-from advisor.advice.judge.rule import Rule
+from advisor.advice.judge.rule import Rule, env_of, setting_readers, settings_in_effect, settings_table
 from advisor.advice.judge.rulebook import Rulebook
-from advisor.advice.judge.scope import env_of, setting_readers, settings_in_effect, settings_table
-from advisor.advice.know.attributes import entries_of, neutral_values
-from advisor.advice.know.fixes import Places, with_fixes
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import match_vendor, sheet_for_machine, vendor_by_id
+from advisor.advice.know.fixes import Places, entries_of, neutral_values, with_fixes
+from advisor.advice.know.vendors import match_vendor, settings, sheet_for_machine, vendor_by_id
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Audit, Explanation, Finding, cost_order
-from advisor.advice.model.vendor import Vendor
+from advisor.advice.model.sheets import Vendor
 from advisor.advice.rules import rulebook
 from advisor.errors import BadValue, must_be_one_of
 from advisor.machine.fault_counters import Watch

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from advisor.advice.judge.rule import Rule, Words
+from advisor.advice.judge.rule import Rule, Words, facts_of_rules, scope_with, setting_readers
 from advisor.advice.judge.rulebook import (
     ExampleResult,
     Rulebook,
@@ -17,10 +17,8 @@ from advisor.advice.judge.rulebook import (
     verdicts_without_example,
     words_like_others,
 )
-from advisor.advice.judge.scope import facts_of_rules, scope_with, setting_readers
-from advisor.advice.know.settings import settings
 from advisor.advice.know.sheet_checks import Expression, mistakes
-from advisor.advice.know.vendors import publications, vendors
+from advisor.advice.know.vendors import publications, settings, vendors
 from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of
 from advisor.machine.hosts.trust import Use, at_home, trusted
 from advisor.machine.jinja import RULES, about, template_files, template_text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from advisor.advice.audit import judge_source
 from advisor.advice.bios_files import bios_for
-from advisor.advice.change.transform import transform
+from advisor.advice.change import transform
 from advisor.advice.compare import difference
 from advisor.advice.difference_page import WhatIf
 from advisor.advice.judge.case import case_of

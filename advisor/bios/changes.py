@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from advisor.advice.model.bios_change import out_of_reach
+from advisor.advice.model.plan import out_of_reach
 from advisor.bios.connection import Answer, NoAnswer, Resource
 from advisor.bios.reading import Controller, plain_values, waiting
 from advisor.errors import CannotWork, Interrupted

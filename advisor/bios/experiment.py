@@ -12,12 +12,11 @@ from pydantic import TypeAdapter
 
 import advisor
 from advisor.advice.judgement import judged
-from advisor.advice.know.attributes import locate
 from advisor.advice.know.benchmarks import Bench, Known, expected
-from advisor.advice.know.settings import settings, text_written
-from advisor.advice.know.vendors import match_vendor
-from advisor.advice.model.bios_change import BiosPlan, PlannedChange
-from advisor.advice.model.vendor import Vendor
+from advisor.advice.know.fixes import locate
+from advisor.advice.know.vendors import match_vendor, settings, text_written
+from advisor.advice.model.plan import BiosPlan, PlannedChange
+from advisor.advice.model.sheets import Vendor
 from advisor.bios.door import Door
 from advisor.bios.experiment_page import answer_sentence
 from advisor.bios.experiment_plan import (

@@ -14,9 +14,8 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import Discriminator, Field, RootModel, Tag, ValidationError, field_validator, model_validator
 
 from advisor.advice.bios_files import text_of
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import publications
-from advisor.advice.model.setting import Name, Neutral, Setting
+from advisor.advice.know.vendors import publications, settings
+from advisor.advice.model.sheets import Name, Neutral, Setting
 from advisor.errors import BadInput, BadValue, did_you_mean, in_words
 from advisor.jobs.racing.proof import order
 from advisor.machine.hosts.errands import checked_names

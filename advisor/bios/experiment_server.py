@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from advisor.advice.model.bios_change import BiosPlan
+from advisor.advice.model.plan import BiosPlan
 from advisor.bios.door import Door
 from advisor.bios.experiment_plan import Program, Reads, Unit
 from advisor.bios.plan import ground_of, load_plan

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from advisor.advice.model.bios_change import BiosPlan, Owner
-from advisor.advice.model.plan import Change, NotWritten
+from advisor.advice.model.plan import BiosPlan, Change, NotWritten, Owner
 from advisor.machine.hardware import Scalar
 from advisor.machine.units import plain, printable
 from advisor.show.lines import Line, Page, labelled, wrapped

@@ -12,9 +12,8 @@ from typing import Any
 from advisor.advice.bios_files import BiosInput, firmware_from, text_of
 from advisor.advice.checklist import TuningChecklist, checklist
 from advisor.advice.know.vendors import FALLBACK, match_vendor, vendor_by_id, vendors
-from advisor.advice.model.bios_change import BiosPlan, Owner, PlannedChange
-from advisor.advice.model.plan import Change, NotWritten, Plan
-from advisor.advice.model.vendor import VendorValue
+from advisor.advice.model.plan import BiosPlan, Change, NotWritten, Owner, Plan, PlannedChange
+from advisor.advice.model.sheets import VendorValue
 from advisor.advice.plan.draft import FirmwareState, legal, moved, refusals
 from advisor.bios.door import Door
 from advisor.bios.page import plan_text

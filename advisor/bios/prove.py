@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from advisor.advice.judgement import judged
-from advisor.advice.know.attributes import attributes_named, entries_of, neutral_values
-from advisor.advice.model.bios_change import BiosPlan
-from advisor.advice.model.setting import Neutral
+from advisor.advice.know.fixes import attributes_named, entries_of, neutral_values
+from advisor.advice.model.plan import BiosPlan
+from advisor.advice.model.sheets import Neutral
 from advisor.advice.plan.draft import FirmwareState
 from advisor.advice.whatif import before_after
 from advisor.bios.door import Door

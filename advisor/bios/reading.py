@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.advice.bios_files import BiosInput
-from advisor.advice.model.bios_change import Owner
+from advisor.advice.model.plan import Owner
 from advisor.bios.connection import NoAnswer, Resource
 from advisor.bios.door import Door
 from advisor.errors import BadInput, CannotWork, one_line

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import ValidationError
 
 from advisor.advice.bios_files import text_of
-from advisor.advice.model.bios_change import BiosPlan, BiosRecord, Owner, out_of_reach
-from advisor.advice.model.plan import Target, edit_instruction, filled_lines
+from advisor.advice.model.plan import BiosPlan, BiosRecord, Owner, Target, edit_instruction, filled_lines, out_of_reach
 from advisor.advice.plan.draft import FirmwareState, legal, named, refusals, settle
 from advisor.bios.changes import restart, restart_kind, stage, start, withdraw
 from advisor.bios.connection import seen_to_its_end

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor.advice.bios_files import text_of
-from advisor.advice.model.bios_change import Owner
+from advisor.advice.model.plan import Owner
 from advisor.bios.reading import plain_values
 from advisor.bios.twin import ROOT, SESSIONS, TASKS, Json, Model, Twin
 from advisor.bios.twin_port import Response, Standing

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from advisor.advice.audit_page.outcome import tally
+from advisor.advice.audit_page.card import tally
 from advisor.advice.compare import difference, what_it_brought
 from advisor.advice.model.findings import Change, Difference, FindingChange
 from advisor.errors import BadValue, CannotWork

@@ -2,9 +2,9 @@
 
 from typing import Any, Protocol, runtime_checkable
 
+from advisor.advice.audit import explain_document
 from advisor.advice.difference_page import WhatIf, before_after_document, difference_document, whatif_document
 from advisor.advice.model.findings import Difference, Explanation
-from advisor.advice.schema import explain_document
 from advisor.jobs.bind_page import lint_document
 from advisor.jobs.observed_binding import Comparison
 from advisor.jobs.placement import Lint

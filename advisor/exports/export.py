@@ -11,9 +11,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from advisor import __version__
-from advisor.advice.audit import audit
+from advisor.advice.audit import AUDIT_SCHEMA, AUDIT_SCHEMA_1, audit
 from advisor.advice.model.findings import Audit
-from advisor.advice.schema import AUDIT_SCHEMA, AUDIT_SCHEMA_1
 from advisor.errors import AdvisorError, BadInput, BadValue, must_be_one_of
 from advisor.exports.format import ExportFormat, ExportOptions, ExportSubject, built_in, of_template
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node

@@ -3,10 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from advisor.advice.audit_page.card import Source, changed, cost_words, headline, restart, source, unsure_words
-from advisor.advice.audit_page.outcome import head_of
+from advisor.advice.audit_page.card import Source, changed, cost_words, head_of, headline, restart, source, unsure_words
 from advisor.advice.model.findings import Audit, Finding, totals
-from advisor.advice.model.rule import Publication
+from advisor.advice.model.sheets import Publication
 from advisor.machine.units import count, duration, flop_rate, plain, throughput
 from advisor.measure.measured_facts import UNPUBLISHED, Compared, MeasuredFacts
 

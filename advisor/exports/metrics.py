@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, get_args
 
-from advisor.advice.audit_page.outcome import Outcome, head_of
+from advisor.advice.audit_page.card import Outcome, head_of
 from advisor.advice.model.findings import Audit, worst_verdicts
-from advisor.advice.model.rule import Verdict
+from advisor.advice.model.sheets import Verdict
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.fleet.fleet import Fleet
 from advisor.machine.machine import Machine

@@ -5,13 +5,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from advisor.advice.audit_page.card import Asker, Card, Source, card, source
+from advisor.advice.audit_page.card import THERE, Asker, Card, Source, card, elsewhere, missing_facts, open_checks, source, tally
 from advisor.advice.audit_page.machine import facts_with_places, identity
-from advisor.advice.audit_page.outcome import THERE, elsewhere, missing_facts, open_checks, tally
-from advisor.advice.audit_page.whole import harms, state
+from advisor.advice.audit_page.screen import harms, state
 from advisor.advice.model.findings import Audit, Row, verdicts_of
 from advisor.advice.model.plan import Plan
-from advisor.advice.model.rule import WHERES, Publication, Verdict
+from advisor.advice.model.sheets import WHERES, Publication, Verdict
 from advisor.exports.exhibits import dark_rules, embedded, exhibits, race_exhibits
 from advisor.exports.figures import SCOPES, change_or_claim, comparisons, figures, numbered, verdict
 from advisor.exports.marks import marked, places

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from advisor import __version__
-from advisor.advice.audience import Audience
-from advisor.advice.audit import Audited, MeasuresNow, audit
+from advisor.advice.audit import Audience, Audited, MeasuresNow, audit
 from advisor.advice.audit_page.card import Asker
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import TuningChecklist, checklist_of, complaint, template_of

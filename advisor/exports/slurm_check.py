@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.errors import BadInput, BadValue
 from advisor.exports.export import is_fleet, nodes_alike
 from advisor.machine.cpuset import CpuSet

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from advisor import __version__
 from advisor.advice.model.findings import Difference
-from advisor.advice.model.rule import Severity
+from advisor.advice.model.sheets import Severity
 from advisor.advice.rules import must_be_known
 from advisor.advice.whatif import diff
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of

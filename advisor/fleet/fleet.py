@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.machine.hosts.errands import Outcome
 from advisor.machine.secrecy import without_secrets
 from advisor.machine.value import HostName, Value

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.fleet.fleet import ACTIONS, Action, Drift, Incident, Odd, Silent, Slow, Split, Wrong
 from advisor.fleet.fold import MODULES
 from advisor.fleet.judged import Judged

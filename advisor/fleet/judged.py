@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from advisor.advice.model.rule import Severity
+from advisor.advice.model.sheets import Severity
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from math import log10, sqrt
 from statistics import median
 from typing import Final
 
-from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
 from advisor.fleet.fold import MODULES, PARTITIONING, Fact, Folded, Hardware, Modules, Part, modules_text
 from advisor.fleet.incidents import MINORITY, Told, importance, incidents, is_apart

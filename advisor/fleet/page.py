@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
-from advisor.advice.model.rule import SEVERITIES
-from advisor.advice.schema import DIALECT
+from advisor.advice.audit import DIALECT
+from advisor.advice.model.sheets import SEVERITIES
 from advisor.fleet.fleet import ACTIONS, Drift, Fleet, Incident, Silent, Slow, Split, Wrong
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.jinja import fill

@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor.advice.bios_files import BiosInput, bios_for
 from advisor.advice.checklist import checklist
-from advisor.advice.model.checklist import Item
+from advisor.advice.model.plan import Item
 from advisor.bios.plan import PlannedBios, plan_bios
 from advisor.errors import AdvisorError, BadInput
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node

@@ -21,7 +21,7 @@ from advisor.advice.bios_files import bios_for
 from advisor.advice.judge.engine import Origins, judge
 from advisor.advice.judge.rule import Rule
 from advisor.advice.judgement import Judgement, judged
-from advisor.advice.know.settings import settings
+from advisor.advice.know.vendors import settings
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Finding
 from advisor.advice.rules import rulebook, site_files

@@ -12,7 +12,7 @@ import yaml
 
 import advisor
 from advisor.advice.know.vendors import vendors
-from advisor.advice.model.bios_change import out_of_reach
+from advisor.advice.model.plan import out_of_reach
 from tests.bios.admin import Admin
 from tests.bios.conftest import Imitated
 from tests.bios.imitation import PASSWORD, USER, Bmc

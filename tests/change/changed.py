@@ -1,6 +1,6 @@
 """Machines of the catalogue, transformed as a test asks."""
 
-from advisor.advice.change.transform import transform
+from advisor.advice.change import transform
 from advisor.machine.layout import Layout, parse_assumption
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout

@@ -10,8 +10,7 @@ import pytest
 
 from advisor.advice.checklist import BUILT_IN, Ordered, checklist, formats
 from advisor.advice.judgement import HardwareOnOrder, judged, maker_of
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import vendor_by_id
+from advisor.advice.know.vendors import settings, vendor_by_id
 from advisor.cli.main import status
 from advisor.machine.jinja import about
 from advisor.measure.platforms import platform_by_id, platforms

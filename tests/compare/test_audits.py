@@ -1,6 +1,6 @@
 from advisor.advice.compare import difference
 from advisor.advice.model.findings import Audit, Difference, Finding, Row
-from advisor.advice.model.rule import Severity, Verdict
+from advisor.advice.model.sheets import Severity, Verdict
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 

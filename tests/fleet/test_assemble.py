@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.advice.model.rule import Severity
+from advisor.advice.model.sheets import Severity
 from advisor.fleet.fleet import Silent
 from advisor.fleet.fold import Fact, Folded, Hardware, Part
 from advisor.fleet.judged import Judged

@@ -5,12 +5,10 @@ from functools import cache
 from typing import Any
 
 from advisor.advice.judge.engine import Origins, ask, finding
-from advisor.advice.judge.rule import Rule, Stand, Words, check_rule
-from advisor.advice.judge.scope import example_facts, scope_with
+from advisor.advice.judge.rule import Rule, Stand, Words, check_rule, example_facts, scope_with
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Finding
-from advisor.advice.model.rule import RuleText
-from advisor.advice.model.setting import Setting
+from advisor.advice.model.sheets import RuleText, Setting
 from advisor.machine.machine import Gap, Source
 from advisor.measure.platform import Scope
 

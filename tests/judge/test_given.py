@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.judge.scope import BadExampleFact, example_facts
+from advisor.advice.judge.rule import BadExampleFact, example_facts
 from advisor.machine.cpuset import CpuSet
 from tests.judge.made import words
 

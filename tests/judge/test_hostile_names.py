@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from advisor.advice.expression import as_word, read_sentence
+from advisor.advice.expression_tree import STEPS
 from advisor.advice.judgement import judged
-from advisor.advice.language.sentences import as_word, read_sentence
-from advisor.advice.language.tree import STEPS
 from advisor.advice.model.findings import Finding
 from advisor.cli.main import status
 from advisor.machine import value

@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 
 from advisor.advice.judge.rulebook import rule_files, rule_schema
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import publications
+from advisor.advice.know.vendors import publications, settings
 from advisor.paths import rules
 from advisor.sheets import read_sheet
 

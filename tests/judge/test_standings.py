@@ -1,9 +1,9 @@
 import pytest
 
-from advisor.advice.judge.scope import BIOS, env_of, setting_readers, settings_in_effect
-from advisor.advice.know.settings import settings as vocabulary
+from advisor.advice.judge.rule import BIOS, env_of, setting_readers, settings_in_effect
+from advisor.advice.know.vendors import settings as vocabulary
 from advisor.advice.model.case import Adapter, Case, Standing
-from advisor.advice.model.setting import Reading, Setting
+from advisor.advice.model.sheets import Reading, Setting
 from advisor.errors import BadSheet
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, IdleState

@@ -1,8 +1,7 @@
-from advisor.advice.judge.scope import settings_table
+from advisor.advice.judge.rule import settings_table
 from advisor.advice.model.case import Standing
 from advisor.advice.model.findings import Finding, Want
-from advisor.advice.model.rule import Verdict
-from advisor.advice.model.setting import Setting
+from advisor.advice.model.sheets import Setting, Verdict
 
 SETTINGS = {
     "os.thp": Setting(

@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.advice.judge.engine import waive
-from advisor.advice.model.rule import Waiver
+from advisor.advice.model.sheets import Waiver
 from tests.counting import calls
 from tests.judge.made import found, rule
 

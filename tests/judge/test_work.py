@@ -2,8 +2,8 @@
 
 import pytest
 
+from advisor.advice.expression_tree import Fact
 from advisor.advice.judgement import judged
-from advisor.advice.language.tree import Fact
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Machine
 from advisor.machine.operating_system import Limits

@@ -3,14 +3,11 @@
 from typing import Any
 
 from advisor.advice.bios_files import BiosInput
-from advisor.advice.checklist import planned
-from advisor.advice.know.checklist import Sheets, checklist_with
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import publications, vendors
-from advisor.advice.model.checklist import Checklist
+from advisor.advice.checklist import Sheets, checklist_with, planned
+from advisor.advice.know.vendors import publications, settings, vendors
 from advisor.advice.model.findings import Audit, Cost, Finding, Row, Want
-from advisor.advice.model.plan import Plan, WantedSetting
-from advisor.advice.model.rule import Guide
+from advisor.advice.model.plan import Checklist, Plan, WantedSetting
+from advisor.advice.model.sheets import Guide
 from advisor.advice.plan.make import with_plan
 from advisor.machine.hardware import Bios
 from advisor.measure.platform import Reference

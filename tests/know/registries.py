@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.know.attributes import attributes_named
-from advisor.advice.model.vendor import Entry
+from advisor.advice.know.fixes import attributes_named
+from advisor.advice.model.sheets import Entry
 
 FOLDER = Path(os.environ.get("ADVISOR_REDFISH", Path(__file__).parents[3] / "shared" / "knowledge" / "redfish"))
 needed = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published registries in {FOLDER.name} (set ADVISOR_REDFISH)")

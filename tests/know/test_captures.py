@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
-from advisor.advice.know.attributes import Attributes, attributes_named, entries_of, neutral_values
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import vendors
-from advisor.advice.model.vendor import Vendor
+from advisor.advice.know.fixes import Attributes, attributes_named, entries_of, neutral_values
+from advisor.advice.know.vendors import settings, vendors
+from advisor.advice.model.sheets import Vendor
 from advisor.machine.hardware import Bios
 from tests.know.registries import FOLDER, facts, needed
 from tests.redfish import parse_bios

@@ -1,7 +1,7 @@
 import pytest
 
-from advisor.advice.model.checklist import NOTE_FIRST, Item
 from advisor.advice.model.findings import Finding, Lack
+from advisor.advice.model.plan import NOTE_FIRST, Item
 from tests.know.listed import asks, listed, sample, state
 
 

@@ -1,14 +1,11 @@
 import pytest
 
 import advisor.advice.know.fixes as step_maker
-from advisor.advice.know.attributes import locate
-from advisor.advice.know.checklist import Sheets, checklist_with
-from advisor.advice.know.fixes import Places, fix_of, with_fixes
-from advisor.advice.know.settings import commands_of, settings
-from advisor.advice.know.vendors import vendors
+from advisor.advice.checklist import Sheets, checklist_with
+from advisor.advice.know.fixes import Places, fix_of, locate, with_fixes
+from advisor.advice.know.vendors import commands_of, settings, vendors
 from advisor.advice.model.findings import Fix, Want
-from advisor.advice.model.setting import Neutral, Setting
-from advisor.advice.model.vendor import Place, Vendor
+from advisor.advice.model.sheets import Neutral, Place, Setting, Vendor
 from advisor.machine.hardware import Bios
 from tests.know.listed import asks, audit, state
 

@@ -4,11 +4,9 @@ import pytest
 
 from advisor.advice.judgement import judged
 from advisor.advice.know.fixes import Places, fix_of
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import sheet_for_machine, vendors
+from advisor.advice.know.vendors import settings, sheet_for_machine, vendors
 from advisor.advice.model.findings import Want
-from advisor.advice.model.setting import Setting
-from advisor.advice.model.vendor import Vendor
+from advisor.advice.model.sheets import Setting, Vendor
 from advisor.machine.hardware import Cpu, Firmware
 from advisor.machine.machine import Machine
 

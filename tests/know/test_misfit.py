@@ -1,7 +1,7 @@
 import pytest
 
-from advisor.advice.know.attributes import neutral_values
-from advisor.advice.know.bios_mismatch import bios_mismatch
+from advisor.advice.bios_files import bios_mismatch
+from advisor.advice.know.fixes import neutral_values
 from advisor.advice.know.vendors import vendors
 from advisor.machine.hardware import Bios, Firmware, Registry
 from tests.plan.made import DELL, choice, registry

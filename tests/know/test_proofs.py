@@ -3,8 +3,7 @@ from typing import get_args
 import pytest
 
 from advisor.advice.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import publications
+from advisor.advice.know.vendors import publications, settings
 from advisor.advice.rules import own_rules
 from advisor.cli.main import commands
 from advisor.measure.platform import Benchmark

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.know.attributes import attributes_named, neutral_values
+from advisor.advice.know.fixes import attributes_named, neutral_values
 from advisor.advice.know.vendors import vendors
-from advisor.advice.model.vendor import Entry, Lock
+from advisor.advice.model.sheets import Entry, Lock
 from tests.know.registries import FILES, FOLDER, attributes, facts, load, names_in, needed, values_of
 from tests.redfish import parse_bios
 

@@ -6,10 +6,9 @@ from shutil import copytree
 import pytest
 
 import advisor.advice.know.vendors as sheets
-from advisor.advice.know.attributes import attributes_named, locate, neutral_values, number_of
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import publications, vendor_by_id, vendors
-from advisor.advice.model.vendor import Entry, Evidence, Place, Require, Vendor
+from advisor.advice.know.fixes import attributes_named, locate, neutral_values, number_of
+from advisor.advice.know.vendors import publications, settings, vendor_by_id, vendors
+from advisor.advice.model.sheets import Entry, Evidence, Place, Require, Vendor
 from advisor.cli.main import status
 from advisor.errors import BadSheet
 from advisor.machine.hardware import Bios, Scalar

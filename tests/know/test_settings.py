@@ -6,7 +6,7 @@ import re
 import pytest
 import yaml
 
-from advisor.advice.know.settings import lines_kept, lines_now, setting, settings, tuned_lines
+from advisor.advice.know.vendors import lines_kept, lines_now, setting, settings, tuned_lines
 from advisor.errors import BadValue
 from advisor.paths import rules
 

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 import advisor.advice.know.vendors as sheets
-from advisor.advice.know.attributes import locate, neutral_values, not_offered
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import _check, match_vendor, vendor_by_id, vendors
-from advisor.advice.model.setting import Neutral
-from advisor.advice.model.vendor import Place
+from advisor.advice.know.fixes import locate, neutral_values, not_offered
+from advisor.advice.know.vendors import _check, match_vendor, settings, vendor_by_id, vendors
+from advisor.advice.model.sheets import Neutral, Place
 from advisor.errors import BadSheet, BadValue
 from advisor.machine.hardware import Bios, Firmware
 from advisor.sheets import Sheet, read_sheet

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from advisor.advice.language.expression import LONGEST, parse, require
-from advisor.advice.language.kinds import NUMBER, TRUTH, Trouble, Unknown
-from advisor.advice.language.tree import STEPS, facts_of
+from advisor.advice.expression import LONGEST, parse, require
+from advisor.advice.expression_tree import NUMBER, STEPS, TRUTH, Trouble, Unknown, facts_of
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
 from tests.conftest import Golden

@@ -3,8 +3,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from advisor.advice.judge.scope import fact_kinds
-from advisor.advice.language.kinds import (
+from advisor.advice.expression_tree import (
     CPUS,
     MIXED,
     NOTHING,
@@ -22,6 +21,7 @@ from advisor.advice.language.kinds import (
     kind_of,
     listed,
 )  # fmt: skip
+from advisor.advice.judge.rule import fact_kinds
 from advisor.advice.model.case import SocketFacts
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet

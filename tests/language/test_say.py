@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.advice.language.kinds import Unknown
-from advisor.advice.language.sentences import FORMATS, read_sentence, written_value
-from advisor.advice.language.tree import STEPS
+from advisor.advice.expression import FORMATS, read_sentence, written_value
+from advisor.advice.expression_tree import STEPS, Unknown
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
 from tests.conftest import Golden

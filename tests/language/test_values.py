@@ -2,7 +2,7 @@ import operator
 
 import pytest
 
-from advisor.advice.language.kinds import Trouble, Unknown, both, either, filled, lacking, opposite, tried
+from advisor.advice.expression_tree import Trouble, Unknown, both, either, filled, lacking, opposite, tried
 
 A, B = Unknown(frozenset("a")), Unknown(frozenset("b"))
 AB = Unknown(frozenset("ab"))

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from advisor.advice.language.expression import Name, Scope, parse
-from advisor.advice.language.kinds import CPUS, NUMBER, PAIRS, TABLE, TEXT, TRUTH, Kind, Record, Text, Unknown, listed
-from advisor.advice.language.tree import STEPS
+from advisor.advice.expression import Name, Scope, parse
+from advisor.advice.expression_tree import CPUS, NUMBER, PAIRS, STEPS, TABLE, TEXT, TRUTH, Kind, Record, Text, Unknown, listed
 
 THING = Record(name="thing", tree={"n": NUMBER, "name": TEXT, "on": TRUTH, "cpus": CPUS})
 KINDS: dict[str, Kind] = {

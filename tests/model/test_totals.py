@@ -3,9 +3,9 @@
 import json
 import re
 
-from advisor.advice.audit_page.outcome import tally
+from advisor.advice.audit import audit_document
+from advisor.advice.audit_page.card import tally
 from advisor.advice.model.findings import Audit, Totals, totals, verdicts_of
-from advisor.advice.schema import audit_document
 from tests.render import audits, made
 
 

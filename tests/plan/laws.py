@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.plan import Plan
-from advisor.advice.model.vendor import is_named
+from advisor.advice.model.sheets import is_named
 from advisor.advice.plan.draft import named, settle
 from advisor.machine.hardware import Bios, Registry, Scalar
 

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from advisor.advice.bios_files import BiosInput, firmware_from
-from advisor.advice.checklist import planned
+from advisor.advice.checklist import Sheets, checklist_with, planned
 from advisor.advice.judgement import HardwareOnOrder, judged, maker_of
-from advisor.advice.know.checklist import Sheets, checklist_with
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import vendors
+from advisor.advice.know.vendors import settings, vendors
 from advisor.advice.model.plan import Include, Plan
 from advisor.errors import BadInput
 from advisor.machine.hardware import Bios

@@ -13,12 +13,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from advisor.advice.audit_page.outcome import Head
-from advisor.advice.checklist_page.exports import values
-from advisor.advice.checklist_page.sheet import Sheet
+from advisor.advice.audit_page.card import Head
+from advisor.advice.checklist_page import values
+from advisor.advice.checklist_sheet import Sheet
 from advisor.advice.know.vendors import vendors
-from advisor.advice.model.checklist import Checklist
-from advisor.advice.model.plan import Back, Change, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
+from advisor.advice.model.plan import Back, Change, Checklist, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
 from advisor.machine.jinja import fill
 from advisor.paths import templates
 from tests.examples import examples

@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from advisor.advice.know.attributes import entries_of
-from advisor.advice.know.settings import settings as vocabulary
+from advisor.advice.know.fixes import entries_of
+from advisor.advice.know.vendors import settings as vocabulary
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.findings import Finding
 from advisor.advice.model.plan import INCLUDES, Include, Plan
-from advisor.advice.model.vendor import Vendor
+from advisor.advice.model.sheets import Vendor
 from advisor.advice.plan.make import with_plan
 from advisor.machine.hardware import Bios, Registry, Scalar
 from tests.examples import examples

@@ -2,7 +2,7 @@ from itertools import permutations
 
 import pytest
 
-from advisor.advice.checklist_page.exports import undo_lines
+from advisor.advice.checklist_page import undo_lines
 from advisor.advice.know.vendors import vendors
 from advisor.advice.plan.draft import moved, settle, static
 from tests.know.listed import asks

@@ -3,7 +3,7 @@
 from typing import Any
 
 from advisor.advice.model.findings import Audit, Cost, Evidence, Finding, Fix, Lack, Row, Want
-from advisor.advice.model.rule import SCOPES, Guide, Publication
+from advisor.advice.model.sheets import SCOPES, Guide, Publication
 from advisor.machine.machine import NOT_OFFERED, Gap
 
 BIOS_HELP = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"

@@ -5,8 +5,7 @@ import pytest
 from rich.console import Console
 
 from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.screen import HEIGHT, Shown, audit_page
-from advisor.advice.audit_page.whole import whole_audit_page
+from advisor.advice.audit_page.screen import HEIGHT, Shown, audit_page, whole_audit_page
 from advisor.advice.model.findings import Audit, Evidence, Fix, Lack, Row, Want
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import Layout

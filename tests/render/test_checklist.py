@@ -15,17 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from advisor.advice.audit_page.outcome import head_of
+from advisor.advice.audit_page.card import head_of
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import SYSTEM_FILES, planned
-from advisor.advice.checklist_page.exports import values
-from advisor.advice.checklist_page.page import checklist_document as json_of
-from advisor.advice.checklist_page.page import checklist_page
-from advisor.advice.checklist_page.sheet import Sheet
+from advisor.advice.checklist_page import checklist_document as json_of
+from advisor.advice.checklist_page import checklist_page, values
+from advisor.advice.checklist_sheet import Sheet
 from advisor.advice.know.vendors import vendors
-from advisor.advice.model.checklist import Checklist
 from advisor.advice.model.findings import Audit
-from advisor.advice.model.plan import Back, Kept, NotWritten, Plan, System
+from advisor.advice.model.plan import Back, Checklist, Kept, NotWritten, Plan, System
 from advisor.errors import BadInput
 from advisor.machine import jinja
 from advisor.paths import templates

@@ -1,6 +1,6 @@
-from advisor.advice.checklist_page.page import proof_lines
-from advisor.advice.checklist_page.sheet import compared, proof_of
-from advisor.advice.model.checklist import Checklist
+from advisor.advice.checklist_page import proof_lines
+from advisor.advice.checklist_sheet import compared, proof_of
+from advisor.advice.model.plan import Checklist
 from tests.know.listed import asks, listed, state
 
 

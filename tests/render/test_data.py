@@ -1,6 +1,6 @@
 import json
 
-from advisor.advice.schema import audit_document
+from advisor.advice.audit import audit_document
 from advisor.machine.hardware import Locality
 from advisor.machine.machine import Machine
 from advisor.show.document import topology_document

@@ -1,5 +1,5 @@
+from advisor.advice.audit_page.explain import explain_page
 from advisor.advice.model.findings import Answer, Explanation, Lack, Part, Step
-from advisor.advice.rule_page import explain_page
 from tests.printing import printed
 
 WHEN = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.advice.audit_page.outcome import Head, head_of
+from advisor.advice.audit_page.card import Head, head_of
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import checklist_of
 from advisor.advice.judgement import judged

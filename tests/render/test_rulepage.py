@@ -1,7 +1,7 @@
 from typing import Any
 
-from advisor.advice.model.rule import Publication, RuleText
-from advisor.advice.rule_page import rule_page
+from advisor.advice.audit_page.explain import rule_page
+from advisor.advice.model.sheets import Publication, RuleText
 
 GIVEN: dict[str, Any] = {
     "id": "x-y",

@@ -1,8 +1,8 @@
 import json
 from typing import Any
 
+from advisor.advice.audit import audit_document, audit_schema
 from advisor.advice.model.findings import Finding, Row
-from advisor.advice.schema import audit_document, audit_schema
 from tests.render import audits, made
 
 

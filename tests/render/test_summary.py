@@ -1,6 +1,5 @@
 from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.screen import Shown, audit_page
-from advisor.advice.audit_page.whole import whole_audit_page
+from advisor.advice.audit_page.screen import Shown, audit_page, whole_audit_page
 from advisor.advice.model.findings import Audit
 from advisor.machine.hardware import Cpu, Dimm, Locality, Memory, SocketMemory
 from advisor.machine.machine import NOT_OFFERED, Gap, Machine

@@ -5,7 +5,7 @@ import pytest
 from advisor.advice.audit import Audited, Measuring
 from advisor.advice.judgement import judged
 from advisor.advice.model.findings import Audit
-from advisor.advice.model.rule import Severity
+from advisor.advice.model.sheets import Severity
 from advisor.machine.machine import Machine
 from tests.render import audits
 

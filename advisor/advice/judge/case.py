@@ -23,7 +23,7 @@ def case_of(
     vendor: str | None = None,
     scope: Scope = "mpi",
 ) -> Case:
-    """Return what rules may ask of the machine; its settings are read afterwards (advisor.advice.judge.scope)."""
+    """Return what rules may ask of the machine; its settings are read afterwards (advisor.advice.judge.rule)."""
     topology = machine.topology if machine.topology and machine.topology.pus else None
     sockets = find_sockets(machine, topology)[0] if topology else None
     parts: dict[str, Any] = {name: getattr(machine, name) for name in Facts.model_fields}

@@ -11,15 +11,25 @@ from typing import Any, Final, get_args
 
 from pydantic import BaseModel
 
-from advisor.advice.judge.rule import SITE, Rule, disputed
-from advisor.advice.judge.scope import SETTING, env_of, wanted_values
-from advisor.advice.language.kinds import Trouble, Unknown
-from advisor.advice.language.sentences import Sentence, written_value
-from advisor.advice.language.tree import STEPS, Choose, Constant, Env, Fact, Gather, Logic, Loop, Node, facts_of
+from advisor.advice.expression import Sentence, written_value
+from advisor.advice.expression_tree import (
+    STEPS,
+    Choose,
+    Constant,
+    Env,
+    Fact,
+    Gather,
+    Logic,
+    Loop,
+    Node,
+    Trouble,
+    Unknown,
+    facts_of,
+)
+from advisor.advice.judge.rule import SETTING, SITE, Rule, disputed, env_of, wanted_values
 from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Answer, Cost, Evidence, Explanation, Finding, Lack, Part, Step
-from advisor.advice.model.rule import BOUNDS, SEVERITIES, Basis, RuleText, Severity, Verdict, Waiver
-from advisor.advice.model.setting import Setting
+from advisor.advice.model.sheets import BOUNDS, SEVERITIES, Basis, RuleText, Setting, Severity, Verdict, Waiver
 from advisor.machine.machine import NOT_OFFERED, Gap, Source
 from advisor.machine.registers import Processor, messages, registers
 from advisor.measure.measured_facts import MEASURE, MEASURED, UNMEASURED
@@ -461,7 +471,7 @@ def _hidden(value: object) -> bool:
 
 
 _KEPT: Final = 80
-"""Letters that a node keeps of its text (advisor.advice.language.expression)."""
+"""Letters that a node keeps of its text (advisor.advice.expression)."""
 
 ITEMS: Final = 6
 """So many items of one list are shown, those that decide first."""

@@ -1,19 +1,415 @@
-"""A rule, checked against the facts there are: every path, kind, verb, setting and publication in it exists."""
+"""A rule, checked against the facts there are: every path, kind, verb, setting and publication in it exists.
+
+The names that its expressions may use, and the values they stand for: in a Case, or as an example gives them. Pure.
+"""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeVar
 
-from advisor.advice.judge.scope import BadExampleFact, example_facts, wanted_node
-from advisor.advice.language.expression import Name, Scope, parse, require, unfit
-from advisor.advice.language.kinds import NOTHING, NUMBER, TEXT, TRUTH, Kind, Text
-from advisor.advice.language.sentences import Sentence, read_sentence
-from advisor.advice.language.tree import Constant, Fact, Node, fact_of, items_of
-from advisor.advice.model.rule import RuleText
-from advisor.advice.model.setting import Setting, Where
+from pydantic import BaseModel
+
+from advisor.advice.expression import Name, Scope, Sentence, parse, read_sentence, require, unfit, written_value
+from advisor.advice.expression_tree import (
+    CPUS,
+    MIXED,
+    NOTHING,
+    NUMBER,
+    PAIRS,
+    STEPS,
+    TABLE,
+    TEXT,
+    TRUTH,
+    UNITS,
+    Choose,
+    Constant,
+    Env,
+    Fact,
+    Kind,
+    ListOf,
+    Node,
+    Record,
+    Text,
+    Trouble,
+    Unknown,
+    alike,
+    fact_of,
+    items_of,
+    kind_of,
+    lacking,
+)
+from advisor.advice.model.case import Case, Standing
+from advisor.advice.model.findings import Finding, Row, Want
+from advisor.advice.model.sheets import Neutral, RuleText, Setting, Source, Where, Witness
 from advisor.errors import BadValue, did_you_mean
+from advisor.machine.cpuset import CpuSet
+from advisor.machine.fact import declarations
+from advisor.machine.layout import Confidence
+from advisor.paths import rules
+from advisor.sheets import read_sheet
+
+SETTING = "setting"
+"""The name under which settings stand: ``setting.numa.nps``."""
+
+
+@cache
+def fact_kinds() -> dict[str, Kind]:
+    """Return the kinds of all facts of a Case."""
+    return {name: kind_of(field.annotation) for name, field in Case.model_fields.items()}
+
+
+def facts_of_rules(settings: Mapping[str, Setting]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, kind, unit and meaning of every fact that a rule may use."""
+    for name, kind in fact_kinds().items():
+        yield from _rows(name, kind, Case, name)
+    for name, setting in settings.items():
+        yield f"{SETTING}.{name}", "number" if setting.type == "number" else "text", "", setting.title
+
+
+def _rows(name: str, kind: Kind, model: type[BaseModel], field: str) -> Iterator[tuple[str, str, str, str]]:
+    item = items_of(kind)
+    inner, shown = item or kind, f"{name}[]" if item else name
+    text, unit = model.model_fields[field].description or "", declarations(model)[field].unit
+    if isinstance(inner, Record) and inner.model is not None:
+        about = text or (inner.model.__doc__ or "").strip().splitlines()[0]
+        yield shown, "list" if item else "record", "", about
+        for part, part_kind in inner.facts().items():
+            yield from _rows(f"{shown}.{part}", part_kind, inner.model, part)
+        return
+    options = f": {', '.join(inner.options)}" if isinstance(inner, Text) and inner.options else ""
+    yield shown, f"{kind}{options}", unit.name if unit else "", text
+
+
+def scope_with(settings: Mapping[str, Setting] | None) -> Scope:
+    """Return the scope of all facts; with settings, those too."""
+    names = {name: Name(kind, name) for name, kind in fact_kinds().items()}
+    if settings is not None:
+        names[SETTING] = Name(Record(name=SETTING, tree=_tree(settings)), SETTING)
+    return names
+
+
+def _tree(settings: Mapping[str, Setting]) -> dict[str, Kind]:
+    """Return nested records by the dotted names of the settings."""
+    tree: dict[str, Kind] = {}
+    for name, setting in settings.items():
+        place = tree
+        path = name.split(".")
+        for at, part in enumerate(path[:-1]):
+            record = place.setdefault(part, Record(name=".".join([SETTING, *path[: at + 1]]), tree={}))
+            place = record.tree if isinstance(record, Record) else {}
+        place[path[-1]] = setting_kind(setting)
+    return tree
+
+
+def setting_kind(setting: Setting) -> Kind:
+    """Return the kind of a setting's values."""
+    if setting.type == "number":
+        return NUMBER
+    return Text(options=tuple(setting.values)) if setting.type == "choice" else TEXT
+
+
+def env_of(case: Case, settings: Mapping[str, Setting] | None = None) -> Env:
+    """Return the values that the names stand for."""
+    env: Env = {name: getattr(case, name) for name in Case.model_fields}
+    env["_steps"] = [STEPS]
+    if settings is not None:
+        env[SETTING] = _standing_tree(case, settings)
+    return env
+
+
+def _standing_tree(case: Case, settings: Mapping[str, Setting]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    known = {standing.name: standing.value for standing in case.standings or ()}
+    for name, setting in settings.items():
+        place = tree
+        *path, last = name.split(".")
+        for part in path:
+            place = place.setdefault(part, {})
+        text = known.get(name)
+        value = None if text is None else setting.neutral(text)
+        if value is not None and (setting.type != "number" or isinstance(value, int)):  # "auto" of a number tells no number
+            place[last] = value
+    return tree
+
+
+class BadExampleFact(BadValue):
+    """A fact of an example that does not exist or is not of its kind."""
+
+    def __init__(self, name: str, error: BadValue) -> None:
+        self.name = name
+        super().__init__(f"given: {error.problem}", cure=error.cure)
+
+
+def example_facts(facts: Mapping[str, Any], scope: Scope) -> Env:
+    """Return the values of facts by their dotted names."""
+    env: Env = {"_steps": [STEPS]}
+    for name, value in facts.items():
+        try:
+            _put(env, name, value, scope)
+        except BadExampleFact:
+            raise
+        except BadValue as error:
+            raise BadExampleFact(name, error) from error
+    return env
+
+
+def _put(env: Env, name: str, value: Any, scope: Scope) -> None:
+    """Put one value where its dotted name leads."""
+    first, *rest = path = name.split(".")
+    if first not in scope:
+        cure = did_you_mean(first, scope, "see advisor rules facts")
+        raise BadValue(f"there is no fact {name[:80]}", cure=cure)
+    kind, place = scope[first].kind, env
+    for part, inner in zip(path, rest, strict=False):
+        if not isinstance(kind, Record):
+            raise BadValue(f"{name[:80]}: a {kind} has no fact {inner[:60]}", cure="give the whole list")
+        kind = kind.fact(inner)
+        place = place.setdefault(part, {})
+        if not isinstance(place, dict):
+            raise BadValue(f"{name[:80]} is inside of what is given already", cure="give it in one place")
+    if path[-1] in place:
+        raise BadValue(f"{name[:80]} is given twice", cure="give it in one place")
+    place[path[-1]] = _typed(value, kind, name)
+
+
+def _typed(value: Any, kind: Kind, name: str) -> Any:
+    """Return a value of a sheet as the kind wants it."""
+    if value is None or kind in (NOTHING, MIXED):
+        return value
+    if isinstance(kind, Record) and isinstance(value, dict):
+        return {key: _typed(inner, kind.fact(key), f"{name}.{key}") for key, inner in value.items()}
+    if isinstance(kind, ListOf) and isinstance(value, list):
+        return tuple(_typed(each, kind.item, name) for each in value)
+    if isinstance(kind, Text) and isinstance(value, str):
+        if kind.options and value not in kind.options:
+            raise BadValue(f"{name} is never {value[:60]!r}", cure=f"it is one of {', '.join(kind.options)}"[:200])
+        return value
+    if kind == TABLE and isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
+        return value
+    return _plain(value, kind, name)
+
+
+def _plain(value: Any, kind: Kind, name: str) -> Any:
+    """Return a truth value, a number, a set of CPUs or boot options."""
+    truth = isinstance(value, bool)
+    if truth == (kind == TRUTH) and kind in (TRUTH, NUMBER) and isinstance(value, (int, float)):
+        return value
+    if kind == NUMBER and isinstance(value, str):
+        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,15})?) ?([A-Za-z]{1,4})", value, re.ASCII)
+        if match is None or match[2] not in UNITS:
+            raise BadValue(f"{name} must be a number, not {value[:60]!r}", cure=f"units are {', '.join(UNITS)}")
+        return float(match[1]) * UNITS[match[2]]
+    if kind == CPUS and isinstance(value, (str, int)) and not truth:
+        return CpuSet.parse(str(value))
+    if kind == PAIRS and isinstance(value, str):
+        return tuple((key, rest if sign else None) for key, sign, rest in (word.partition("=") for word in value.split()))
+    raise BadValue(f"{name} must be a {kind}, not {str(value)[:60]!r}", cure=_WRITTEN.get(kind))
+
+
+_WRITTEN: dict[Kind, str] = {
+    CPUS: "write 0-3,8",
+    PAIRS: 'write the line: "iommu=pt quiet"',
+    TABLE: "write {name: text}",
+    TRUTH: "write true or false",
+}
+
+
+def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Setting]) -> Node:
+    """Return the wanted value: one of the setting's words, or an expression that yields one."""
+    if name not in settings:
+        cure = did_you_mean(name, settings, "see advisor rules settings")
+        raise BadValue(f"there is no setting {name}", cure=cure)
+    setting = settings[name]
+    if value in setting.values:
+        return Constant(value, setting_kind(setting), (), setting.neutral(value))
+    try:
+        node = parse(value, scope)
+    except BadValue as error:
+        if re.fullmatch(r"[\w-]+", value, re.ASCII) and setting.values:
+            raise _never(setting, name, value) from error
+        raise
+    kind = setting_kind(setting)
+    if not alike(node.kind, kind):
+        raise BadValue(f"{name} takes a {kind}, {node.text} is a {node.kind}")
+    for word in _words(node):
+        if setting.values and word not in setting.values:
+            raise _never(setting, name, word)
+    return node
+
+
+def _words(node: Node) -> Iterator[str]:
+    """Yield the values that an expression names outright."""
+    if isinstance(node, Choose):
+        for part in node.operands[1:]:
+            yield from _words(part)
+    elif isinstance(node, Constant) and not isinstance(node.constant, Unknown):
+        yield neutral_text(node.constant)
+    elif isinstance(node.kind, Text):
+        yield from node.kind.options
+
+
+def _never(setting: Setting, name: str, value: str) -> BadValue:
+    cure = did_you_mean(value, setting.values, f"it takes {', '.join(setting.values)}", cutoff=0.4)
+    return BadValue(f"{name} is never {value}", cure=cure)
+
+
+def neutral_text(value: object) -> str:
+    """Return a value as settings spell it: whole numbers without a point, every digit of it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (int, float)):
+        return str(int(value)) if value == value // 1 else repr(value)
+    return written_value(value)
+
+
+def wanted_values(nodes: tuple[tuple[str, Node], ...], env: Env) -> tuple[Want, ...]:
+    """Return what settings should be; None where that depends on what is not known."""
+    result = []
+    for name, node in nodes:
+        try:
+            value = node.value(env)
+        except Trouble:
+            value = Unknown()
+        result.append(Want(setting=name, value=neutral_text(value) if lacking(value) is None else None))
+    return tuple(result)
+
+
+BIOS = "the BIOS attributes given"
+
+
+class SettingReader(NamedTuple):
+    """One checked way to read a setting from the operating system."""
+
+    setting: str
+    node: Node
+    sure: Confidence
+    how: str
+    by: Source = "system"
+
+
+def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) -> tuple[SettingReader, ...]:
+    """Return the checked expressions of all settings; if strict, refuse one that can never yield a value of its setting."""
+    scope = scope_with(None)
+    readers = []
+    for name, setting in settings.items():
+        for number, reading in enumerate(setting.read):
+            try:
+                node = parse(reading.value, scope)
+                if strict:
+                    _must_tell(setting, node)
+            except BadValue as error:
+                sheet = read_sheet(rules() / "settings.yaml")
+                raise sheet.wrong((name, "read", number), f"{name}: {error.problem}", error.cure) from error
+            readers.append(SettingReader(name, node, reading.sure, reading.how, reading.by))
+    return tuple(readers)
+
+
+def _must_tell(setting: Setting, node: Node) -> None:
+    """Refuse a reading that can never yield a value of its setting; true and false are on and off."""
+    kind = setting_kind(setting)
+    switch = setting.type == "choice" and {"on", "off"} <= setting.values.keys() and node.kind == TRUTH
+    if not switch and not alike(node.kind, kind):
+        values = f"one of {', '.join(setting.values)}" if setting.type == "choice" else f"a {kind}"
+        problem = f"{node.text[:60]} is a {node.kind}, and the setting is {values}"
+        raise BadValue(problem, cure="write an expression that yields one")
+
+
+def settings_in_effect(
+    case: Case,
+    settings: Mapping[str, Setting],
+    ways: Iterable[SettingReader],
+    applied: Mapping[str, Neutral],
+    pending: Mapping[str, Neutral],
+) -> tuple[Standing, ...]:
+    """Return what each setting of which anything is known is set to."""
+    env = env_of(case)
+    seen: dict[str, dict[Source, Witness]] = {}
+    for way in ways:
+        if way.by not in seen.get(way.setting, {}):
+            value = _value(way, env)
+            if value is not None:
+                seen.setdefault(way.setting, {})[way.by] = Witness(by=way.by, value=value, sure=way.sure, how=way.how)
+    known = [name for name in settings if name in seen or name in applied or name in pending]
+    return tuple(
+        _standing(settings[name], tuple(seen.get(name, {}).values()), applied.get(name), pending.get(name)) for name in known
+    )
+
+
+def _value(way: SettingReader, env: Env) -> str | None:
+    try:
+        value = way.node.value(env)
+    except Trouble:
+        return None
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _standing(setting: Setting, seen: tuple[Witness, ...], applied: Neutral | None, pending: Neutral | None) -> Standing:
+    """Return a standing: what the running system shows is in effect, what the BIOS says is believed where that shows nothing."""
+    bios = () if applied is None else (Witness(by="BIOS", value=str(applied), sure="high", how=BIOS),)
+    believed = next(iter((*seen, *bios)), None)
+    second = min(seen[1:], key=lambda each: each.value == seen[0].value, default=None)
+    known = {name: getattr(believed, name) for name in ("value", "sure", "how")} if believed else {}
+    return Standing(
+        name=setting.name,
+        title=setting.heading,
+        seen=seen[0].value if seen else None,
+        applied=None if applied is None else str(applied),
+        pending=None if pending is None else str(pending),
+        witnesses=(*seen, *bios),
+        second=second.value if second else None,
+        second_how=second.how if second else None,
+        **known,
+    )
+
+
+def settings_table(
+    standings: Iterable[Standing], findings: Iterable[Finding], settings: Mapping[str, Setting]
+) -> tuple[Row, ...]:
+    """Return a row for each setting that is known or wanted, in the order of the vocabulary."""
+    known = {standing.name: standing for standing in standings}
+    asked: dict[str, list[tuple[Finding, str | None]]] = {}
+    for finding in findings:
+        for want in finding.wants:
+            asked.setdefault(want.setting, []).append((finding, want.value))
+    names = (name for name in settings if name in known or name in asked)
+    return tuple(_row(settings[name], known.get(name), asked.get(name, [])) for name in names)
+
+
+def _row(setting: Setting, standing: Standing | None, asked: Sequence[tuple[Finding, str | None]]) -> Row:
+    current = standing.value if standing else None
+    wanted = tuple(dict.fromkeys(value for _, value in asked if value is not None))
+    verdicts = {finding.verdict for finding, _ in asked}
+    if current is not None and "pass" in verdicts and verdicts <= {"pass", "unknown", "not-applicable"}:
+        wanted = (current,)  # every rule which could tell is content with it, though it would write another value itself
+    known = standing or Standing(name=setting.name, title="")
+    return Row(
+        name=setting.name,
+        term=setting.term,
+        title=setting.title,
+        where=setting.where,
+        current=_in_own_unit(setting, current),
+        wanted=" or ".join(filter(None, (_in_own_unit(setting, each) for each in wanted))) or None,
+        confidence=known.sure,
+        how=known.how,
+        bios=known.applied,
+        pending=known.pending,
+        witnesses=known.witnesses,
+        rules=tuple(dict.fromkeys(finding.id for finding, _ in asked)),
+        met=None if current is None or not wanted else current in wanted,
+    )
+
+
+def _in_own_unit(setting: Setting, value: str | None) -> str | None:
+    """Return a value in the unit of the setting's own name: vm.min_free_kbytes in kilobytes, as somebody would type it."""
+    divide = setting.set.divide if setting.set else 1
+    return str(int(value) // divide) if value is not None and divide > 1 and value.isdecimal() else value
+
 
 Place = tuple[str | int, ...]
 
@@ -68,7 +464,7 @@ def _expression(*place: str, kind: Kind = TRUTH) -> Any:
 
     def read(rule: "Rule") -> Node | None:
         text = _text_at(rule, place)
-        return rule.at(place, _typed, text, rule.scope, kind) if text else None
+        return rule.at(place, _rule_typed, text, rule.scope, kind) if text else None
 
     return cached_property(read)
 
@@ -184,7 +580,7 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
     return rule
 
 
-def _typed(text: str, scope: Scope, kind: Kind) -> Node:
+def _rule_typed(text: str, scope: Scope, kind: Kind) -> Node:
     return require(parse(text, scope), kind, text[:60])
 
 
@@ -215,7 +611,7 @@ def _lets(text: RuleText, scope: dict[str, Name], changed: Mapping[str, str]) ->
         except BadValue as error:
             raise Misplaced(("let", name), error) from error
         try:
-            node = _typed(changed[name], scope, node.kind) if name in changed else node
+            node = _rule_typed(changed[name], scope, node.kind) if name in changed else node
         except BadValue as error:
             raise WrongOverride((name,), error) from error
         # The kind of a word is any text, for a site may put another there.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from advisor.advice.model.checklist import Expected, Proof
 from advisor.advice.model.findings import Finding
+from advisor.advice.model.plan import Expected, Proof
 from advisor.machine.hardware import is_model
 from advisor.machine.units import count, duration, flop_rate, memory_clock, message_rate, throughput
 from advisor.machine.value import Amount, Unit

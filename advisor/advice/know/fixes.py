@@ -1,19 +1,195 @@
-"""What rules want of each setting, looked up once for pages and files, and the fix in this machine's own words."""
+"""What rules want of each setting in this machine's own words: a vendor's BIOS attributes, what to type, how it goes back."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from advisor.advice.know.attributes import locate, not_offered
-from advisor.advice.know.settings import commands_of, keeper_of, undo_of
-from advisor.advice.model.checklist import Other
+from advisor.advice.know.vendors import commands_of, keeper_of, settings, undo_of, vendor_by_id
 from advisor.advice.model.findings import Finding, Fix, Row, Want
-from advisor.advice.model.plan import Wanted, WantedSetting
-from advisor.advice.model.rule import SEVERITIES
-from advisor.advice.model.setting import Setting
-from advisor.advice.model.vendor import Place, Vendor
-from advisor.machine.hardware import Bios
+from advisor.advice.model.plan import Other, Target, Wanted, WantedSetting, edit_instruction, filled_lines
+from advisor.advice.model.sheets import (
+    SEVERITIES,
+    Absent,
+    Entry,
+    Lock,
+    Neutral,
+    Place,
+    Require,
+    Setting,
+    Vendor,
+    VendorValue,
+    is_named,
+)
+from advisor.machine.hardware import Bios, Scalar
 from advisor.machine.units import binary
+
+
+def number_of(template: str, name: str) -> int | None:
+    """Return the number that makes a name of a template: 3 of Nbio3LclkDpmLevel; None for another name."""
+    before, after = template.split("{n}")
+    digits = name.removeprefix(before).removesuffix(after)
+    fits = name == before + digits + after and re.fullmatch(r"0|[1-9][0-9]{0,2}", digits, re.ASCII)
+    return int(digits) if fits else None
+
+
+def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neutral, bios: Bios | None = None) -> Place | None:
+    """Return where a value of a setting is found, or None where the vendor does not offer it or nothing is known.
+
+    Given the BIOS attributes, names with a suffix that differs from board to board are taken from them.
+    """
+    entries = entries_of(vendor, platform_id, setting.name)
+    if entries:
+        known = [each for each in entries if _vendor_value(each, setting, value) is not None] or [*entries]
+        entry = next((each for each in known if bios and attributes_named(each, tuple(bios.attributes))), known[0])
+        return _place(vendor, platform_id, setting, value, entry=entry, bios=bios)
+    if vendor.falls_back is None or not_offered(vendor, platform_id, setting.name, "no"):
+        return None
+    words = vendor_by_id(vendor.falls_back)
+    # The usual menus, reached by this vendor's own key.
+    usual = locate(words.model_copy(update={"setup": vendor.setup or words.setup}), platform_id, setting, value)
+    if usual is None:
+        return None
+    note = f"{vendor.name}'s own names are not known; these are the usual ones"
+    return usual.model_copy(update={"vendor": vendor.id, "notes": (note, *usual.notes)})
+
+
+def entries_of(vendor: Vendor, platform_id: str | None, name: str) -> tuple[Entry, ...]:
+    """Return a setting's entries for a platform; every entry where the platform is not known."""
+    entries = vendor.settings.get(name, ())
+    return entries if platform_id is None else tuple(each for each in entries if vendor.serves(each.platforms, platform_id))
+
+
+def not_offered(vendor: Vendor, platform_id: str | None, name: str, offered: str | None = None) -> Absent | None:
+    """Return what the sheet says of a setting that it has no entry for: not offered, or unknown."""
+    for absent in vendor.absent:
+        here = not absent.platforms or (platform_id is not None and vendor.serves(absent.platforms, platform_id))
+        if name in absent.settings and here and offered in (None, absent.offered):
+            return absent
+    return None
+
+
+def attributes_named(entry: Entry | str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the attributes of a BIOS that an entry means: one, none, or several of one beginning."""
+    if isinstance(entry, Entry):
+        if entry.attribute:
+            return (entry.attribute,) if entry.attribute in names else ()
+        if entry.numbered:
+            return tuple(name for name in names if number_of(entry.numbered, name) is not None)
+    stem = entry if isinstance(entry, str) else entry.prefix
+    return () if stem is None else tuple(name for name in names if is_named(stem, name))
+
+
+def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutral, *, entry: Entry, bios: Bios | None) -> Place:
+    present = tuple(bios.attributes) if bios else ()
+
+    def one_of(named: Entry | str) -> str | None:
+        """Return the attribute that is meant on this board, where it is one."""
+        found = attributes_named(named, present)
+        return found[0] if len(found) == 1 else None
+
+    word, name = _vendor_value(entry, setting, value), entry.attribute or entry.prefix or entry.numbered
+    attribute = entry.attribute or one_of(entry)
+    locks = [lock for lock in vendor.locks if name in lock.of and (platform is None or vendor.serves(lock.platforms, platform))]
+    wanted: tuple[Require | Lock, ...] = (*locks[: None if platform else 1], *entry.requires)
+    needs = [(need, one_of(need.attribute) or need.attribute) for need in wanted]
+    names = {(each.attribute, each.prefix, each.numbered) for each in vendor.settings[setting.name]}
+    certain = platform is not None or len(names) == 1
+    steps: list[Target] = []
+    if word is not None and certain and (attribute or not vendor.tools.set):
+        steps = [Target(named, need.value, need.group or entry.group, need.label or "", "") for need, named in needs]
+        steps.append(Target(attribute or "", word, entry.group, entry.label, entry.menu))
+    notes = [edit_instruction(vendor.tools.edit, step) for step in steps] if vendor.tools.edit is not None else []
+    # What a profile holds is written by a plan, or not at all.
+    held = "holds it: advisor checklist writes the two as they go together, or says why not"
+    notes += [f"{need.attribute} {held}" for need, _ in needs if isinstance(need, Lock)]
+    if not certain:
+        notes.append("the processor's generation is not known, and the name depends on it: check before you type it")
+    if word is None:
+        notes.append(f"{vendor.name}'s name for this value is not known: choose it in the menu")
+    seen = word is not None and certain and vendor.shows(entry, platform, str(value))
+    return Place(
+        vendor=vendor.id,
+        setting=setting.name,
+        menu=" > ".join(part for part in (vendor.setup, entry.menu) if part),
+        label=entry.label,
+        attribute=attribute or name,
+        vendor_value=word,
+        group=entry.group,
+        path=entry.menu,
+        exact=attribute is not None and certain,
+        requires=tuple(need.model_copy(update={"attribute": named}) for need, named in needs if isinstance(need, Require)),
+        spoken=entry.values,
+        show=filled_lines(vendor.tools.show, steps[-1:]) if steps else (),
+        commands=(*vendor.tools.prepare, *filled_lines(vendor.tools.set, steps)) if steps and not locks else (),
+        apply=vendor.tools.apply if steps else (),
+        prerequisites=tuple((named, need.value, need.because) for need, named in needs),
+        notes=(*notes, *entry.side_effects, *([entry.note] if entry.note else [])),
+        verified=seen and all(vendor.shows_need(need, platform) for need, _ in needs),
+    )
+
+
+def _vendor_value(entry: Entry, setting: Setting, value: Neutral) -> VendorValue | None:
+    if not setting.takes(value):
+        return None
+    if entry.passes:
+        return int(value) if entry.passes == "integer" and isinstance(value, int) else str(value)
+    return entry.values.get(str(value))
+
+
+Attributes = Mapping[str, Scalar | None]
+
+
+def neutral_values(vendor: Vendor, platform_id: str | None, bios: Bios, *, pending: bool = False) -> dict[str, Neutral]:
+    """Return each setting that the attributes tell, in neutral words; what they do not tell is not in it.
+
+    With ``pending``, the values as they will be after the next restart.
+    """
+    attributes = {**bios.attributes, **(bios.pending or {})} if pending else bios.attributes
+    # The values' own names where a BIOS holds the words of the menu, as far as the sheet has them.
+    shown = ((name, word) for name, words in vendor.shown.items() for word, menu in words.items() if attributes.get(name) == menu)
+    words, known = {**bios.also, **dict(shown)}, settings()
+    values: dict[str, Neutral] = {}
+    for name in vendor.settings:
+        # The one value that all entries agree on whose attributes are there, and mean something.
+        entries = [
+            entry
+            for entry in entries_of(vendor, platform_id, name)
+            if all(_holds(need, attributes) for need in entry.requires if need.gates)
+        ]
+        readings = {value for entry in entries for value in _read(known[name], entry, attributes, words)}
+        value = readings.pop() if len(readings) == 1 else None
+        if value is not None:
+            values[name] = value
+    return values
+
+
+def _read(setting: Setting, entry: Entry, attributes: Attributes, words: Mapping[str, str]) -> set[Neutral | None]:
+    """Return what the attributes of an entry say in neutral words; None where they differ, or the sheet has no word."""
+    names, values = attributes_named(entry, tuple(attributes)), set[Neutral | None]()
+    for name in names:
+        value, other = _neutral(setting, entry, attributes[name]), words.get(name)
+        values.add(_neutral(setting, entry, other) if value is None else value)
+    return values if len(names) < 2 or len(values) == 1 else {None}
+
+
+def _neutral(setting: Setting, entry: Entry, value: Scalar | None) -> Neutral | None:
+    """Return the neutral word for a vendor's value; None where the sheet has none."""
+    if value is None:
+        return None
+    if entry.passes:
+        return value if setting.takes(value) else None
+    for word, theirs in entry.values.items():
+        if type(theirs) is type(value) and theirs == value:
+            return setting.neutral(word)
+    further = entry.reads.get(str(value))
+    return None if further is None else setting.neutral(str(further))
+
+
+def _holds(need: Require, attributes: Attributes) -> bool:
+    names = attributes_named(need.attribute, tuple(attributes))
+    return bool(names) and all(attributes[name] == need.value for name in names)
+
 
 AskedValue = tuple[Finding, Want]
 

@@ -12,10 +12,8 @@ from math import log2
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from advisor.advice.know.settings import settings
-from advisor.advice.know.vendors import FALLBACK, generations_of, publications, same_servers, vendor_file, vendors
-from advisor.advice.model.setting import Setting
-from advisor.advice.model.vendor import Entry, Vendor
+from advisor.advice.know.vendors import FALLBACK, generations_of, publications, same_servers, settings, vendor_file, vendors
+from advisor.advice.model.sheets import Entry, Setting, Vendor
 from advisor.errors import BadSheet, did_you_mean
 from advisor.machine.hardware import Cpu
 from advisor.machine.partitioning import scheme_without_sheet

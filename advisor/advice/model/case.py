@@ -6,7 +6,7 @@ where its evidence was read and an unknown what would make it known.
 
 from pydantic import Field
 
-from advisor.advice.model.setting import Witness
+from advisor.advice.model.sheets import Witness
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import BitsPerSecond, Bytes, BytesPerSecond, PacketBytes, Transfers, made_from
 from advisor.machine.fault_counters import Watch

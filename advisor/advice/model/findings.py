@@ -5,8 +5,7 @@ from typing import Literal
 
 from pydantic import Field, computed_field, model_validator
 
-from advisor.advice.model.rule import BASES, SEVERITIES, Basis, Guide, Severity, Verdict
-from advisor.advice.model.setting import Where, Witness
+from advisor.advice.model.sheets import BASES, SEVERITIES, Basis, Guide, Severity, Verdict, Where, Witness
 from advisor.machine.machine import Gap
 from advisor.machine.value import Value, optional
 from advisor.measure.measured_facts import Refused

@@ -9,18 +9,279 @@ filled in here too: {attribute} {value} {group} {dotted} {pairs} {body} in their
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from advisor.advice.model.checklist import Other
-from advisor.advice.model.findings import Finding
-from advisor.advice.model.rule import Guide, Severity, Verdict
-from advisor.advice.model.setting import Where
-from advisor.advice.model.vendor import Place, VendorValue
+from advisor.advice.model.findings import Finding, Fix
+from advisor.advice.model.sheets import Guide, Place, Severity, VendorValue, Verdict, Where
 from advisor.machine.hardware import Scalar
 from advisor.machine.value import Value, optional
+from advisor.measure.platform import Scope
+
+_OUT_OF_REACH: Final = {
+    "Secure Boot and its keys": r"secure[ _]?boot|^ResetKeys|platform[ _]?key|factory[ _]?key|key[ _]?exchange|TLSCertificate",
+    "the TPM": r"tpm|trusted[ _]?comput|tcg|trusted[ _]?platform|^txt$",
+    "passwords and keys": r"pass(word|wd|phrase)|\bpwd|chap|secret|credential|private[ _]?key",
+    "what it boots": r"boot[ _]?(order|seq|option|device|list|mode|source|priorit|type|override|uri|target)|one[ _]?time"
+    r"|^csm|uefi[ _]?optimized[ _]?boot",
+    "factory defaults and CMOS": r"clear[ _]?cmos|cmos[ _]?clear|reset[ _]?bios|bios[ _]?reset|factory[ _]?reset"
+    r"|(restore|load|erase|save|user|setup|factory)\w*[ _]?default|default\w*[ _]?(restore|load)",
+    "data and logs": r"erase|sanitize|wipe",
+    "job queues": r"job[ _]?queue",
+    "the lock of the BIOS itself": r"lockdown|config\w*lock",
+}
+"""What no plan may touch, however it was edited: each can lock an owner out, or cannot be undone."""
+
+
+CODE: Final = re.compile(r"[A-Za-z]{2,}\d{3,4}")
+"""AMI calls an attribute by a code, of each board's own: FBO001 is its boot order, Rome0075 the NUMA nodes of a socket."""
+
+
+def out_of_reach(attribute: str, shown: str | None = None) -> str | None:
+    """Return what an attribute is that no plan may touch, by its name or the menu's words for it; None for any other."""
+    names = [attribute, *([shown] if shown else [])]
+    return next(
+        (what for what, words in _OUT_OF_REACH.items() if any(re.search(words, each, re.IGNORECASE) for each in names)), None
+    )
+
+
+class Owner(Value):
+    """Whose BIOS it is, as its BMC says: a plan and a record are for this server and this firmware."""
+
+    uuid: str | None = None
+    vendor: str | None = None
+    model: str | None = None
+    bios_version: str | None = None
+    bmc_version: str | None = None
+    host_name: str | None = optional("what its operating system reported to the BMC")
+    processor: str | None = optional("the processors' model, by which their generation is known")
+
+
+class PlannedChange(Value):
+    """One attribute and the value it shall have."""
+
+    attribute: str = Field(min_length=1, max_length=200, description="the attribute's name, as the registry has it")
+    value: VendorValue = Field(description="the value it shall have; a text stands in quotes")
+    now: Scalar | None = optional("what it was when the plan was made")
+
+
+class BiosPlan(Value):
+    """What to stage on one server; made by ``advisor bios plan``, edited by whom it may concern."""
+
+    format: Literal["advisor-bios-plan/1"]
+    machine: str = "this machine"
+    owner: Owner = Owner()
+    registry: str | None = optional("the attribute registry that it was checked against")
+    vendor: str | None = optional("whose words the attributes are: dell, hpe, ...")
+    platform: str | None = None
+    changes: tuple[PlannedChange, ...] = Field(default=(), max_length=500)
+
+    @property
+    def values(self) -> dict[str, VendorValue]:
+        """Return attribute -> value."""
+        return {change.attribute: change.value for change in self.changes}
+
+
+class BiosRecord(Value):
+    """What a BIOS was before something was staged: all of it, on disk before the first write."""
+
+    format: Literal["advisor-bios-record/1"]
+    at: str = Field(description="when, in UTC")
+    bmc: str
+    verified: str = Field(description="by what the BMC was known to be itself")
+    owner: Owner
+    registry: str | None = None
+    applied: dict[str, Scalar | None] = Field(description="every attribute as it was; those with secrets left out")
+    asked: dict[str, Scalar] = Field(description="what was staged")
+    moves: dict[str, Scalar | None] = optional("what the registry says changes along with it", {})
+    unlisted: dict[str, Scalar] = optional("of these what was set to a value that the registry has not", {})
+    vendor: str | None = None
+    platform: str | None = None
+    outcome: Literal["begun", "staged"] = optional("begun: whether it was staged is not known", "begun")
+    job: str | None = optional("the BMC's job that applies it")
+    by_hand: tuple[str, ...] = optional("how to go back without advisor: commands of others", ())
+
+
+HEADINGS: Final[dict[Where, str]] = {
+    "hardware": "Hardware",
+    "bios": "BIOS",
+    "boot": "Boot options",
+    "os": "Operating system",
+    "fabric": "Fabric",
+    "scheduler": "Scheduler",
+    "mpi": "MPI",
+    "job": "Jobs",
+}
+"""The groups, in order: hands on the machine first, then what needs the one restart, then what takes effect at once."""
+
+NOTE_FIRST: Final = "note the present value first, and set it back"
+"""The undo of a line whose present value is not known."""
+
+CURL: Final = "curl -fn --cacert BMC.pem"
+"""How a BMC is asked: its certificate is checked, login and password stand in ~/.netrc, an error is no answer."""
+
+CERTIFICATE: Final = "BMC.pem is the certificate of the BMC or of who signed it, ~/.netrc has the login"
+
+NAMED: Final = 3
+"""How many subjects the title of a state names: PCIe link of the adapter at full width (mlx5_0); more stand below it."""
+
+
+Tick = Literal["todo", "consider", "unknown", "done", "not-here", "waived"]
+"""What a line is to whoever ticks off: wrong, choice, not known, right, nothing of this machine, waived."""
+
+
+class Other(Value):
+    """Another value that a rule wants for the same setting."""
+
+    id: str = Field(description="the rule")
+    wanted: str
+    refs: tuple[str, ...] = ()
+
+
+class Expected(Value):
+    """A published result to hold a measurement against."""
+
+    what: str = Field(description="of what: STREAM triad of the machine")
+    value: str = Field(description="270 to 300 GB/s, 13 % above NPS1")
+    conditions: str | None = optional("processors, sockets, cut, memory: what it holds under")
+    ref: str = Field(description="the publication")
+
+
+class Proof(Value):
+    """A benchmark that shows whether steps have brought what they should."""
+
+    id: str = Field(description="what items name it by: bandwidth")
+    command: str = Field(description="advisor measure membw")
+    shows: str = Field(description="what it shows, in a few words")
+    figures: bool = Field(description="whether it gives figures that publications give, too")
+    expected: tuple[Expected, ...] = optional(
+        "what was published for this platform; () where nothing was, the likest conditions first", ()
+    )
+
+
+class Item(Value):
+    """One line to tick."""
+
+    id: str = Field(description="the rule that asks for it; of several, the one that says most")
+    rules: tuple[str, ...] = optional("every rule that asks for it", ())
+    numbers: tuple[int, ...] = optional("numbers of its findings in the audit; () where nothing is wrong", ())
+    title: str = Field(description="the setting or the state, in a few words")
+    setting: str | None = optional("neutral name of the setting")
+    term: str | None = optional("the setting in the word that people search for; None of a state")
+    fault: str = optional("what would be wrong, in a few words", "")
+    claim: str | None = optional("what is wrong, in the finding's words")
+    look: str | None = optional("what would make it known, where it is not")
+    left: str | None = optional("why no script writes it")
+    subjects: tuple[str, ...] = optional("which of several things; () for the machine", ())
+    done: bool | None = optional("whether it is so already; None where that is not known")
+    verdict: Verdict
+    severity: Severity
+    now: str | None = optional("what it is set to")
+    pending: str | None = optional("what the BIOS will apply at the next restart already")
+    wanted: str = Field(description="what it should be set to")
+    meaning: str | None = optional("what that value does, in one line")
+    others: tuple[Other, ...] = optional("other values that rules want: a conflict to decide", ())
+    fix: Fix
+    why: str
+    cost: str | None = optional("what it is worth, with its source")
+    check: str | None = None
+    proof: str | None = optional("the benchmark that proves it, one of proofs; None where none shows it")
+    undo: str | None = None
+    spare: str | None = None
+    breaks: str | None = optional("what it can break")
+    guides: tuple[Guide, ...] = ()
+    refs: tuple[str, ...] = ()
+
+    @property
+    def mark(self) -> Tick:
+        """Return what the line is to whoever ticks off; what is only worth knowing, and is not so, is nothing of this machine."""
+        if self.done is None:
+            return "unknown"
+        if self.done:
+            return "done" if self.setting or self.severity != "info" else "not-here"
+        if self.verdict == "waived":
+            return "waived"
+        return "consider" if self.severity == "info" else "todo"
+
+
+class Cited(Value):
+    """A publication that lines rest on."""
+
+    id: str
+    text: str = Field(description="title, author, year and place in one line")
+
+
+class Group(Value):
+    """Items of one place."""
+
+    where: Where
+    heading: str
+    items: tuple[Item, ...]
+
+
+class Checklist(Value):
+    """The whole list for one machine, or for a kind of machine that is not there yet."""
+
+    machine: str | None = optional("the machine in words; None for hardware on order")
+    platform: str | None = None
+    platform_id: str | None = None
+    vendor: str = Field(description="the vendor whose names are used: Dell")
+    vendor_id: str
+    scope: Scope
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...] = optional("what holds for all of it: how to enter the setup, one restart for all", ())
+    apply: tuple[str, ...] = optional("lines that make all BIOS changes take effect, once", ())
+    absent: tuple[str, ...] = optional("what is recommended and this vendor does not offer here", ())
+    left_out: int = optional("rules that do not apply here", 0)
+    proofs: tuple[Proof, ...] = optional("the benchmarks that items name", ())
+    sources: tuple[Cited, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Every line, in order."""
+        return tuple(item for group in self.groups for item in group.items)
+
+    @property
+    def done(self) -> int:
+        """How many lines are so already."""
+        return sum(item.done is True for item in self.items)
+
+    @property
+    def unknown(self) -> int:
+        """Of how many lines nobody knows whether they are so."""
+        return sum(item.done is None for item in self.items)
+
+    @property
+    def conflicts(self) -> tuple[Item, ...]:
+        """Return the lines for which rules want different values."""
+        return tuple(item for item in self.items if item.others)
+
+    def proof_of(self, item: Item) -> Proof | None:
+        """Return the benchmark that proves a line; None where none shows it."""
+        return next((proof for proof in self.proofs if proof.id == item.proof), None)
+
+    @property
+    def order(self) -> bool:
+        """Return whether it is hardware on order: nothing of it can be known, so all of the list is to be done."""
+        return self.machine is None
+
+    def marked(self, *marks: Tick) -> tuple[Item, ...]:
+        """Return the lines of some marks."""
+        return tuple(item for item in self.items if item.mark in marks)
+
+    def todo(self) -> "Checklist":
+        """Return the same list with what is known to be wrong alone; of hardware on order with all that is not so."""
+        marks: tuple[Tick, ...] = ("todo", "consider", "unknown") if self.order else ("todo",)
+        return self.only(lambda item: item.mark in marks)
+
+    def only(self, wanted: Callable[[Item], bool]) -> "Checklist":
+        """Return the same list with some of its lines, and the benchmarks that prove those."""
+        left = (group.model_copy(update={"items": tuple(filter(wanted, group.items))}) for group in self.groups)
+        groups = tuple(group for group in left if group.items)
+        named = {item.proof for group in groups for item in group.items}
+        return self.model_copy(update={"groups": groups, "proofs": tuple(each for each in self.proofs if each.id in named)})
 
 
 class Target(NamedTuple):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from advisor.advice.model.plan import WantedSetting
-from advisor.advice.model.vendor import Lock, Require, VendorValue, is_named
+from advisor.advice.model.sheets import Lock, Require, VendorValue, is_named
 from advisor.advice.plan.draft import Draft, FirmwareState, LeftOut, Settled, moved, named, settle
 from advisor.machine.hardware import Registry, Scalar
 

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from advisor.advice.model.bios_change import CODE, out_of_reach
-from advisor.advice.model.plan import Include, Mark, NotWritten, WantedSetting
-from advisor.advice.model.rule import SEVERITIES
-from advisor.advice.model.vendor import Lock, Vendor, VendorValue, is_named
+from advisor.advice.model.plan import CODE, Include, Mark, NotWritten, WantedSetting, out_of_reach
+from advisor.advice.model.sheets import SEVERITIES, Lock, Vendor, VendorValue, is_named
 from advisor.errors import did_you_mean
 from advisor.machine.hardware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 

@@ -6,13 +6,16 @@ The checklist is then put into the plan's words.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from advisor.advice.model.checklist import CURL, NOTE_FIRST, Checklist, Item
 from advisor.advice.model.findings import Fix
 from advisor.advice.model.plan import (
+    CURL,
     LOOK_UP_WITH,
+    NOTE_FIRST,
     Back,
     Change,
+    Checklist,
     Include,
+    Item,
     Kept,
     Mark,
     NotWritten,
@@ -24,7 +27,7 @@ from advisor.advice.model.plan import (
     look_up_line,
     one_a_line,
 )
-from advisor.advice.model.vendor import Place, Vendor, VendorValue
+from advisor.advice.model.sheets import Place, Vendor, VendorValue
 from advisor.advice.plan.dependencies import consistent, one_each, ordered, reconcile, unclaimed, with_needs
 from advisor.advice.plan.draft import Draft, FirmwareState, LeftOut, moved, named, settle
 from advisor.machine.hardware import Scalar

@@ -10,19 +10,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from advisor.advice.audit import Audited
+from advisor.advice.audit import Audited, Explained, explain_rule
 from advisor.advice.audit import audit as run_audit
-from advisor.advice.audit_page.explain import finding_page
-from advisor.advice.audit_page.screen import Lines, Shown, audit_page
-from advisor.advice.audit_page.whole import Step, whole_audit_page
+from advisor.advice.audit_page.explain import explain_page, finding_page, rule_page, rules_page
+from advisor.advice.audit_page.screen import Lines, Shown, Step, audit_page, whole_audit_page
 from advisor.advice.checklist import Ordered, TuningChecklist, formats_told, template_of
 from advisor.advice.checklist import checklist as run_checklist
-from advisor.advice.checklist_page.exports import remarks
-from advisor.advice.checklist_page.page import checklist_page
-from advisor.advice.explain import Explained, explain_rule
+from advisor.advice.checklist_page import checklist_page, remarks
 from advisor.advice.judge.rule import Rule
 from advisor.advice.know.vendors import publications
-from advisor.advice.rule_page import explain_page, rule_page, rules_page
 from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rules_named, sheets_checked, tried
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from advisor.advice.bios_files import BiosInput
-from advisor.advice.model.setting import Neutral
+from advisor.advice.model.sheets import Neutral
 from advisor.bios import experiment as task
 from advisor.bios.connection import as_interrupt, hearing
 from advisor.bios.door import Door

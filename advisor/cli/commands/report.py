@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from advisor.advice.difference_page import whatif_document, whatif_page
-from advisor.advice.model.rule import SEVERITIES
+from advisor.advice.model.sheets import SEVERITIES
 from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from advisor.advice.model.rule import SEVERITIES
+from advisor.advice.model.sheets import SEVERITIES
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.fleet.fleet import Fleet
 from advisor.machine.hosts.errands import expanded

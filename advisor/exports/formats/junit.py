@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from advisor.advice.audit_page.card import cost_words
-from advisor.advice.audit_page.outcome import tally
+from advisor.advice.audit_page.card import cost_words, tally
 from advisor.advice.model.findings import Audit, Finding
 from advisor.exports.format import ExportOptions, ExportSubject
 from advisor.machine.machine import Machine

@@ -6,20 +6,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from advisor.advice.audit_page.outcome import Head
-from advisor.advice.model.checklist import HEADINGS, NAMED, NOTE_FIRST, Checklist, Expected, Item, Mark, Proof
-from advisor.advice.model.plan import LOOK_UP_WITH, Plan, value_text
-from advisor.advice.model.setting import Where
-from advisor.advice.model.vendor import Vendor
+from advisor.advice.audit_page.card import Head
+from advisor.advice.model.plan import (
+    HEADINGS,
+    LOOK_UP_WITH,
+    NAMED,
+    NOTE_FIRST,
+    Checklist,
+    Expected,
+    Item,
+    Plan,
+    Proof,
+    Tick,
+    value_text,
+)
+from advisor.advice.model.sheets import Vendor, Where
 from advisor.machine.units import count, plain
 from advisor.show.commandline import word
 
-BOXES: Final[dict[Mark, str]] = {
+BOXES: Final[dict[Tick, str]] = {
     "todo": "[ ]", "consider": "( )", "unknown": "[?]", "done": "[x]", "not-here": "[-]", "waived": "[~]",
 }  # fmt: skip
 """Marks that differ in shape, on paper as on a terminal."""
 
-MEANS: Final[dict[Mark, str]] = {
+MEANS: Final[dict[Tick, str]] = {
     "todo": "to do", "consider": "to consider", "unknown": "not known", "done": "right", "not-here": "not applicable",
     "waived": "waived by the site",
 }  # fmt: skip
@@ -38,7 +48,7 @@ _RESTART: Final = {"no": "no restart", "yes": "restart", "power-cycle": "power c
 class Step(NamedTuple):
     """One line to tick."""
 
-    mark: Mark
+    mark: Tick
     item: Item
     what: str
     """NPS 1 -> 4, or what is wrong."""
@@ -121,7 +131,7 @@ class Sheet:
         """Return what is said where a part of the list is asked for that has no line; empty where it has one."""
         if self.checklist.items or not self.whole.items:
             return ""
-        marks: tuple[Mark, ...] = ("consider", "unknown")
+        marks: tuple[Tick, ...] = ("consider", "unknown")
         rest = " and ".join(f"{number} {MEANS[mark]}" for mark in marks if (number := len(self.whole.marked(mark))))
         return f"Nothing to do. {rest}: the same list without --todo." if rest else "Nothing to do."
 
@@ -142,11 +152,11 @@ class Sheet:
     @property
     def legend(self) -> str:
         """Return what the marks mean, of those that stand on the page."""
-        order: tuple[Mark, ...] = ("todo", "consider")
+        order: tuple[Tick, ...] = ("todo", "consider")
         there = order if self.plan.order else [mark for mark in BOXES if self.checklist.marked(mark)]
         return " · ".join(f"{BOXES[mark]} {MEANS[mark]}" for mark in there)
 
-    def places(self, *marks: Mark) -> tuple[Place, ...]:
+    def places(self, *marks: Tick) -> tuple[Place, ...]:
         """Return the steps of some marks, place by place."""
         found = ((group, tuple(step(i) for i in group.items if i.mark in marks)) for group in self.checklist.groups)
         return tuple(Place(group.where, group.heading, steps) for group, steps in found if steps)

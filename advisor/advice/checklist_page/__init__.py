@@ -1,1 +1,0 @@
-"""The checklist on a page, and what its exported files are filled with."""

@@ -1,1 +1,0 @@
-"""The rule language: expressions that are checked when they are read and evaluated with three truth values. Pure."""
