@@ -37,10 +37,10 @@ REPORT_SCHEMA: Final = "advisor-report/2"
 """The number rises when a key changes meaning or goes."""
 _PAIRS: Final = 12_000
 """So many round trips between cores, of 155 cores, fit into a document that --from reads; all of 384 do not."""
-_ENDINGS: Final = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+_ENDINGS: Final = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".xml": "junit"}
 _TOOLS: Final = ("racadm", "ilorest", "onecli", "sum", "redfish")
 
-ReportForm = Literal["html", "md", "json"]
+ReportForm = Literal["html", "md", "json", "junit"]
 """A page for a browser, text for a ticket, a document that compare, audit and report read again."""
 
 
@@ -90,15 +90,19 @@ def _measurements(measured: Measurements) -> dict[str, Any]:
     return (measured.model_copy(update={"results": kept}) if many else measured).model_dump(mode="json")
 
 
-def form_of(asked: str | None, output: Path | None) -> ReportForm:
+REPORT_FORMS: Final[tuple[ReportForm, ...]] = ("html", "md", "json")
+CONTRACT_FORMS: Final[tuple[ReportForm, ...]] = (*REPORT_FORMS, "junit")
+
+
+def form_of(asked: str | None, output: Path | None, forms: Sequence[ReportForm] = REPORT_FORMS) -> ReportForm:
     """Return the format: as asked, else as the file's name ends; a page for a browser is not for a terminal."""
     name = asked or (_ENDINGS.get(output.suffix.lower()) if output is not None else None)
     if name is None and output is not None:
-        raise BadValue(f"{output} is not a report format", cure="take .html, .md or .json, or say which with --as")
+        raise BadValue(f"{output} is not a report format", cure="take .html, .md or .json, or choose it with --as")
     if name is None:
         raise BadValue("a report is a file", cure="name it with -o node.html; --as md prints one for a ticket")
-    forms: dict[str, ReportForm] = {"html": "html", "md": "md", "json": "json"}
-    return forms[must_be_one_of("format of reports:", name, forms, "there are html, md, json")]
+    named: dict[str, ReportForm] = {each: each for each in forms}
+    return named[must_be_one_of("format of reports:", name, named, f"there are {', '.join(named)}")]
 
 
 def report(

@@ -19,11 +19,12 @@ from advisor.errors import BadValue, must_be_one_of
 from advisor.exports.change import change_report
 from advisor.exports.compared import compare as run_compare
 from advisor.exports.compared import compared_machines
+from advisor.exports.contract import EXAMPLE, accept
 from advisor.exports.export import export as run_export
 from advisor.exports.export import export_format, formats
 from advisor.exports.format import listing
 from advisor.exports.measuring_now import MeasureNow
-from advisor.exports.single import form_of
+from advisor.exports.single import CONTRACT_FORMS, REPORT_FORMS, form_of
 from advisor.exports.single import report as run_report
 from advisor.exports.slurm_check import check_slurm
 from advisor.fleet.audit import audit_fleet
@@ -87,10 +88,17 @@ For = Annotated[
 ]
 
 
+ContractFile = Annotated[
+    Path | None,
+    typer.Option("--contract", metavar="FILE", help="Judge this acceptance contract; '--contract --example' prints one."),
+]
+
+
 @reads_bios
 def report(
     fleet: opt.MayBeFleet = None,
     *,
+    contract: ContractFile = None,
     source: opt.From = None,
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
@@ -124,13 +132,21 @@ def report(
     Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
     and the page says what.
 
+    --contract judges an acceptance contract on a machine, on two states of one, or on a fleet's folder: each line passed, failed, or not shown with the command that shows it; --as junit is for CI. Exit status is 1 unless every line
+    passed.
+
     Group: Look
     First: --from --scope --measurements --network --hpl --full --only --as --for --output
     Example: sudo advisor report -o node.html
     Example: advisor report --from node.tar.gz --measurements full.json -o node.html
     Example: advisor report --from node.tar.gz --only 1 --as md
     Example: advisor report fleet/ -o fleet.html
+    Example: advisor report --contract --example
+    Example: advisor report --contract tender.yaml node.tar.gz -o accepted.html
     """
+    if str(contract) == "--example":
+        emit_text(EXAMPLE, output)
+        return 0
     watcher = Terminal(details=sys.stderr.isatty())
     _apart(
         {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok},
@@ -140,13 +156,22 @@ def report(
     opt.at_most_one({"--json": json, f"--as {form}": form not in (None, "json")})
     form = "json" if json else form
     _apart({"--only": bool(only)}, {"--as json": form == "json"})
+    files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
+    if contract is not None:
+        _apart({"--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"}, {"--contract": True})
+        machines = [*map(str, fleet or ())] or [source]
+        measures = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and machines == [None] else None
+        given = bios.read(watcher, here=machines == [None])
+        kind = form_of(form, output, CONTRACT_FORMS)
+        accepted = accept(contract, machines, scope, bios=given, measure=measures, **files)
+        emit_text(accepted.text(kind), output)
+        return int(accepted.verdict != "passed")
     if fleet:
         opt.must_be_fleet(fleet)
         others = {"--from": source is not None, "--bios or --bmc": bios.there, "--measurements": bool(measurements)}
         _apart({"FLEET": True}, {**others, "--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"})
         return _fleet_report(fleet, form, output, scope, rules or ())
     kind = form_of(form, output)
-    files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
     given = bios.read(watcher, here=source is None)
     made = run_report(

@@ -1,0 +1,791 @@
+"""An acceptance contract: its lines read from a sheet, judged against what is known of a machine, two states or a fleet.
+
+A line passes or fails by what was read or measured under the conditions that it names. Where a condition is not met, or
+anything is unknown, the line is not shown, and the command that shows it is named. Every value that decides is in the
+document, so that its verdicts can be worked out again from that alone (docs/contract.md).
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from pydantic import Field
+
+from advisor import __version__
+from advisor.advice.audit import Audited, MeasuresNow, audit
+from advisor.advice.bios_files import BiosInput
+from advisor.advice.model.findings import Audit
+from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.errors import BadValue, did_you_mean
+from advisor.exports.exhibits import dark_rules
+from advisor.exports.export import is_fleet
+from advisor.fleet.audit import audit_fleet, file_of_node
+from advisor.fleet.fleet import CAPTURE_SUFFIX, MEASURED_SUFFIX
+from advisor.machine.jinja import fill
+from advisor.machine.layout import Layout
+from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.units import count, flop_rate, memory_clock, plain
+from advisor.machine.value import Unit, Value, optional, quantity
+from advisor.measure.figures import amount, percent
+from advisor.measure.measured_facts import MeasuredFacts, Speed
+from advisor.measure.measurement import Measurements, Part, Result, fastest
+from advisor.measure.platform import Scope
+from advisor.paths import template
+from advisor.sheets import Sheet, model_of, read_sheet
+
+CONTRACT_SCHEMA: Final = "advisor-contract/1"
+"""The number rises when a key changes meaning or goes."""
+
+Verdict = Literal["passed", "failed", "not shown"]
+Operator = Literal[">=", "<=", "=", "within"]
+
+
+class Terms(Value):
+    """A contract as it is written."""
+
+    contract: Literal[1] = Field(description="version of this format: 1")
+    title: str = Field(default="", description="what is accepted: Cluster X, lot 1", max_length=200)
+    repeats: int = Field(default=3, description="fewest repeats of a measured figure", ge=1, le=1000)
+    idle: Literal["required", "any"] = Field(
+        default="required", description="whether the machine must have been idle: required, any"
+    )
+    measured_by: Literal["advisor", "any program"] = Field(
+        default="any program", description="whose figures count: advisor, any program"
+    )
+    checks: Literal["all", "known"] = Field(
+        default="all", description="whether a line about findings needs every check answered: all, known"
+    )
+    lines: tuple[str, ...] = Field(description="what must hold, a line each", min_length=1, max_length=500)
+
+
+class Has(Value):
+    """One value that decides."""
+
+    where: str = Field(description="of which part or node: cn001, NUMA node 3")
+    value: float | str | None = Field(description="in base units; null where it is unknown")
+
+
+class Term(Value):
+    """One comparison of a line. A condition that is not met leaves its line not shown, anything else fails it."""
+
+    what: str = Field(description="triad of the machine, NUMA partitioning, repeats")
+    condition: bool = False
+    op: Operator
+    wants: float | str
+    unit: Unit | None = None
+    has: tuple[Has, ...] = ()
+
+    def holds(self, has: Has) -> bool | None:
+        """Return whether one value fits; None where it is unknown. Of "within" all values together decide."""
+        if has.value is None:
+            return None
+        if self.op == "=" or isinstance(has.value, str) or isinstance(self.wants, str):
+            return has.value == self.wants
+        if self.op == "within":
+            known = [float(each.value) for each in self.has if each.value is not None]
+            return max(known) <= min(known) * (1 + self.wants)
+        return has.value >= self.wants if self.op == ">=" else has.value <= self.wants
+
+    @property
+    def outcome(self) -> bool | None:
+        """Whether every value fits; None where one is unknown and none is wrong, or where there is none."""
+        every = [self.holds(each) for each in self.has]
+        return False if False in every else None if None in every or not every else True
+
+    def words(self, value: float | str | None) -> str:
+        """Return a value of this term as people write it."""
+        if value is None:
+            return "unknown"
+        if isinstance(value, str):
+            return plain(value, 80)
+        if self.unit == "ratio":
+            return percent(value)
+        if self.unit == "transfers/s":
+            return memory_clock(value)
+        if self.unit == "flop/s":
+            return flop_rate(value)
+        return amount(value, self.unit) if self.unit else f"{value:g}"
+
+    @property
+    def wanted(self) -> str:
+        """What is asked, in words: >= 290 GB/s."""
+        return f"{'' if self.op == '=' else f'{self.op} '}{self.words(self.wants)}"
+
+
+class Judged(Value):
+    """One line of a contract, and what it came to."""
+
+    line: int = Field(description="where it is in the contract's file")
+    text: str
+    verdict: Verdict
+    terms: tuple[Term, ...]
+    evidence: str = Field(description="the values that decide, in words")
+    show: str | None = optional("the command that shows it, where it is not shown")
+    sentence: str | None = optional("what to write to the vendor, where it failed")
+    before: Verdict | None = optional("its verdict on the first of two states")
+
+
+def verdict_of(terms: Sequence[Term]) -> Verdict:
+    """Return what some terms come to: not shown unless every condition is known to hold."""
+    if any(each.condition and each.outcome is not True for each in terms):
+        return "not shown"
+    outcomes = {each.outcome for each in terms if not each.condition}
+    return "failed" if False in outcomes else "passed" if outcomes == {True} else "not shown"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is known of one machine."""
+
+    name: str
+    machine: Machine
+    layout: Layout
+    audit: Audit
+    measured: MeasuredFacts | None
+    measurements: Measurements | None
+
+
+class Figure(NamedTuple):
+    """One measured value and how often it was repeated; None where that is unknown."""
+
+    where: str
+    value: float | None
+    repeats: int | None = None
+
+
+# What can be measured: where each figure is found, its unit, what is better, and the command that brings it.
+
+_PARTS: Final[dict[str, tuple[Part, str]]] = {
+    "node": ("machine", "machine"), "machine": ("machine", "machine"), "socket": ("socket", "socket"),
+    "numa node": ("numa", "NUMA node"), "l3 group": ("l3", "L3 group"), "core": ("core", "core"),
+}  # fmt: skip
+_MEASURE: Final = "advisor measure --quick"
+_STORES: Final = {"streaming": "{}-nt", "regular": "{}"}
+
+
+class Wish(NamedTuple):
+    """What a line asks to be measured."""
+
+    metric: str
+    op: Operator
+    wants: float
+    unit: Unit
+    share: bool
+    part: str
+    number: int
+    stores: str | None
+
+
+def _of_parts(subject: Subject, wish: Wish, unit: Literal["bytes/s", "seconds"]) -> Iterator[Figure]:
+    """Yield what was measured of each part of a kind, in its own memory."""
+    part, name = _PARTS[wish.part]
+    by_index = dict[int | None, list[Result]]()
+    for result in subject.measurements.of("part", unit, part=part) if subject.measurements else ():
+        by_index.setdefault(result.index, []).append(result)
+    for index, results in sorted(by_index.items(), key=lambda item: item[0] or 0):
+        best: Result | None
+        if unit == "seconds":
+            best = min(results, key=lambda each: each.median)
+        elif wish.stores:
+            exact = _STORES[wish.stores].format(wish.metric)
+            best = next((each for each in results if each.variant == exact), None)
+        else:
+            best = fastest(results, wish.metric)
+        if best is not None:
+            where = "" if part == "machine" else f"{name} {index}"
+            ceiling = best.ceiling or next((each.ceiling for each in _speeds(subject, part) if each.index == (index or 0)), None)
+            value = best.median if not wish.share else best.median / ceiling if ceiling else None
+            yield Figure(where, value, len(best.values))
+
+
+def _speeds(subject: Subject, part: Part) -> Sequence[Speed]:
+    facts = subject.measured
+    if facts is None:
+        return ()
+    of: Mapping[Part, Sequence[Speed] | None] = {
+        "socket": facts.sockets,
+        "numa": facts.nodes,
+        "l3": facts.groups,
+        "core": facts.cores,
+    }
+    return (of.get(part) or ()) if part != "machine" else (facts.machine,) if facts.machine else ()
+
+
+def _number_of(subject: Subject, part: Part) -> int:
+    """Return how many parts of a kind a machine has: each must have a figure."""
+    topology = subject.machine.topology.inside if subject.machine.topology else None
+    if topology is None or part not in ("socket", "numa", "l3", "core"):
+        return 1
+    nodes = [node for node in topology.nodes if node.cpuset]
+    return len({"socket": topology.packages, "numa": nodes, "l3": topology.l3, "core": topology.cores}[part])
+
+
+def _hpl(subject: Subject, wish: Wish) -> Iterator[Figure]:
+    runs = subject.measured.hpl_runs if subject.measured else ()
+    own = [each for each in runs if each.part == "machine" and (each.hosts or 1) == wish.number and each.whole is not False]
+    if own:
+        best = max(own, key=lambda each: each.rate)
+        share = best.of_load if best.of_load is not None else best.of_base
+        yield Figure(count(wish.number, "node"), share if wish.share else best.rate, best.repeats)
+
+
+def _network(variant: str, fact: str) -> "Reader":
+    def read(subject: Subject, wish: Wish) -> Iterator[Figure]:
+        del wish
+        for adapter in subject.measured.adapters if subject.measured else ():
+            own = subject.measurements.of("network-pair", variant=variant) if subject.measurements else ()
+            repeats = min((len(each.values) for each in own), default=None)
+            value = adapter.messages if fact == "messages" else getattr(adapter.one, fact) if adapter.one else None
+            yield Figure(adapter.name, value, repeats)
+
+    return read
+
+
+Reader = Callable[[Subject, Wish], Iterable[Figure]]
+
+
+class Metric(NamedTuple):
+    """A figure that a contract may ask for."""
+
+    unit: Unit
+    read: Reader
+    show: str
+    share: str | None = None
+    """What a percentage of it is of; None where it has none."""
+    parts: tuple[str, ...] = ("node",)
+    smaller: bool = False
+
+
+_WHERE: Final = tuple(_PARTS)
+_BETWEEN: Final = "advisor measure network --hosts A,B"
+METRICS: Final[Mapping[str, Metric]] = {
+    **{
+        name: Metric("bytes/s", lambda subject, wish: _of_parts(subject, wish, "bytes/s"), _MEASURE, "ceiling", _WHERE)
+        for name in ("triad", "copy", "load")
+    },
+    "latency": Metric("seconds", lambda subject, wish: _of_parts(subject, wish, "seconds"), _MEASURE, None, _WHERE, smaller=True),
+    "hpl": Metric("flop/s", _hpl, "advisor measure hpl", "peak"),
+    "osu_bw": Metric("bytes/s", _network("mbw_mr", "bandwidth"), _BETWEEN),
+    "osu_bibw": Metric("bytes/s", _network("bibw", "both"), _BETWEEN),
+    "osu_latency": Metric("seconds", _network("latency", "latency"), _BETWEEN, smaller=True),
+    "osu_mbw_mr": Metric("messages/s", _network("mbw_mr", "messages"), _BETWEEN),
+}
+
+EXAMPLE: Final = """\
+# An acceptance contract. Judge a node: advisor report --contract tender.yaml -o accepted.html
+contract: 1
+title: Cluster X, lot 1
+repeats: 5             # fewest repeats of a measured figure
+idle: required         # or: any
+measured_by: advisor   # or: any program, whose output advisor measure import reads
+checks: all            # or: known, where a check that nobody could answer does not count
+lines:
+  - triad >= 290 GB/s on one node, NPS4
+  - triad >= 70 % of ceiling on each socket
+  - latency <= 120 ns on each NUMA node
+  - hpl >= 3.1 TFLOP/s
+  - osu_bw >= 24 GB/s
+  - every DIMM at 3200 MT/s
+  - no finding above low
+  - identical over the fleet within 3 %
+"""
+
+_LINE: Final = re.compile(
+    r"(?P<metric>[a-z_0-9]+) *(?P<op>>=|<=|≥|≤) *(?P<amount>\d[\d.]* *[A-Za-z%/]+)(?: of (?P<of>ceiling|peak))?"
+    r"(?: on (?P<each>one|each|every|\d{1,5}) (?P<part>nodes?|machine|socket|numa node|l3 group|core))?(?P<rest>(?:, *[^,]+)*)",
+    re.IGNORECASE,
+)
+_DIMMS: Final = re.compile(r"every dimm at (?P<speed>\d{3,5})(?: *MT/s)?", re.IGNORECASE)
+_FINDINGS: Final = re.compile(r"no findings?(?: above (?P<above>\w+))?", re.IGNORECASE)
+_RULE: Final = re.compile(r"no (?P<rule>[a-z0-9]+(?:-[a-z0-9]+)+)", re.IGNORECASE)
+_ALIKE: Final = re.compile(r"identical over the fleet(?: within (?P<within>\d[\d.]*) *%)?", re.IGNORECASE)
+_SMT: Final = re.compile(r"smt (on|off)", re.IGNORECASE)
+_CUT: Final = re.compile(r"(nps[0124]|snc[2346]|cod|no sub-numa)", re.IGNORECASE)
+_MEMORY: Final = re.compile(r"(?:DDR[45]-)?(\d{4,5}) *(?:MT/s)?", re.IGNORECASE)
+_TIMES: Final = re.compile(r"(\d{1,4}) repeats", re.IGNORECASE)
+_FORMS: Final = (
+    "a line is like: triad >= 290 GB/s on one node, NPS4; every DIMM at 3200; no finding above low; "
+    "identical over the fleet within 3 %"
+)
+
+
+class Condition(NamedTuple):
+    """A condition of a line: what it is of, and its value."""
+
+    what: Literal["NUMA partitioning", "SMT", "memory speed", "repeats", "stores"]
+    wants: float | str
+
+
+class Line(NamedTuple):
+    """One line, read."""
+
+    number: int
+    text: str
+    wish: Wish | None = None
+    conditions: tuple[Condition, ...] = ()
+    dimms: float | None = None
+    above: Severity | None = None
+    rule: str | None = None
+    alike: float | None = None
+    """Share within which measured figures of a fleet lie; 0 where the hardware alone counts."""
+
+
+class Contract(NamedTuple):
+    """A contract, read."""
+
+    file: str
+    digest: str
+    terms: Terms
+    lines: tuple[Line, ...]
+
+
+def read_contract(path: Path) -> Contract:
+    """Return a contract's lines; refuse one that nothing measures, and two that contradict each other, by their lines."""
+    sheet = read_sheet(path)
+    terms = model_of(sheet, Terms)
+    lines = tuple(_line(sheet, at, text) for at, text in enumerate(terms.lines))
+    for at, one in enumerate(lines):
+        for other in lines[:at]:
+            if _contradict(one, other):
+                problem = f"{one.text} contradicts line {other.number}: {other.text}"
+                raise sheet.wrong(("lines", at), problem, "no machine passes both: keep one")
+    return Contract(path.name, sha256(path.read_bytes()).hexdigest(), terms, lines)
+
+
+def _contradict(one: Line, other: Line) -> bool:
+    a, b = one.wish, other.wish
+    if a is not None and b is not None:
+        same = a._replace(op=b.op, wants=b.wants) == b and {*one.conditions} == {*other.conditions}
+        low, high = (a, b) if a.op == ">=" else (b, a)
+        return same and a.op != b.op and low.wants > high.wants
+    return None not in (one.dimms, other.dimms) and one.dimms != other.dimms
+
+
+def _line(sheet: Sheet, at: int, text: str) -> Line:
+    place, words = ("lines", at), " ".join(text.split())
+    number = sheet.line(place)
+    if found := _DIMMS.fullmatch(words):
+        return Line(number, words, dimms=float(found["speed"]) * 1e6)
+    if found := _FINDINGS.fullmatch(words):
+        above = (found["above"] or "info").lower()
+        if above not in SEVERITIES:
+            raise sheet.wrong(place, f"{above} is no severity", f"there are {', '.join(SEVERITIES)}")
+        return Line(number, words, above=above)
+    if found := _ALIKE.fullmatch(words):
+        return Line(number, words, alike=float(found["within"] or 0) / 100)
+    if found := _RULE.fullmatch(words):
+        return Line(number, words, rule=found["rule"].lower())
+    found = _LINE.fullmatch(words)
+    if found is None:
+        name = words.split()[0].lower() if words else ""
+        raise sheet.wrong(place, f"{words[:80]!r} cannot be measured or read", did_you_mean(name, METRICS, None) or _FORMS)
+    try:
+        wish = _wish(found)
+        conditions = tuple(_condition(each.strip()) for each in found["rest"].split(",")[1:])
+    except BadValue as error:
+        raise sheet.wrong(place, error.problem, error.cure) from error
+    stores = next((str(each.wants) for each in conditions if each.what == "stores"), None)
+    return Line(number, words, wish._replace(stores=stores), tuple(each for each in conditions if each.what != "stores"))
+
+
+def _wish(found: re.Match[str]) -> Wish:
+    name = found["metric"].lower()
+    if name not in METRICS:
+        raise BadValue(
+            f"{name} is not a figure that is measured", cure=did_you_mean(name, METRICS, f"there are {', '.join(METRICS)}")
+        )
+    metric, amount = METRICS[name], quantity(re.sub(r"(?<=\d) *(?=[A-Za-z%])", " ", found["amount"]))
+    share = amount.unit == "ratio"
+    if amount.unit != metric.unit and not (share and metric.share):
+        raise BadValue(f"{name} counts {metric.unit}, not {found['amount']}", cure=f"write it as {_FORMS.partition(';')[0][16:]}")
+    if share and (found["of"] or "").lower() != metric.share:
+        raise BadValue(f"{found['amount']} of what?", cure=f"write: {name} {found['op']} {found['amount']} of {metric.share}")
+    part = (found["part"] or "node").lower().removesuffix("s")
+    if part not in metric.parts and part != "machine":
+        raise BadValue(f"{name} is of whole nodes, not of a {part}", cure=f"write: {name} {found['op']} {found['amount']}")
+    if metric.share == "ceiling" and share and part not in ("node", "machine", "socket"):
+        raise BadValue(f"the ceiling of one {part} is not known", cure="ask it of one node or each socket")
+    number = int(found["each"]) if (found["each"] or "").isdigit() else 1
+    if number != 1 and name != "hpl":
+        raise BadValue(f"{name} is of one node", cure="only hpl is of several nodes: hpl >= 12 TFLOP/s on 4 nodes")
+    op: Operator = ">=" if found["op"] in (">=", "≥") else "<="
+    return Wish(name, op, amount.value, amount.unit, share, part, number, None)
+
+
+def _condition(text: str) -> Condition:
+    if found := _CUT.fullmatch(text):
+        return Condition("NUMA partitioning", "none" if found[1].lower().startswith("no") else found[1].upper())
+    if found := _SMT.fullmatch(text):
+        return Condition("SMT", found[1].lower())
+    if found := _TIMES.fullmatch(text):
+        return Condition("repeats", float(found[1]))
+    if found := _MEMORY.fullmatch(text):
+        return Condition("memory speed", float(found[1]) * 1e6)
+    if found := re.fullmatch(r"(streaming|regular) stores", text, re.IGNORECASE):
+        return Condition("stores", found[1].lower())
+    raise BadValue(f"{text[:60]!r} is no condition", cure="there are NPS4, SNC2, SMT off, DDR5-4800, 5 repeats, streaming stores")
+
+
+# Judging: each line becomes terms, each with the value of every machine that it is asked of.
+
+
+def judge(contract: Contract, subjects: Sequence[Subject], kinds: Sequence[str] | None = None) -> tuple[Judged, ...]:
+    """Return what each line comes to on some machines; ``kinds`` are those of a fleet, None where it is none."""
+    return tuple(_judged(line, contract.terms, subjects, kinds) for line in contract.lines)
+
+
+def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequence[str] | None) -> Judged:
+    if line.wish is not None:
+        made, show = _measured(line, line.wish, terms, subjects), METRICS[line.wish.metric].show
+    elif line.dimms is not None:
+        made, show = (_dimms(line.dimms, subjects),), "sudo advisor audit"
+    elif line.alike is not None:
+        made, show = (
+            tuple(_alike(line.alike, subjects, kinds)),
+            "advisor fleet measure -o fleet" if kinds else "advisor fleet capture -w 'n[001-400]' -o fleet",
+        )
+    else:
+        made, show = tuple(_findings(line, subjects, terms.checks)), "sudo advisor audit"
+    verdict = verdict_of(made)
+    evidence = "; ".join(dict.fromkeys(_evidence(made, verdict)))
+    return Judged(
+        line=line.number,
+        text=line.text,
+        verdict=verdict,
+        terms=made,
+        evidence=evidence,
+        show=show if verdict == "not shown" else None,
+        sentence=f"The contract asks for {line.text}; measured or read: {evidence}." if verdict == "failed" else None,
+    )
+
+
+def _evidence(terms: Sequence[Term], verdict: Verdict) -> Iterator[str]:
+    """Yield the values that a verdict rests on: conditions only where they leave it open."""
+    own = [each for each in terms if not each.condition]
+    unmet = [each for each in terms if each.condition and each.outcome is not True]
+    if any(each.what == "repeats" for each in terms) and all(has.value is None for has in own[0].has):
+        yield f"{own[0].what}: not measured"
+        return
+    yield from map(_values, own)
+    if verdict == "not shown":
+        for each in (each for each in unmet if any(has.value is not None for has in each.has)):
+            yield _values(each) + (f", asked {each.wanted}" if each.what != _UNKNOWN else "")
+        yield from (f"{each.what} unknown" for each in unmet if each.has and all(has.value is None for has in each.has))
+
+
+_NAMED: Final = 4
+
+
+def _values(term: Term) -> str:
+    """Return the values that decide a term: those that do not fit, else the least or the most."""
+    wrong = [each for each in term.has if term.op != "within" and term.holds(each) is False]
+    unknown = [each for each in term.has if each.value is None]
+    if not term.has:
+        return f"{term.what}: unknown"
+    if not wrong and not unknown and term.op != "=":
+        known = sorted(term.has, key=lambda each: float(each.value or 0))
+        ends = [known[0], known[-1]] if term.op == "within" else [known[0] if term.op == ">=" else known[-1]]
+        return f"{term.what} {' to '.join(f'{term.words(each.value)} ({plain(each.where, 60)})' for each in ends)}"
+    shown = wrong or unknown or term.has[:1]
+    more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+    return f"{term.what} " + ", ".join(f"{term.words(each.value)} ({plain(each.where, 60)})" for each in shown[:_NAMED]) + more
+
+
+def _named(subjects: Sequence[Subject], subject: Subject, where: str = "") -> str:
+    """Return whose value it is: of one machine the part, of several the node before it."""
+    return where or subject.name if len(subjects) == 1 else f"{subject.name} {where}".strip()
+
+
+def _measured(line: Line, wish: Wish, terms: Terms, subjects: Sequence[Subject]) -> tuple[Term, ...]:
+    metric = METRICS[wish.metric]
+    figures = [(subject, figure) for subject in subjects for figure in metric.read(subject, wish) or ()]
+    silent = [subject for subject in subjects if all(subject is not each for each, _ in figures)]
+    has = [Has(where=_named(subjects, subject, each.where), value=each.value) for subject, each in figures]
+    has += [Has(where=_named(subjects, each), value=None) for each in silent]
+    part, name = _PARTS[wish.part]
+    for subject in subjects:
+        missing = _number_of(subject, part) - sum(each is subject for each, _ in figures)
+        if subject not in silent and missing > 0 and len(metric.parts) > 1:
+            has.append(Has(where=_named(subjects, subject, count(missing, f"more {name}")), value=None))
+    of = f" of {metric.share}" if wish.share else ""
+    main = Term(what=f"{wish.metric}{of}", op=wish.op, wants=wish.wants, unit=wish.unit, has=tuple(has))
+    asked = {each.what: each.wants for each in line.conditions}
+    fewest = float(asked.pop("repeats", terms.repeats))
+    repeats = tuple(Has(where=_named(subjects, subject, each.where), value=each.repeats) for subject, each in figures)
+    made = [main, Term(what="repeats", condition=True, op=">=", wants=fewest, has=repeats)]
+    for what, wants in asked.items():
+        values = tuple(Has(where=_named(subjects, each), value=_state(each, what)) for each in subjects)
+        unit: Unit | None = "transfers/s" if what == "memory speed" else None
+        made.append(Term(what=what, condition=True, op="=", wants=wants, unit=unit, has=values))
+    if terms.idle == "required":
+        made.append(_all(subjects, "machine state", "idle", _idle))
+    if terms.measured_by == "advisor":
+        made.append(_all(subjects, "measured by", "advisor", _program))
+    return tuple(made)
+
+
+def _all(subjects: Sequence[Subject], what: str, wants: str, read: Callable[[Subject], str | None]) -> Term:
+    has = tuple(Has(where=_named(subjects, each), value=read(each)) for each in subjects)
+    return Term(what=what, condition=True, op="=", wants=wants, has=has)
+
+
+def _idle(subject: Subject) -> str | None:
+    idle = subject.measurements.conditions.idle if subject.measurements else None
+    return None if idle is None else "idle" if idle else "busy"
+
+
+def _program(subject: Subject) -> str | None:
+    if subject.measurements is None:
+        return None
+    return ", ".join(subject.measurements.conditions.imported) or "advisor"
+
+
+def _state(subject: Subject, what: str) -> float | str | None:
+    """Return what a condition is of: how the sockets are partitioned, SMT, the speed of the slowest DIMM."""
+    if what == "NUMA partitioning":
+        cut = subject.layout.cut
+        return None if cut.name is None or cut.confidence == "low" else cut.name
+    if what == "SMT":
+        state = subject.layout.smt.state
+        return state if state in ("on", "off") else None
+    speeds = [each.configured for each in subject.machine.memory.sockets or ()] if subject.machine.memory else []
+    return None if not speeds or None in speeds else _clock(min(each for each in speeds if each))
+
+
+def _clock(transfers: float) -> float:
+    """Return a speed in whole MT/s: 2933 and 2934 are the same memory (JEDEC rounds 2933.33)."""
+    return round(transfers / 1e6, 0) * 1e6
+
+
+def _dimms(wants: float, subjects: Sequence[Subject]) -> Term:
+    has = []
+    for subject in subjects:
+        dimms = subject.machine.memory.dimms if subject.machine.memory else None
+        own = [each for each in dimms or () if each.size != 0]
+        has += [Has(where=_named(subjects, subject, each.locator), value=_near(each.configured, wants)) for each in own]
+        if not own:
+            has.append(Has(where=_named(subjects, subject), value=None))
+    return Term(what="DIMM speed", op="=", wants=wants, unit="transfers/s", has=tuple(has))
+
+
+_SAME: Final = 2e6
+"""2933 MT/s is 2934 in some tables: the same speed."""
+
+
+def _near(speed: float | None, wants: float) -> float | None:
+    return wants if speed is not None and abs(speed - wants) <= _SAME else speed
+
+
+_UNKNOWN: Final = "unknown checks"
+
+
+def _findings(line: Line, subjects: Sequence[Subject], checks: Literal["all", "known"]) -> Iterator[Term]:
+    worse = SEVERITIES[: SEVERITIES.index(line.above)] if line.above else SEVERITIES
+    rule = line.rule
+
+    def counted(subject: Subject, verdict: str) -> list[str]:
+        every = [each for each in subject.audit.findings if each.verdict == verdict]
+        own = [each for each in every if (each.id == rule if rule else each.severity in worse)]
+        return sorted({each.id for each in own})
+
+    has, unknown = [], []
+    for subject in subjects:
+        found, waiting = counted(subject, "finding"), counted(subject, "unknown")
+        if rule and all(each.id != rule for each in subject.audit.findings):
+            raise BadValue(f"line {line.number}: {rule} is not a rule", cure="see advisor rules list")
+        has.append(Has(where=_named(subjects, subject, ", ".join(found[:_NAMED]) or subject.name), value=len(found)))
+        named = f"{', '.join(waiting[:_NAMED])}{' and others' if len(waiting) > _NAMED else ''}"
+        unknown.append(Has(where=_named(subjects, subject, named or subject.name), value=len(waiting)))
+    yield Term(what="findings", op="<=", wants=0.0, has=tuple(has))
+    if checks == "all" and all(not each.value for each in has):  # a pass needs every check to be answered
+        yield Term(what=_UNKNOWN, condition=True, op="<=", wants=0.0, has=tuple(unknown))
+
+
+def _alike(within: float, subjects: Sequence[Subject], kinds: Sequence[str] | None) -> Iterator[Term]:
+    """Yield what a fleet must have in common: its hardware, and each figure that was measured on every node."""
+    if kinds is None:
+        yield Term(what="all nodes", op="=", wants="alike", has=(Has(where="this is one machine", value=None),))
+        return
+    yield Term(what="kinds of node", op="=", wants=1.0, has=(Has(where="; ".join(kinds[:_NAMED]), value=len(kinds)),))
+    for what in ("NUMA partitioning", "SMT"):
+        states = tuple(Has(where=each.name, value=_state(each, what)) for each in subjects)
+        yield Term(what=what, op="=", wants=states[0].value or "known", has=states)
+    if not within:
+        return
+    for name in ("triad", "latency", "hpl"):
+        metric = METRICS[name]
+        wish = Wish(name, ">=", 0.0, metric.unit, share=False, part="node", number=1, stores=None)
+        has = tuple(Has(where=each.name, value=next((one.value for one in metric.read(each, wish)), None)) for each in subjects)
+        if name == "triad" or any(each.value is not None for each in has):
+            yield Term(what=f"{name}, spread", op="within", wants=within, unit=metric.unit, has=has)
+
+
+# What is written of it.
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """A contract judged: what it came to line by line, of which machines and which files."""
+
+    contract: Contract
+    lines: tuple[Judged, ...]
+    machines: tuple[str, ...]
+    measured: tuple[str, ...]
+    """When and by whom, a line for each machine that has measurements."""
+    inputs: tuple[tuple[str, str], ...]
+    """Each file that was read, by its name and digest."""
+    made: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """What all lines together come to."""
+        every = {each.verdict for each in self.lines}
+        return "failed" if "failed" in every else "not shown" if "not shown" in every else "passed"
+
+    def totals(self) -> dict[Verdict, int]:
+        """Return how many lines passed, failed and are not shown."""
+        order: tuple[Verdict, ...] = ("passed", "failed", "not shown")
+        return {verdict: sum(each.verdict == verdict for each in self.lines) for verdict in order}
+
+    def document(self) -> dict[str, Any]:
+        """Return the document from which every verdict can be worked out again."""
+        return {
+            "schema": CONTRACT_SCHEMA,
+            "advisor": __version__,
+            "made": self.made,
+            "contract": {"file": self.contract.file, "sha256": self.contract.digest, "title": self.contract.terms.title},
+            "machines": list(self.machines),
+            "measured": list(self.measured),
+            "inputs": [{"name": name, "sha256": digest} for name, digest in self.inputs],
+            "verdict": self.verdict,
+            "totals": self.totals(),
+            "lines": [each.model_dump(mode="json") for each in self.lines],
+        }
+
+    def text(self, form: str) -> str:
+        """Return it as html, md, json or junit."""
+        if form == "json":
+            return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
+        if form == "junit":
+            return "".join(self._junit())
+        name = f"contract.{form}.j2"
+        drawn = {"style": template("report/style.css"), "dark": dark_rules()} if form == "html" else {}
+        return fill(template(f"report/{name}"), {**self._values(), **drawn}, name)
+
+    def _values(self) -> dict[str, Any]:
+        """Return what the templates may use: worst first."""
+        titles: dict[Verdict, str] = {"failed": "Failed", "not shown": "Not shown", "passed": "Passed"}
+        return {
+            "title": plain(self.contract.terms.title or self.contract.file, 200),
+            "verdict": self.verdict,
+            "kind": {"failed": "bad", "passed": "good", "not shown": "little"}[self.verdict],
+            "head": f"{self.verdict[0].upper()}{self.verdict[1:]}",
+            "says": ", ".join(f"{number} {verdict}" for verdict, number in self.totals().items())
+            + f" of {count(len(self.lines), 'line')}",
+            "groups": [(title, [each for each in self.lines if each.verdict == name]) for name, title in titles.items()],
+            "terms": self.contract.terms,
+            "file": plain(self.contract.file, 120),
+            "digest": self.contract.digest,
+            "machines": [plain(each, 120) for each in self.machines],
+            "measured": [plain(each, 300) for each in self.measured],
+            "inputs": self.inputs,
+            "made": self.made,
+            "version": __version__,
+            "two": any(each.before for each in self.lines),
+        }
+
+    def _junit(self) -> Iterator[str]:
+        """Yield a case for each line: a failed one fails, one that is not shown is skipped."""
+        totals = self.totals()
+        name = quoteattr(self.contract.terms.title or self.contract.file)
+        yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
+        yield f'  <testsuite name={name} tests="{len(self.lines)}" failures="{totals["failed"]}" errors="0" '
+        yield f'skipped="{totals["not shown"]}" time="0">\n'
+        for each in self.lines:
+            inner = {
+                "failed": f"<failure message={quoteattr(each.evidence)}/>",
+                "not shown": f"<skipped message={quoteattr(f'{each.evidence}; {each.show}')}/>",
+                "passed": "",
+            }[each.verdict]
+            case = quoteattr(f"line {each.line}: {each.text}")
+            yield f'    <testcase classname="contract" name={case} time="0">{inner}</testcase>\n'
+        yield "  </testsuite>\n</testsuites>\n"
+
+
+def accept(
+    file: Path,
+    machines: Sequence[str | None] = (None,),
+    scope: Scope = "mpi",
+    *,
+    site: Sequence[Path] = (),
+    bios: Sequence[Path] | BiosInput = (),
+    measurements: Sequence[Path] = (),
+    measure: MeasuresNow | None = None,
+    observer: Observer = SILENT,
+) -> Acceptance:
+    """Judge a contract on one machine (None is this one), on two states of one, the later last, or on a fleet's folder.
+
+    Of two states the first file of ``measurements`` is of the one before, the second of the one after.
+    """
+    contract = read_contract(file)  # a contract that nothing can meet is refused before anything is read or measured
+    options: dict[str, Any] = {"site": site, "observer": observer}
+    if len(machines) > 2:
+        raise BadValue(
+            f"{len(machines)} machines", cure="put their captures into one folder, and name that; two are BEFORE and AFTER"
+        )
+    source = machines[-1]
+    if source is not None and is_fleet(Path(source)):
+        audited, kinds, inputs = _nodes(Path(source), scope, options)
+        return _acceptance(contract, judge(contract, [_subject(each) for each in audited], kinds), audited, inputs)
+    if len(machines) == 1:
+        one = audit(source, scope, bios=bios, measurements=measurements, measure=measure, **options)
+        files = [*([source] if source else []), *map(str, measurements)]
+        return _acceptance(contract, judge(contract, [_subject(one)]), [one], files)
+    if len(measurements) not in (0, 2):
+        raise BadValue("two states need two files of measurements, or none", cure="give --measurements twice: BEFORE's, AFTER's")
+    own: list[tuple[Path, ...]] = [(each,) for each in measurements] or [(), ()]
+    both = [audit(each, scope, measurements=given, **options) for each, given in zip(machines, own, strict=True)]
+    first, second = (judge(contract, [_subject(each)]) for each in both)
+    lines = tuple(new.model_copy(update={"before": old.verdict}) for old, new in zip(first, second, strict=True))
+    return _acceptance(contract, lines, both, [*filter(None, machines), *map(str, measurements)])
+
+
+def _nodes(folder: Path, scope: Scope, options: dict[str, Any]) -> tuple[list[Audited], tuple[str, ...], list[str]]:
+    """Return the nodes of a fleet, audited, its kinds, and its files; a node that did not answer is no node that passes."""
+    fleet = audit_fleet([folder], scope, **options)
+    if fleet.nodes.silent:
+        silent = fleet.nodes.silent[0]
+        raise BadValue(
+            f"{count(len(fleet.nodes.silent), 'node')} did not answer: {silent.node}: {silent.why}",
+            cure="capture them again, or leave them out of the folder",
+        )
+    audited, files = [], list[str]()
+    for entry in fleet.asked.entries:
+        capture = file_of_node(fleet.asked, entry.node)
+        measured = capture.with_name(capture.name.removesuffix(CAPTURE_SUFFIX) + MEASURED_SUFFIX)
+        own = [measured] if measured.is_file() else []
+        audited.append(audit(str(capture), scope, measurements=own, **options))
+        files += map(str, (capture, *own))
+    return audited, tuple(each.name for each in fleet.fleet.kinds), files
+
+
+def _subject(audited: Audited) -> Subject:
+    judgement = audited.judgement
+    measured = judgement.case.measured
+    name = plain(audited.machine.name or "this machine", 80)
+    return Subject(name, audited.machine, judgement.layout, audited.audit, measured, audited.measured.measurements)
+
+
+def _acceptance(contract: Contract, lines: tuple[Judged, ...], audited: Sequence[Audited], files: Iterable[str]) -> Acceptance:
+    under = [(each.machine.name or "this machine", each.measured.measurements) for each in audited]
+    measured = tuple(f"{name}: {each.conditions.when}, by advisor {each.advisor}" for name, each in under if each)
+    digests = tuple((Path(each).name, sha256(Path(each).read_bytes()).hexdigest()) for each in files if Path(each).is_file())
+    names = tuple(each.machine.name or "this machine" for each in audited)
+    return Acceptance(contract, lines, names, measured, digests, datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"))
