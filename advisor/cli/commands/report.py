@@ -24,7 +24,7 @@ from advisor.exports.export import export as run_export
 from advisor.exports.export import export_format, formats
 from advisor.exports.format import listing
 from advisor.exports.measuring_now import MeasureNow
-from advisor.exports.single import CONTRACT_FORMS, REPORT_FORMS, form_of
+from advisor.exports.single import CONTRACT_FORMS, form_of
 from advisor.exports.single import report as run_report
 from advisor.exports.slurm_check import check_slurm
 from advisor.fleet.audit import audit_fleet
@@ -132,8 +132,8 @@ def report(
     Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
     and the page says what.
 
-    --contract judges an acceptance contract on a machine, on two states of one, or on a fleet's folder: each line passed, failed, or not shown with the command that shows it; --as junit is for CI. Exit status is 1 unless every line
-    passed.
+    --contract judges an acceptance contract on a machine, on two states of one, or on a fleet's folder: each line passed,
+    failed, or not shown with the command that shows it; --as junit is for CI. Exit status is 1 unless every line passed.
 
     Group: Look
     First: --from --scope --measurements --network --hpl --full --only --as --for --output
@@ -159,7 +159,7 @@ def report(
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     if contract is not None:
         _apart({"--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"}, {"--contract": True})
-        machines = [*map(str, fleet or ())] or [source]
+        machines: list[str | None] = [str(each) for each in fleet or ()] or [source]
         measures = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and machines == [None] else None
         given = bios.read(watcher, here=machines == [None])
         kind = form_of(form, output, CONTRACT_FORMS)
