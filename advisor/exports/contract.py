@@ -21,7 +21,7 @@ from advisor import __version__
 from advisor.advice.audit import Audited, MeasuresNow, audit
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.model.findings import Audit
-from advisor.advice.model.rule import SEVERITIES, Severity
+from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.errors import BadValue, did_you_mean
 from advisor.exports.exhibits import dark_rules
 from advisor.exports.export import is_fleet
