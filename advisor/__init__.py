@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from advisor.bios.stage import stage_bios as stage_bios
     from advisor.bios.stage import undo_bios as undo_bios
     from advisor.errors import AdvisorError as AdvisorError
-    from advisor.exports.change import change_report as change_report
+    from advisor.exports.compared import change_report as change_report
     from advisor.exports.compared import compare as compare
-    from advisor.exports.documents import document as document
+    from advisor.exports.export import document as document
     from advisor.exports.export import export as export
-    from advisor.exports.measuring_now import MeasureNow as MeasureNow
+    from advisor.exports.single import MeasureNow as MeasureNow
     from advisor.exports.single import report as report
     from advisor.jobs.bind import bind as bind
     from advisor.jobs.bind import lint_line as lint_line
@@ -64,9 +64,9 @@ __version__ = "0.2.0"
 _HOMES: Final = {
     "errors": ("AdvisorError",),
     "machine.observer": ("Observer",),
-    "exports.documents": ("document",),
+    "exports.export": ("document", "export"),
     "advice.audit": ("audit", "explain"),
-    "exports.measuring_now": ("MeasureNow",),
+    "exports.single": ("MeasureNow", "report"),
     "jobs.bind": ("bind", "lint_line"),
     "jobs.check": ("check",),
     "bios.door": ("Door",),
@@ -77,7 +77,6 @@ _HOMES: Final = {
     "advice.checklist": ("Ordered", "checklist"),
     "bios.experiment_plan": ("experiment_plan",),
     "bios.experiment": ("ExperimentOptions", "experiment_status", "resume_experiment", "run_experiment"),
-    "exports.export": ("export",),
     "jobs.started.hpl": ("measure_hpl", "HplOptions"),
     "jobs.started.folder": ("write_job",),
     "jobs.started.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
@@ -85,9 +84,7 @@ _HOMES: Final = {
     "show.document": ("topology",),
     "measure.task": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
     "jobs.started.network": ("NetworkOptions", "measure_network"),
-    "exports.change": ("change_report",),
-    "exports.compared": ("compare",),
-    "exports.single": ("report",),
+    "exports.compared": ("change_report", "compare"),
     "advice.rules": ("rulebook",),
     "jobs.racing.race": ("Limits", "tune_line"),
     "jobs.racing.lines": ("Asked",),

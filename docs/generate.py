@@ -19,8 +19,8 @@ from advisor.advice.audit import audit, audit_schema
 from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.screen import Shown, audit_page
 from advisor.bios.experiment_plan import ExperimentResult
+from advisor.cli import main as manpage
 from advisor.cli import main as program
-from advisor.cli import manual as manpage
 from advisor.fleet.page import fleet_schema
 from advisor.jobs.check import Check
 from advisor.jobs.launcher import launchers

@@ -33,7 +33,7 @@ from advisor.jobs.racing.result import read_learned
 from advisor.jobs.started.hosts import hostfile
 from advisor.jobs.started.plan_file import plan_in
 from advisor.machine.hosts.errands import Outcome
-from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.files import FILE
 from advisor.machine.machine import Machine
 from advisor.machine.slurm import names_of, read_slurm_conf
 from advisor.measure.task import read_measurements

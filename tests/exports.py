@@ -14,7 +14,7 @@ from advisor.advice.model.findings import Audit
 from advisor.exports.format import ExportOptions, ExportSubject, built_in
 from advisor.fleet.fleet import Drift, Fleet, Kind, Silent, Slow, Wrong
 from advisor.machine.hardware import Cpu
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel
 from tests.know.listed import HOSTILE
 from tests.render import audits, made, measurements
 

@@ -21,8 +21,7 @@ from unittest.mock import patch
 
 from typer.core import TyperCommand
 
-from advisor.cli.main import GROUPS, Command, commands, status, told
-from advisor.cli.manual import Edition, command_page, program_page
+from advisor.cli.main import GROUPS, Command, Edition, command_page, commands, program_page, status, told
 from advisor.measure.measurement import Measurements
 from tests.bios.imitation import PASSWORD, USER
 from tests.bios.machines import own

@@ -10,7 +10,7 @@ from advisor.advice.bios_files import firmware_from
 from advisor.bios.experiment import experiment_status
 from advisor.errors import BadInput
 from advisor.jobs.racing.race import kept_race
-from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.files import FILE
 from advisor.measure.task import read_measurements
 from tests.broken import READERS, outcome, tried, whole
 

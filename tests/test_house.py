@@ -114,9 +114,9 @@ def test_every_heading_of_the_help_has_a_command() -> None:
 REACHING = (
     "bios/connection.py", "bios/door.py", "bios/experiment.py", "bios/experiment_server.py", "bios/many.py", "bios/plan.py",
     "bios/prove.py", "bios/reading.py", "bios/session.py", "bios/twin_port.py", "cli/",
-    "exports/export.py", "exports/measuring_now.py",
+    "exports/export.py", "exports/single.py",
     "fleet/audit.py", "fleet/baseline.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
-    "fleet/table.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
+    "fleet/audit.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts.py",
     "measure/run.py", "measure/task.py", "sheets.py", "start.py",
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from advisor.jobs.bind import launch_or_wrap
 from advisor.jobs.launcher import LaunchRequest, choose
-from advisor.jobs.observed_binding import planned_ranks
+from advisor.jobs.observe import planned_ranks
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape, Placement
 from advisor.jobs.results import misplaced

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.exports.change import change_report
+from advisor.exports.compared import change_report
 from advisor.exports.single import report
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine

@@ -8,8 +8,7 @@ from advisor.advice.judgement import judged
 from advisor.advice.model.findings import Finding
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, Firmware, Gpu, Hca, IdleState, Link, Locality, PciDevice, Port
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Allocation, Environment, Iommu, Kernel, Limits, Tool
+from advisor.machine.machine import Allocation, Environment, Iommu, Kernel, Limits, Machine, Tool
 from advisor.measure.platform import Scope
 from tests.model.shapes import shape
 

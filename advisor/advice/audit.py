@@ -193,7 +193,7 @@ def _named(model: type[Value], defs: dict[str, Any]) -> dict[str, str]:
 
 
 class MeasuresNow(Protocol):
-    """Measures this machine before it is judged (advisor/exports/measuring_now.py)."""
+    """Measures this machine before it is judged (advisor/exports/single.py)."""
 
     @property
     def beside_files(self) -> bool:

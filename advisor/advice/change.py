@@ -18,8 +18,7 @@ from advisor.machine.cpuset import LIMIT, CpuSet, union
 from advisor.machine.fact import lists_with
 from advisor.machine.hardware import Bios, Cpu, Gpu, Hca, Locality, Memory, Nic, PciDevice
 from advisor.machine.layout import Assumption, Cut, infer_numbering
-from advisor.machine.machine import Facts, Gap, Machine, Source
-from advisor.machine.operating_system import Hugepages, Kernel
+from advisor.machine.machine import Facts, Gap, Hugepages, Kernel, Machine, Source
 from advisor.machine.partitioning import find_sockets, has_smt, infer_cut, scheme
 from advisor.machine.platform_traits import Scheme
 from advisor.machine.topology import L3, Core, Die, Distances, NumaNode, Package, SharedL2, Topology

@@ -6,14 +6,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from advisor.advice.judge.case import case_of, with_standings
+from advisor.advice.judge.case import Case, case_of, with_standings
 from advisor.advice.judge.engine import Origins, ask, ask_of_any, explain, finding, judge, waive
 from advisor.advice.judge.measured import with_measurements
 from advisor.advice.judge.rule import Rule, env_of, setting_readers, settings_in_effect, settings_table
 from advisor.advice.judge.rulebook import Rulebook
 from advisor.advice.know.fixes import Places, entries_of, neutral_values, with_fixes
 from advisor.advice.know.vendors import match_vendor, settings, sheet_for_machine, vendor_by_id
-from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Audit, Explanation, Finding, cost_order
 from advisor.advice.model.sheets import Vendor
 from advisor.advice.rules import rulebook
@@ -21,8 +20,7 @@ from advisor.errors import BadValue, must_be_one_of
 from advisor.machine.fault_counters import Watch
 from advisor.machine.hardware import Bios, Cpu
 from advisor.machine.layout import Layout
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.platform_traits import Maker
 from advisor.measure.measurement import Measurements

@@ -6,8 +6,7 @@ from pathlib import Path
 from advisor.advice.audit import judge_source
 from advisor.advice.bios_files import bios_for
 from advisor.advice.change import transform
-from advisor.advice.compare import difference
-from advisor.advice.difference_page import WhatIf
+from advisor.advice.compare import WhatIf, difference
 from advisor.advice.judge.case import case_of
 from advisor.advice.judge.measured import measured_facts
 from advisor.advice.judgement import Judgement, judged, rule_named

@@ -58,8 +58,7 @@ from advisor.bios.plan import ground_of
 from advisor.bios.reading import BiosReading, reading_of
 from advisor.bios.stage import nothing_foreign, restart_server, stage_bios
 from advisor.errors import AdvisorError, BadInput, CannotWork
-from advisor.machine.hosts.files import write_file
-from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.files import FILE, write_file
 from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer

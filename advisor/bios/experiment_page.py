@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.bios.experiment_plan import Cell, Column, ExperimentPlan, ExperimentResult
-from advisor.jobs.racing.page import in_time, percent
+from advisor.jobs.racing.result import in_time, percent
 from advisor.machine.units import count, flop_rate, plain, throughput
 from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
 from advisor.show.lines import Line, Page, Span, cut, wrapped

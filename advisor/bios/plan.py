@@ -21,9 +21,8 @@ from advisor.bios.reading import BiosReading, bios_input
 from advisor.errors import BadInput, BadSheet, BadValue, must_be_one_of
 from advisor.machine.hardware import Bios, Cpu, Firmware, Registry, Scalar
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.machine import Machine
+from advisor.machine.machine import Environment, Machine
 from advisor.machine.observer import SILENT, Observer
-from advisor.machine.operating_system import Environment
 from advisor.machine.read import read_machine
 from advisor.measure.platform import Scope
 from advisor.measure.platforms import platform_on_order

@@ -89,7 +89,7 @@ def show_measured(
     drawing: Drawing | None = None,
 ) -> int:
     """Print what was measured, and what that is beside an earlier run; keep and draw it as wished; return the exit status."""
-    from advisor.advice.difference_page import before_after_document, before_after_page
+    from advisor.advice.compare import before_after_document, before_after_page
     from advisor.advice.whatif import measured_on
     from advisor.measure.page import measured_page
 

@@ -1,4 +1,4 @@
-"""Exports a machine, an audit or a fleet in the words of another program, and writes the files where they are wanted."""
+"""Exports a machine, an audit or a fleet in another program's words; and any task's value as the document of its --json."""
 
 import re
 import time
@@ -6,18 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
 from advisor import __version__
-from advisor.advice.audit import AUDIT_SCHEMA, AUDIT_SCHEMA_1, audit
-from advisor.advice.model.findings import Audit
+from advisor.advice.audit import AUDIT_SCHEMA, AUDIT_SCHEMA_1, audit, explain_document
+from advisor.advice.compare import WhatIf, before_after_document, difference_document, whatif_document
+from advisor.advice.model.findings import Audit, Difference, Explanation
 from advisor.errors import AdvisorError, BadInput, BadValue, must_be_one_of
 from advisor.exports.format import ExportFormat, ExportOptions, ExportSubject, built_in, of_template
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
 from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX
+from advisor.jobs.bind_page import lint_document
+from advisor.jobs.observe import Comparison
+from advisor.jobs.placement import Lint
 from advisor.jobs.started.folder import File, write_folder
+from advisor.jobs.verify_page import comparison_document
 from advisor.machine.hosts.capture import CaptureHost
 from advisor.machine.hosts.errands import expanded
 from advisor.machine.hosts.files import write_file
@@ -27,6 +32,8 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import json_data, open_machine, read_machine
+from advisor.machine.value import Value
+from advisor.measure.measurement import BeforeAfter
 from advisor.measure.platform import Scope
 
 TEMPLATES: Final = "export"
@@ -206,3 +213,31 @@ def _seconds(text: str | None) -> float | None:
     except ValueError:
         return None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+@runtime_checkable
+class _Documented(Protocol):
+    def document(self) -> dict[str, Any]: ...
+
+
+def document(value: object) -> dict[str, Any]:
+    """Return a task's value as plain JSON values: the document that the command prints with --json (docs/json.md)."""
+    match value:
+        case _Documented():
+            return value.document()
+        case Difference():
+            return difference_document(value)
+        case Explanation():
+            return explain_document(value)
+        case Lint():
+            return lint_document(value)
+        case Comparison():
+            return comparison_document(value)
+        case WhatIf():
+            return whatif_document(value)
+        case BeforeAfter():
+            return before_after_document(value)
+        case Value():
+            return value.model_dump(mode="json")
+        case _:
+            raise TypeError(f"{type(value).__name__} is no value of a task")

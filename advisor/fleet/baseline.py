@@ -14,8 +14,7 @@ from pydantic import Field, ValidationError
 from advisor.errors import BadInput
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import Silent
-from advisor.fleet.fold import Fact, Folded
-from advisor.fleet.judged import Judged
+from advisor.fleet.fold import Fact, Folded, Judged
 from advisor.fleet.kinds import Nodes, alike
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.hosts.source import read_json

@@ -9,11 +9,11 @@ from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Final
 
+from advisor.advice.model.sheets import Severity
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import TOLD_ELSEWHERE, Section, Told, comparable, declarations
 from advisor.machine.hardware import Bios, Dimm, Hca, Irq, Locality
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import SlurmNode
+from advisor.machine.machine import Machine, SlurmNode
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology
 from advisor.machine.units import binary, in_unit
@@ -402,3 +402,20 @@ def _definition(defined: SlurmNode, topology: Topology | None) -> SlurmNode:
         return defined
     more = defined.memory > sum(node.memory or 0 for node in topology.nodes)
     return defined.model_copy(update={"memory": 2 * rounded(defined.memory) + more})
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A finding of a node."""
+
+    rule: str
+    severity: Severity
+    title: str
+    claim: str
+    fix: str
+    topic: str = ""
+    subject: str | None = None
+    bound: float | None = None
+    """The part of a node's work that is surely lost; None where there is no number."""
+    facts: tuple[str, ...] = ()
+    """The facts that it rests on."""

@@ -8,8 +8,7 @@ from typing import Final
 
 from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.fleet.fleet import ACTIONS, Action, Drift, Incident, Odd, Silent, Slow, Split, Wrong
-from advisor.fleet.fold import MODULES
-from advisor.fleet.judged import Judged
+from advisor.fleet.fold import MODULES, Judged
 from advisor.machine.hosts.errands import expanded, folded
 
 MINORITY = 10

@@ -12,9 +12,8 @@ from typing import Final
 
 from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
-from advisor.fleet.fold import MODULES, PARTITIONING, Fact, Folded, Hardware, Modules, Part, modules_text
+from advisor.fleet.fold import MODULES, PARTITIONING, Fact, Folded, Hardware, Judged, Modules, Part, modules_text
 from advisor.fleet.incidents import MINORITY, Told, importance, incidents, is_apart
-from advisor.fleet.judged import Judged
 from advisor.machine.hosts.errands import expanded, first_of, folded
 
 

@@ -20,8 +20,7 @@ from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.fleet import BEFORE_SUFFIX, MEASURED_SUFFIX, Slow
 from advisor.fleet.kinds import Figure, Group, group, slow
 from advisor.jobs.launcher import Choice, Launch, choose
-from advisor.jobs.observed_binding import planned_ranks
-from advisor.jobs.on_node import brought, errand, measure_script, new_mark
+from advisor.jobs.observe import planned_ranks
 from advisor.jobs.results import BLOCKS, FULL_SHARE, KERNEL, QUICK_SECONDS, QUICK_SHARE, Size, for_memory, for_time, hpl_dat
 from advisor.jobs.results import read_own as own_result
 from advisor.jobs.results import read_xhpl as xhpl_result
@@ -33,7 +32,7 @@ from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.hosts.errands import Ended, Line, Reply, Way, folded
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.nodes import ask_nodes, start_lines
+from advisor.machine.hosts.nodes import ask_nodes, brought, errand, measure_script, new_mark, start_lines
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import open_machine, read_machine

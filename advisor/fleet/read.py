@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import advisor
 from advisor.advice.bios_files import bios_for
+from advisor.advice.judge.case import Case
 from advisor.advice.judge.engine import Origins, judge
 from advisor.advice.judge.rule import Rule
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.know.vendors import settings
-from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Finding
 from advisor.advice.rules import rulebook, site_files
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
@@ -38,8 +38,7 @@ from advisor.fleet.fleet import (
     Silent,
     answers_in,
 )
-from advisor.fleet.fold import Fact, Folded, Hardware, Part, digest_of, fold, modules_sold, socket_parts
-from advisor.fleet.judged import Judged
+from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part, digest_of, fold, modules_sold, socket_parts
 from advisor.machine.fault_counters import Watch
 from advisor.machine.hosts.base import Host, second_look
 from advisor.machine.hosts.capture import CaptureHost

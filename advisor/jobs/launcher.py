@@ -12,7 +12,7 @@ from advisor.errors import BadValue, did_you_mean
 from advisor.jobs import launchers as folder
 from advisor.jobs.placement import LintRank, LintWarning, Placement, version_of
 from advisor.jobs.request import Line, Prediction, Request, Said, Words
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Tool
 from advisor.machine.sources.scheduler import VERSIONS
 
 Lines = Callable[[], Iterator[str]]

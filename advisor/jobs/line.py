@@ -10,7 +10,7 @@ from advisor.jobs.launcher import OTHERS, Dialect, find, launchers, of_lines
 from advisor.jobs.mpirun import of_prrte
 from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, release_of
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Tool
 
 MOST_WORDS = 4096
 

@@ -12,8 +12,7 @@ from advisor.jobs.mpirun import slot_text
 from advisor.jobs.openmpi import newer
 from advisor.jobs.openmpi_map import default_level
 from advisor.jobs.placement import FEW, HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
-from advisor.jobs.predict import predict
-from advisor.jobs.problems import MEANINGS, warnings
+from advisor.jobs.predict import MEANINGS, predict, warnings
 from advisor.jobs.request import OBJECTS, Line, Prediction, Said, Texts, cpusets_of, ranks_here
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import logical_numbering

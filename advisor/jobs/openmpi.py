@@ -25,7 +25,7 @@ from advisor.jobs.request import (
     warning,
 )
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Tool
 
 OPENMPI: Options = {
     "-np": (1, "starts {0} ranks"),

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from advisor.errors import BadInput, BadValue
-from advisor.jobs.core_kinds import cores_of_kind, ranked_kinds
 from advisor.jobs.place_cores import (
     NATURAL,
     Device,
@@ -19,6 +18,7 @@ from advisor.jobs.place_cores import (
     adapters,
     beside,
     core,
+    cores_of_kind,
     cpus_of,
     distributed,
     gpus,
@@ -30,6 +30,7 @@ from advisor.jobs.place_cores import (
     node,
     parts,
     passed_over,
+    ranked_kinds,
     reserved_cores,
 )
 from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Per, Placement, Slot, Strategy

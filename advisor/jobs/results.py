@@ -6,7 +6,7 @@ from math import isqrt
 from typing import Any, Final
 
 from advisor.errors import BadInput
-from advisor.jobs.observed_binding import PlannedRank, same_host
+from advisor.jobs.observe import PlannedRank, same_host
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, Hca, Port
 from advisor.machine.machine import Machine

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from advisor.advice.compare import LogicalNumbering
-from advisor.jobs.observed_binding import (
+from advisor.jobs.observe import (
     VERDICTS,
     Cause,
     Caution,

@@ -17,7 +17,7 @@ from advisor.machine.read import read_machine
 from advisor.show.commandline import word
 
 if TYPE_CHECKING:
-    from advisor.jobs.observed_binding import Caution, Comparison, GatheredReports, PlannedBinding, RunningProcesses
+    from advisor.jobs.observe import Caution, Comparison, GatheredReports, PlannedBinding, RunningProcesses
     from advisor.machine.hosts.base import Ran
     from advisor.machine.hosts.live import LiveHost
     from advisor.machine.topology import Topology
@@ -292,7 +292,7 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
 
 def _against(plan: str, found: "RunningProcesses", topology: "Topology | None") -> "Comparison":
     """Compare running ranks with those that the plan has for this host."""
-    from advisor.jobs.observed_binding import same_host
+    from advisor.jobs.observe import same_host
     from advisor.jobs.verdict import as_gathered, compare_ranks
 
     here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from advisor.jobs.observed_binding import (
+from advisor.jobs.observe import (
     VERDICTS,
     Caution,
     Comparison,

@@ -9,7 +9,7 @@ from advisor.bios.experiment import Ran, Runner
 from advisor.bios.experiment_plan import ExperimentPlan, schedule
 from advisor.bios.experiment_server import Journal, begun, resumed
 from advisor.errors import CannotWork
-from advisor.machine.hosts.journal import JournalFile
+from advisor.machine.hosts.files import JournalFile
 
 DOWN = 4
 """Looks at which a machine that restarts does not answer."""

@@ -51,7 +51,7 @@ def server(rack: Rack, admin: Admin, monkeypatch: pytest.MonkeyPatch) -> Callabl
         }.items():
             monkeypatch.setattr(Node, name, does)
         monkeypatch.setattr("advisor.bios.experiment_server.RealServer.pause", lambda *_: None)
-        monkeypatch.setattr("advisor.machine.hosts.journal.os.fsync", lambda _: None)
+        monkeypatch.setattr("advisor.machine.hosts.files.os.fsync", lambda _: None)
         return bmc.switch_on()
 
     return switched_on

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from advisor.bios.experiment_server import read_journal
-from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.files import FILE
 from tests.bios.server import STATES, Machine, Plug, PulledPlug, begin, every_step, go, plan
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what only a real power cut needs: waiting for the disk."""
-    monkeypatch.setattr("advisor.machine.hosts.journal.os.fsync", lambda _: None)
+    monkeypatch.setattr("advisor.machine.hosts.files.os.fsync", lambda _: None)
 
 
 def machine(**habits: Any) -> Machine:

@@ -13,7 +13,7 @@ from advisor.cli.main import status
 from advisor.errors import BadValue
 from advisor.jobs.started.hosts import expand
 from advisor.jobs.started.plan_file import plan_in
-from advisor.machine.operating_system import Slurm
+from advisor.machine.machine import Slurm
 from advisor.machine.read import read_machine
 from tests.cli import said
 from tests.conftest import Golden

@@ -11,7 +11,7 @@ from advisor.jobs.check import Check
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
-from advisor.machine.operating_system import Slurm
+from advisor.machine.machine import Slurm
 from tests.cli import said
 from tests.jobs.place.samples import machine
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Why
-from advisor.machine.operating_system import Iommu
+from advisor.machine.machine import Iommu
 from advisor.machine.sources import pci as spec
 from advisor.machine.sources.pci import downstream, redirects
 from tests.collect.device_host import Server, uncovered

@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Hugepages, Kernel
+from advisor.machine.machine import Hugepages, Kernel, Machine
 from advisor.machine.sources import system as kernel
 from tests.collect.os_host import FakeHost, covered, printed
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Why
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel
 from advisor.machine.sources.system import MODULES_PATHS, collect_modules
 from tests.collect.os_host import FakeHost, covered
 

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.jobs.observe import Listener, observation, processes_named, read_processes, reported
-from advisor.jobs.observed_binding import Observation
+from advisor.jobs.observe import Listener, Observation, observation, processes_named, read_processes, reported
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Why
 from tests.collect.os_host import FakeHost

@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Why
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Limits
+from advisor.machine.machine import Limits, Machine
 from advisor.machine.sources import system as process
 from tests.collect.os_host import FakeHost, covered
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.operating_system import Slurm
+from advisor.machine.machine import Slurm
 from advisor.machine.sources.scheduler import CGROUP, GRES, SLURM, collect_slurm, key_query
 from tests.collect.os_host import FakeHost
 

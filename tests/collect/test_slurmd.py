@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.machine.hosts.base import Ran
-from advisor.machine.operating_system import Limits
+from advisor.machine.machine import Limits
 from advisor.machine.sources import scheduler as slurm
 from advisor.machine.sources.scheduler import SLURM
 from tests.collect.os_host import FakeHost, printed

@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Machine, Tool
 from advisor.machine.sources import scheduler as software
 from tests.collect.os_host import FakeHost, printed
 

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.machine.hosts.base import Why
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel
 from advisor.machine.sources import cpu as power
 from tests.collect.os_host import FakeHost, covered
 

@@ -2,8 +2,7 @@ from advisor.advice.compare import devices, facts, identity
 from advisor.advice.model.findings import Change
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, Firmware, Gpu, Hca, Link, Locality, MemoryTier, Nic, PciDevice, Port
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Allocation, Iommu, Kernel, Limits, Tool
+from advisor.machine.machine import Allocation, Iommu, Kernel, Limits, Machine, Tool
 
 
 def hca(node: int = 6, state: str = "active", name: str = "mlx5_0", firmware: str = "16.35") -> Hca:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.jobs.observed_binding import Comparison, GatheredReports, Observation, PlannedRank, planned_ranks, same_host
+from advisor.jobs.observe import Comparison, GatheredReports, Observation, PlannedRank, planned_ranks, same_host
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape
 from advisor.jobs.verdict import compare_ranks

@@ -1,4 +1,4 @@
-from advisor.jobs.observed_binding import PlannedRank, Process, RunningProcesses, Thread
+from advisor.jobs.observe import PlannedRank, Process, RunningProcesses, Thread
 from advisor.jobs.verdict import as_gathered, cautions, compare_ranks
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Hca, Locality, Port

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from advisor.advice.model.sheets import Severity
 from advisor.fleet.fleet import Silent
-from advisor.fleet.fold import Fact, Folded, Hardware, Part
-from advisor.fleet.judged import Judged
+from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part
 from advisor.fleet.kinds import Figure, Nodes, assemble
 from advisor.machine.hosts.errands import expanded
 from tests.examples import examples

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from advisor.fleet.baseline import check, freeze
 from advisor.fleet.fleet import Silent
-from advisor.fleet.fold import Fact, Folded, Hardware, Part
-from advisor.fleet.judged import Judged
+from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part
 from advisor.fleet.kinds import Nodes
 
 

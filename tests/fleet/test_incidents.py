@@ -6,10 +6,10 @@ import pytest
 
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import Drift, Odd, Population, Silent, Slow, Split, Wrong
+from advisor.fleet.fold import Judged
 from advisor.fleet.incidents import Told, incidents
-from advisor.fleet.judged import Judged
 from advisor.fleet.kinds import kept_from
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel
 from tests.fleet.test_audit import put
 from tests.fleet.test_essence import ONE
 

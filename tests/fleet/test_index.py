@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.fleet import read as index
-from advisor.fleet.fold import Fact, Folded, Hardware, Part
-from advisor.fleet.judged import Judged
+from advisor.fleet.fold import Fact, Folded, Hardware, Judged, Part
 from advisor.fleet.read import Distinct, Read, Record
 from advisor.machine.observer import SILENT
 from tests.examples import examples

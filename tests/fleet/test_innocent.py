@@ -7,8 +7,7 @@ import pytest
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fold import MODULES, digest_of, fold, masked
 from advisor.machine.hardware import Bios, Nic
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Machine, Tool
 from tests.fleet.innocent import innocents
 from tests.fleet.test_essence import ONE
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.main import status
-from advisor.fleet import table
-from advisor.fleet.audit import AuditedFleet, audit_fleet
-from advisor.fleet.table import Words, columns, parquet
+from advisor.fleet import audit as table
+from advisor.fleet.audit import AuditedFleet, Words, audit_fleet, columns, parquet
 from tests.fleet.planted import Planted, plant
 
 

@@ -8,8 +8,7 @@ from advisor.machine.fact import identities
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.hosts.capture import Entry, Link, MemoryStore, TreeHost, record
 from advisor.machine.hosts.source import unpack
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Machine, Tool
 from advisor.machine.pseudonyms import Mask, Scrubber, stems
 from tests.host.test_capture import opened
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import AdvisorError, BadInput, CannotWork
-from advisor.machine.hosts.journal import FILE, JournalFile, Kind
+from advisor.machine.hosts.files import FILE, JournalFile, Kind
 
 RACE = Kind("a race", "race/1", cure="begin another", other="another folder with -o")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.machine.hosts import registers as door
+from advisor.machine.hosts import live as door
 from advisor.machine.hosts.base import Host, Reading, Why
 from advisor.machine.hosts.source import open_host
 from advisor.machine.registers import Message, messages, registers
@@ -172,7 +172,7 @@ def test_no_other_module_opens_a_device_of_a_processor() -> None:
     sources = {path: path.read_text() for path in (ROOT / "advisor").rglob("*.py")}
     devices_named = {path.name for path, text in sources.items() if re.search(r"/dev/(?:cpu|hsmp)", text) and "os.open(" in text}
     calls = sorted(devices_named | {path.name for path, text in sources.items() if re.search(r"\bioctl\(", text)})
-    here = (ROOT / "advisor/machine/hosts/registers.py").read_text()
+    here = (ROOT / "advisor/machine/hosts/live.py").read_text()
     assert (calls, re.findall(r"O_RDWR|O_WRONLY|pwrite|os\.write|wrmsr", here)) == (["registers.py"], [])
 
 

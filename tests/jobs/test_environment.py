@@ -3,12 +3,11 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue
-from advisor.jobs.environment import article, device, openmp, settings, unusable
+from advisor.jobs.bind import article, device, openmp, settings, unusable
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape
 from advisor.machine.hardware import Gpu, Hca, Locality, PciDevice, Port
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Machine, Tool
 from tests.jobs.place.samples import machine, placed
 
 NAPLES, TWO, SMT = "a-r7425-2x7601-dell", "two-hcas", "b-c6525-2x7702-nps4-smt"

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
-from advisor.jobs.bind import launch_or_wrap
-from advisor.jobs.environment import settings
+from advisor.jobs.bind import launch_or_wrap, settings
 from advisor.jobs.launcher import Choice, Launch, LaunchRequest, launchers
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape, Placement

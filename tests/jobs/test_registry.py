@@ -7,7 +7,7 @@ import pytest
 import advisor
 from advisor.errors import BadValue
 from advisor.jobs.launcher import choose, find, launchers, names, of_lines
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Tool
 from advisor.machine.sources.scheduler import VERSIONS
 
 ROOT = Path(advisor.__file__).parent

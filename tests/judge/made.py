@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from advisor.advice.judge.case import Case
 from advisor.advice.judge.engine import Origins, ask, finding
 from advisor.advice.judge.rule import Rule, Stand, Words, check_rule, example_facts, scope_with
-from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Finding
 from advisor.advice.model.sheets import RuleText, Setting
 from advisor.machine.machine import Gap, Source

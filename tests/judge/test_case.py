@@ -1,9 +1,7 @@
-from advisor.advice.judge.case import case_of, with_standings
-from advisor.advice.model.case import Standing
+from advisor.advice.judge.case import Standing, case_of, with_standings
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, Dimm, Hca, IdleState, Irq, Locality, Memory, PciDevice, Port, SocketMemory
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Kernel, Limits
+from advisor.machine.machine import Kernel, Limits, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology
 from tests.model.shapes import shape

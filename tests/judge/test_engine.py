@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
+from advisor.advice.judge.case import Case
 from advisor.advice.judge.engine import ASK_BIOS, judge
-from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Cost
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel
 from tests.judge.made import SETTINGS, found, origins, rule
 
 EACH: dict[str, Any] = {"each": "socket in sockets", "when": "socket.nodes > 2", "say": "{socket.nodes} nodes"}

@@ -1,9 +1,9 @@
 import pytest
 
+from advisor.advice.judge.case import Case
 from advisor.advice.judge.engine import Asked, Origins, answer
 from advisor.advice.judge.rule import Stand, Words, check_rule, scope_with
 from advisor.advice.judge.rulebook import asked_of_example
-from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Answer, Step
 from advisor.advice.model.sheets import ExampleText, RuleText
 from advisor.machine.machine import Source

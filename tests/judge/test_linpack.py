@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.judge.case import case_of
+from advisor.advice.judge.case import Case, case_of
 from advisor.advice.judge.measured import measured_facts
 from advisor.advice.judge.published import linpack, published_hpl
-from advisor.advice.model.case import Case
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import Clock, Compared, Linpack
 from advisor.measure.measurement import Measurements, Result

@@ -2,9 +2,8 @@
 
 import pytest
 
-from advisor.advice.judge.case import case_of
+from advisor.advice.judge.case import Case, case_of
 from advisor.advice.judge.measured import measured_facts, with_measurements
-from advisor.advice.model.case import Case
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import MeasuredFacts

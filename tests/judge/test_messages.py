@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from advisor.advice.judge.case import case_of
+from advisor.advice.judge.case import Case, case_of
 from advisor.advice.judge.measured import adapter_ways, adapters, measured_facts
-from advisor.advice.model.case import Case
 from advisor.machine.hardware import Hca, Locality, Port
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout

@@ -1,7 +1,7 @@
 import pytest
 
+from advisor.advice.judge.case import Case, Standing
 from advisor.advice.judge.engine import origin
-from advisor.advice.model.case import Case, Standing
 from advisor.measure.measured_facts import MeasuredFacts
 from tests.judge.made import origins
 

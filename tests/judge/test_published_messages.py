@@ -6,8 +6,7 @@ from advisor.advice.judge.case import case_of
 from advisor.advice.judge.measured import measured_facts
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import IdleState, Port
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import Compared
 from advisor.measure.platforms import match_platform

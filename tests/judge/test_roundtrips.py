@@ -1,10 +1,8 @@
 """Round trips between cores, and which caches they show."""
 
-from advisor.advice.judge.case import case_of
+from advisor.advice.judge.case import Case, case_of
 from advisor.advice.judge.measured import shared_caches
-from advisor.advice.model.case import Case
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import Caches
 from advisor.measure.measurement import Measurements

@@ -1,13 +1,13 @@
 import pytest
 
+from advisor.advice.judge.case import Adapter, Case, Standing
 from advisor.advice.judge.rule import BIOS, env_of, setting_readers, settings_in_effect
 from advisor.advice.know.vendors import settings as vocabulary
-from advisor.advice.model.case import Adapter, Case, Standing
 from advisor.advice.model.sheets import Reading, Setting
 from advisor.errors import BadSheet
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, IdleState
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel
 from tests.judge.made import SETTINGS
 
 

@@ -1,5 +1,5 @@
+from advisor.advice.judge.case import Standing
 from advisor.advice.judge.rule import settings_table
-from advisor.advice.model.case import Standing
 from advisor.advice.model.findings import Finding, Want
 from advisor.advice.model.sheets import Setting, Verdict
 

@@ -8,10 +8,10 @@ from tempfile import mkdtemp
 import pytest
 
 from advisor.advice.audit_page.screen import HEIGHT
+from advisor.advice.judge.case import Case, Standing
 from advisor.advice.judge.rule import setting_readers, settings_in_effect
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.know.vendors import publications, settings
-from advisor.advice.model.case import Case, Standing
 from advisor.advice.model.sheets import Witness
 from advisor.machine.hardware import Bios, Cpu, UncoreClock
 from advisor.machine.platform_traits import Maker

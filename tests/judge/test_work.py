@@ -5,8 +5,7 @@ import pytest
 from advisor.advice.expression_tree import Fact
 from advisor.advice.judgement import judged
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Limits
+from advisor.machine.machine import Limits, Machine
 from advisor.machine.topology import L3, Core, NumaNode, Package, Topology
 
 

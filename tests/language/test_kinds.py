@@ -21,8 +21,8 @@ from advisor.advice.expression_tree import (
     kind_of,
     listed,
 )  # fmt: skip
+from advisor.advice.judge.case import SocketFacts
 from advisor.advice.judge.rule import fact_kinds
-from advisor.advice.model.case import SocketFacts
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import Distances

@@ -1,5 +1,5 @@
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.operating_system import Allocation
+from advisor.machine.machine import Allocation
 from advisor.measure.run import (
     LoadSnapshot,
     background_load,

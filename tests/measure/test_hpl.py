@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.jobs.observed_binding import PlannedRank
+from advisor.jobs.observe import PlannedRank
 from advisor.jobs.results import Size, blas_doubt, for_memory, for_time, grid, grown, hpl_dat, read_own, read_xhpl, steps_to
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue, CannotWork
-from advisor.jobs.observed_binding import PlannedRank
+from advisor.jobs.observe import PlannedRank
 from advisor.jobs.results import RankPlan, misplaced, read_network
 from advisor.machine.cpuset import CpuSet
 from advisor.measure.plan import NetworkRun, count_sizes, network_runs, sizes_of

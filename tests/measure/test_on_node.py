@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.jobs.on_node import measure_script
 from advisor.machine.hosts.base import Ran
+from advisor.machine.hosts.nodes import measure_script
 from advisor.measure.contract import read_kernels
 from advisor.measure.measurement import Task
 from advisor.measure.run import cksum, recorded, results_on_node, template_values

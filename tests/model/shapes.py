@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hardware import Cpu
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel, Machine
 from advisor.machine.topology import L3, Core, Distances, NumaNode, Package, Topology
 
 NAPLES = Cpu(vendor="AuthenticAMD", family=23, model=1, model_name="AMD EPYC 7601 32-Core Processor")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment
 from advisor.measure.platform import GIB, MemoryBounds, memory_bounds, most_modules, of_nodes
 from advisor.measure.platforms import match_platform
 from tests.machines.read import machine

@@ -2,8 +2,7 @@ import pytest
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Acpi, Cpu, Firmware, Memory, MemoryTier, Processor, SratCpu
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_cut, infer_layout, infer_smt
 from advisor.machine.topology import L3, Distances, NumaNode, Package, Topology
 from tests.conftest import Golden

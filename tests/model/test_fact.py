@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from advisor.advice.model.case import Case
+from advisor.advice.judge.case import Case
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import (
     Bytes,
@@ -30,8 +30,7 @@ from advisor.machine.fact import (
     undeclared,
 )
 from advisor.machine.hardware import Bios, Cpu, Hca, Irq, Port
-from advisor.machine.machine import Facts, Machine, undeclared_facts
-from advisor.machine.operating_system import Allocation, Hugepages, Kernel
+from advisor.machine.machine import Allocation, Facts, Hugepages, Kernel, Machine, undeclared_facts
 from advisor.machine.value import Value
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.fleet.fleet import Answer
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel
 from advisor.machine.secrecy import (
     BOOT_OPTIONS,
     any_of,

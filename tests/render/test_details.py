@@ -4,8 +4,7 @@ from advisor.advice.audit_page.machine import details
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import in_order
 from advisor.machine.hardware import Acpi, Bios, Cpu, Dimm, IdleState, MadtEntry, Memory, SocketMemory
-from advisor.machine.machine import Facts, Machine, Source
-from advisor.machine.operating_system import Allocation, Hugepages, Kernel, Limits, Tool
+from advisor.machine.machine import Allocation, Facts, Hugepages, Kernel, Limits, Machine, Source, Tool
 from advisor.show.lines import text_of
 from tests.render import made
 

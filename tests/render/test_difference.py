@@ -1,4 +1,4 @@
-from advisor.advice.difference_page import difference_page
+from advisor.advice.compare import difference_page
 from advisor.advice.model.findings import Change, Difference, FindingChange
 from advisor.show.lines import text_of
 

@@ -7,8 +7,8 @@ from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import checklist_of
 from advisor.advice.judgement import judged
 from advisor.advice.model.findings import Audit
-from advisor.exports.figures import Verdict, verdict
-from advisor.exports.metrics import families
+from advisor.exports.exhibits import Verdict, verdict
+from advisor.exports.format import families
 from advisor.measure.measured_facts import Refused
 from tests.exports import OPTIONS, machine
 from tests.judge.test_place import GB, ROME, nodes

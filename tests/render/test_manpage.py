@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from advisor.cli.main import commands, told
-from advisor.cli.manual import About, CommandHelp, Edition, Row, _names, command_page, file_name, program_page
+from advisor.cli.main import About, CommandHelp, Edition, Row, _names, command_page, commands, file_name, program_page, told
 from docs import generate
 
 ROOT = Path(__file__).parents[2]

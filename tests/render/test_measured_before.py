@@ -2,7 +2,7 @@
 
 import json
 
-from advisor.advice.difference_page import before_after_document, before_after_lines, probability
+from advisor.advice.compare import before_after_document, before_after_lines, probability
 from advisor.measure.measurement import BeforeAfter, Contrast, Side
 
 

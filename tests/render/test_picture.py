@@ -1,7 +1,6 @@
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Locality, Nic
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Limits
+from advisor.machine.machine import Limits, Machine
 from advisor.machine.topology import Core, NumaNode, Topology
 from advisor.show.picture import block_remarks, block_title, group_label, guesses, member_text, picture, store_text
 from advisor.show.topology import Picture, collapsed

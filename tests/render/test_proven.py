@@ -3,8 +3,7 @@
 import pytest
 
 from advisor.advice.audit_page.machine import proven
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.platform import memory_bounds
 from advisor.measure.platforms import match_platform

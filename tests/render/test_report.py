@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from advisor.advice.audit_page.machine import facts_with_places
-from advisor.exports.change import ChangeReport, change_report
-from advisor.exports.change import values as change_values
-from advisor.exports.exhibits import PALETTE, dark_rules, embedded, exhibits
-from advisor.exports.figures import comparisons, figures, verdict
-from advisor.exports.marks import marked
-from advisor.exports.page import ReportContent
+from advisor.exports.compared import ChangeReport, change_report
+from advisor.exports.compared import values as change_values
+from advisor.exports.exhibits import PALETTE, comparisons, dark_rules, embedded, exhibits, figures, verdict
+from advisor.exports.page import ReportContent, marked
 from advisor.exports.single import Report, report
 from advisor.machine.hardware import Link
 from advisor.machine.read import read_machine

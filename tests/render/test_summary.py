@@ -2,8 +2,7 @@ from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.screen import Shown, audit_page, whole_audit_page
 from advisor.advice.model.findings import Audit
 from advisor.machine.hardware import Cpu, Dimm, Locality, Memory, SocketMemory
-from advisor.machine.machine import NOT_OFFERED, Gap, Machine
-from advisor.machine.operating_system import Allocation, Environment, Kernel
+from advisor.machine.machine import NOT_OFFERED, Allocation, Environment, Gap, Kernel, Machine
 from tests.conftest import Golden
 from tests.printing import printed
 from tests.render import made

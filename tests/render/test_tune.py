@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.jobs.racing.page import RacePage, RaceRow, race_chart, race_page, verdict_sentence
-from advisor.jobs.racing.result import RacedLine, RaceResult
+from advisor.jobs.racing.result import RacedLine, RacePage, RaceResult, RaceRow, race_chart, race_page, verdict_sentence
 from advisor.show.lines import text_of
 
 

@@ -1,4 +1,4 @@
-from advisor.jobs.observed_binding import (
+from advisor.jobs.observe import (
     Caution,
     Comparison,
     GatheredReports,

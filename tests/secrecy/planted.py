@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from advisor.machine.hosts.base import Ran, Reading, Why
 from advisor.machine.hosts.capture import Entry, Link, MemoryStore, TreeHost, record
-from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.files import FILE
 from advisor.machine.sources.registry import commands, paths
 from tests.bios.machines import own
 from tests.broken import whole

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from advisor.errors import BadInput
-from advisor.exports.documents import document
+from advisor.exports.export import document
 from advisor.jobs.bind import lint_line
 from advisor.jobs.bind_page import lint_page
 from tests.jobs.place.samples import machine

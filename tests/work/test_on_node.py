@@ -11,8 +11,8 @@ import pytest
 
 from advisor.fleet.capture import Captured
 from advisor.fleet.fleet import Answer
-from advisor.jobs.on_node import brought, errand
 from advisor.machine.hosts.errands import Ended, Outcome, Reply
+from advisor.machine.hosts.nodes import brought, errand
 from advisor.machine.hosts.source import open_host
 from tests.host.shelf import shell_in
 
@@ -50,7 +50,7 @@ def test_a_whole_answer_counts_though_ssh_did_not_end_in_time() -> None:
         ("ssh: Could not resolve hostname n1: Temporary failure in name resolution", Outcome.NO_ROUTE),
         ("ssh: connect to host n1 port 22: Network is unreachable", Outcome.NO_ROUTE),
         ("ssh: connect to host n1 port 22: Connection refused", Outcome.REFUSED),
-        ("@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", Outcome.HOST_KEY),
+        ("\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", Outcome.HOST_KEY),
         ("No ED25519 host key is known for n1 and you have requested strict checking.", Outcome.HOST_KEY),
         ("root@n1: Permission denied (publickey,password).", Outcome.PERMISSION),
         ("srun: error: Unable to allocate resources: Invalid node name specified", Outcome.NO_ROUTE),

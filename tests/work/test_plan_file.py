@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import BadInput
 from advisor.jobs.bind_page import plan_lines, rank_texts
-from advisor.jobs.observed_binding import PlannedRank, planned_ranks
+from advisor.jobs.observe import PlannedRank, planned_ranks
 from advisor.jobs.placement import Placement
 from advisor.jobs.started.hosts import expand
 from advisor.jobs.started.plan_file import (

@@ -10,8 +10,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import Section, Unit, declarations, in_order, keys
 from advisor.machine.hardware import Dimm, Link, SocketMemory
 from advisor.machine.layout import Layout
-from advisor.machine.machine import Facts, Machine
-from advisor.machine.operating_system import Kernel, Limits
+from advisor.machine.machine import Facts, Kernel, Limits, Machine
 from advisor.machine.partitioning import find_sockets
 from advisor.machine.topology import Topology, counts
 from advisor.machine.units import binary, clock, count, duration, in_unit, link, memory_clock, plain, throughput

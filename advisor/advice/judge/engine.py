@@ -26,8 +26,8 @@ from advisor.advice.expression_tree import (
     Unknown,
     facts_of,
 )
+from advisor.advice.judge.case import Case
 from advisor.advice.judge.rule import SETTING, SITE, Rule, disputed, env_of, wanted_values
-from advisor.advice.model.case import Case
 from advisor.advice.model.findings import Answer, Cost, Evidence, Explanation, Finding, Lack, Part, Step
 from advisor.advice.model.sheets import BOUNDS, SEVERITIES, Basis, RuleText, Setting, Severity, Verdict, Waiver
 from advisor.machine.machine import NOT_OFFERED, Gap, Source

@@ -6,6 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 
+from advisor.advice.judge.case import Case
 from advisor.advice.judge.published import (
     cores_at_work,
     linpack,
@@ -19,7 +20,6 @@ from advisor.advice.judge.published import (
     share_of,
     spread_of_all,
 )
-from advisor.advice.model.case import Case
 from advisor.machine.cpuset import CpuSet
 from advisor.measure.measured_facts import (
     AdapterWay,

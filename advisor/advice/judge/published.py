@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Final, NamedTuple
 
-from advisor.advice.model.case import Case
+from advisor.advice.judge.case import Case
 from advisor.machine.hardware import is_model
 from advisor.machine.units import duration, flop_rate, memory_clock, plain, throughput
 from advisor.measure.measured_facts import (

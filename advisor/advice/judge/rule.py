@@ -40,7 +40,7 @@ from advisor.advice.expression_tree import (
     kind_of,
     lacking,
 )
-from advisor.advice.model.case import Case, Standing
+from advisor.advice.judge.case import Case, Standing
 from advisor.advice.model.findings import Finding, Row, Want
 from advisor.advice.model.sheets import Neutral, RuleText, Setting, Source, Where, Witness
 from advisor.errors import BadValue, did_you_mean

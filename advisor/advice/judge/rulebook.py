@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from advisor.advice.expression import Scope
+from advisor.advice.judge.case import Case
 from advisor.advice.judge.engine import Asked, ask
 from advisor.advice.judge.rule import SITE, Misplaced, Rule, Stand, Words, WrongOverride, check_rule, example_facts
-from advisor.advice.model.case import Case
 from advisor.advice.model.sheets import ExampleText, RuleText, SiteFile, Waiver
 from advisor.errors import BadInput, BadSheet, did_you_mean
 from advisor.sheets import Place, Sheet, model_of, read_sheet

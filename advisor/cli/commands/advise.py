@@ -80,7 +80,7 @@ def audit(
     opt.at_most_one({"--measurements": bool(measurements), "--full": full})
     now = None
     if measure and source is None:
-        from advisor.exports.measuring_now import MeasureNow  # what starts HPL and launchers is loaded where it is measured
+        from advisor.exports.single import MeasureNow  # what starts HPL and launchers is loaded where it is measured
 
         now = MeasureNow(not measurements, full, network, hpl, busy_ok)
     observer = Terminal(details=sys.stderr.isatty())

@@ -22,8 +22,8 @@ from advisor.jobs.check import check as run_check
 from advisor.jobs.check import check_page, document, script_text, surroundings
 from advisor.jobs.line import started_by
 from advisor.jobs.racing.lines import Asked
-from advisor.jobs.racing.page import plan_page, race_chart, race_page
 from advisor.jobs.racing.race import Limits, planned_race, tune_line
+from advisor.jobs.racing.result import plan_page, race_chart, race_page
 from advisor.jobs.started.benchmark import benchmark_lines
 from advisor.jobs.started.folder import write_job
 from advisor.jobs.started.hosts import HostOptions, JobOptions, LauncherOptions, one_machine, per_part

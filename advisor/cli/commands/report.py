@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from advisor.advice.difference_page import whatif_document, whatif_page
+from advisor.advice.compare import whatif_document, whatif_page
 from advisor.advice.model.sheets import SEVERITIES
 from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
@@ -16,19 +16,16 @@ from advisor.cli.main import must_be_writable
 from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width, each_of
 from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
 from advisor.errors import BadValue, must_be_one_of
-from advisor.exports.change import change_report
+from advisor.exports.compared import change_report, compared_machines
 from advisor.exports.compared import compare as run_compare
-from advisor.exports.compared import compared_machines
 from advisor.exports.contract import EXAMPLE, accept
 from advisor.exports.export import export as run_export
 from advisor.exports.export import export_format, formats
 from advisor.exports.format import listing
-from advisor.exports.measuring_now import MeasureNow
-from advisor.exports.single import CONTRACT_FORMS, form_of
+from advisor.exports.single import CONTRACT_FORMS, MeasureNow, form_of
 from advisor.exports.single import report as run_report
 from advisor.exports.slurm_check import check_slurm
-from advisor.fleet.audit import audit_fleet
-from advisor.fleet.table import columns, need_parquet, parquet
+from advisor.fleet.audit import audit_fleet, columns, need_parquet, parquet
 from advisor.machine.hosts.files import write_file
 from advisor.measure.platform import Scope
 

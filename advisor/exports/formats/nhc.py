@@ -20,8 +20,7 @@ from advisor.fleet.fleet import CAPTURE_SUFFIX, Kind
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, is_active
 from advisor.machine.hosts.errands import expanded
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel, Machine
 from advisor.machine.topology import counts
 from advisor.machine.units import plain, printable, slower
 

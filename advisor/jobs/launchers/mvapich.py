@@ -8,7 +8,7 @@ from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequ
 from advisor.jobs.launchers import mpich, wrapper
 from advisor.jobs.placement import Placement, Slot, counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.jobs.request import Said, Words
-from advisor.machine.operating_system import Tool
+from advisor.machine.machine import Tool
 
 NAME = "mvapich"
 

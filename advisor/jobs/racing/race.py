@@ -21,9 +21,8 @@ import advisor
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.observe import probe_words
 from advisor.jobs.racing.lines import Asked, RaceField, RaceLine, lines_of, what_ranks_get, why_different, write
-from advisor.jobs.racing.page import PlannedRace, RacePage, RaceRow, in_time
 from advisor.jobs.racing.proof import Race, Verdict, median_interval, order, two_speeds
-from advisor.jobs.racing.result import LEARNED, Learned, RacedLine, RaceResult
+from advisor.jobs.racing.result import LEARNED, Learned, PlannedRace, RacedLine, RacePage, RaceResult, RaceRow, in_time
 from advisor.jobs.racing.runs import Journal, Metric, Outcome, Run, begun, metric_of, misplaced, read_journal, resumed, run_line
 from advisor.jobs.started.folder import checked
 from advisor.jobs.started.hosts import Allocated, JobHosts

@@ -1,8 +1,9 @@
-"""What a race of launch lines found: its document, and what advisor bind takes from it."""
+"""What a race of launch lines found: its document, its page, and what advisor bind takes from it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
@@ -12,9 +13,16 @@ from advisor.jobs.started.hosts import JobOptions
 from advisor.jobs.started.plan_file import read_bytes
 from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.machine import Machine
-from advisor.machine.units import plain
+from advisor.machine.units import count, plain
 from advisor.machine.value import Value
+from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
 from advisor.measure.measurement import Identity, machine_mismatch
+from advisor.show.commandline import folded
+from advisor.show.lines import Line, Page, Span, cut, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 SCHEMA: Final = "advisor-tune/1"
 LEARNED_SCHEMA: Final = "advisor-learned/1"
@@ -106,3 +114,257 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
     why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less time than {plain(found.baseline, 120)}"
     under = f"; then: {'; '.join(plain(each, 100) for each in found.conditions[:2])}" if found.conditions else ""
     return taken, f"{about}: {why}{under}"
+
+
+PLAN_SCHEMA: Final = "advisor-tune-plan/1"
+_DRAWN: Final = 17
+"""Columns of the drawing."""
+_NAME: Final = 28
+_MANY: Final = 1000
+"""Blocks of which nobody wants to know the number."""
+
+
+@dataclass(frozen=True)
+class RaceRow:
+    """One line of the table."""
+
+    raced: RacedLine
+    relative: tuple[float, float, float] | None
+    """Its time relative to the baseline's: least, middle, most."""
+    exact: bool = True
+    """Whether that is by the exact test."""
+    speeds: tuple[float, float] | None = None
+    why: str | None = None
+    """Why it was left out, of one that did not run as planned."""
+
+
+@dataclass(frozen=True)
+class RacePage:
+    """Everything there is to say of a race."""
+
+    rows: Sequence[RaceRow]
+    """The fastest first."""
+    answer: str
+    leader: str
+    noise: float
+    blocks: int
+    blocks_needed: int | None
+    cost: float
+    """Seconds of a block of all lines."""
+    open: Sequence[str]
+    """Lines that may still be more than the worth faster than the leader."""
+    result: RaceResult
+    unit: str
+    ended: str
+    folder: str
+    argv: Sequence[str] = ()
+    """The winner's words."""
+    variables: dict[str, str] | None = None
+    files: Sequence[str] = ()
+    why: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def percent(part: float) -> str:
+    """Return a part in percent, with two digits that count.
+
+    >>> percent(0.02), percent(0.0153), percent(0.5)
+    ('2 %', '1.5 %', '50 %')
+    """
+    return f"{100 * part:.2g} %" if part < 1 else f"{100 * part:.0f} %"
+
+
+def in_time(seconds: float) -> str:
+    """Return a time in the unit that a person would use.
+
+    >>> in_time(40), in_time(700), in_time(9000)
+    ('40 s', '12 min', '2.5 h')
+    """
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def verdict_sentence(page: RacePage) -> str:
+    """Return what the race has shown, in one or two sentences."""
+    result, base = page.result, page.result.baseline
+    who = "yours" if base == "yours" else f"the launcher's {base}"
+    if result.winner is not None:
+        row = next(each for each in page.rows if each.raced.name == result.winner)
+        _, middle, high = row.relative or (1.0, 1.0, 1.0)
+        shown = "" if high <= 1 / (1 + result.worth) else f"; that it is worth {percent(result.worth)} is not shown"
+        rivals = [name for name in page.open if name not in (result.winner, base)]
+        others = f". Perhaps as fast, within {percent(result.worth)}: {', '.join(rivals[:4])}" if rivals else ""
+        gain = f"{percent(1 - middle)} less, at least {percent(max(0.0, 1 - high))}"
+        return f"{result.winner} is faster than {who}: {gain}{shown}{others}"
+    if page.answer == "no difference":
+        return f"No difference above {percent(result.worth)}: no line is faster than {who} by more"
+    blocks = f"about {page.blocks_needed}" if (page.blocks_needed or 0) <= _MANY else f"more than {_MANY}"
+    needed = f"it takes {blocks} blocks, {page.blocks} were run" if page.blocks_needed else "there are too few runs"
+    more = (page.blocks_needed or page.blocks) - page.blocks
+    time = f" (about {in_time(more * page.cost)} more)" if page.cost and 0 < more <= _MANY else ""
+    begin = f"Cannot tell yet: one run differs from the next by {percent(page.noise)}"
+    return f"{begin}, and {needed}{time}. Fastest so far: {page.leader}"
+
+
+def race_page(page: RacePage, width: int | None = None) -> Page:
+    """Return a race as a page."""
+    return Page(lambda room: list(_lines(page, room)), width)
+
+
+def _lines(page: RacePage, width: int) -> Iterator[Line]:
+    style = "good" if page.result.winner or page.answer == "no difference" else "warn"
+    yield from wrapped([(verdict_sentence(page), style)], width)
+    if page.result.winner:
+        yield ()
+        yield from (((f"export {name}={value}", ""),) for name, value in sorted((page.variables or {}).items()))
+        yield from (((each, "title"),) for each in folded(page.argv, width))
+        for file in page.files:
+            yield ((f"# {file}", "dim"),)
+    yield ()
+    yield from race_table(page, width)
+
+
+def race_table(page: RacePage, width: int) -> Iterator[Line]:
+    """Yield every line of a race with its interval, why it may be so, and what is to be known of it."""
+    yield from _table(page, width)
+    for text in page.why:
+        yield from wrapped([("Why it may be so: ", "label"), (plain(text, 200), "")], width)
+    for text in _remarks(page):
+        yield from wrapped([("Note: ", "label"), (plain(text, 400), "")], width)
+
+
+def _remarks(page: RacePage) -> Iterator[str]:
+    runs = f"{count(page.result.runs, 'run')} in {count(page.blocks, 'block')}, {in_time(page.result.seconds)}"
+    yield f"{runs}{'; ' + page.ended if page.ended else ''}; journal in {page.folder}"
+    if any(not row.exact for row in page.rows):
+        yield "~ marks intervals of lines that ran too few blocks for the exact test; they suppose noise of one width for all"
+    for row in page.rows:
+        if row.why:
+            yield f"{row.raced.name} was left out: {row.why}"
+        if row.speeds:
+            both = f"{row.speeds[0]:.4g} and {row.speeds[1]:.4g}{_unit(page)}"
+            yield f"{row.raced.name} has two speeds, {both}: its median is one of them"
+    yield from page.notes
+
+
+def _unit(page: RacePage) -> str:
+    return f" {page.unit}" if page.unit else ""
+
+
+def _table(page: RacePage, width: int) -> Iterator[Line]:
+    bounds = [each for row in page.rows if row.relative for each in (row.relative[0], row.relative[2])]
+    low, high = min([0.98, *bounds]), min(2.0, max([1.02, *bounds]))
+    names = min(_NAME, max(len(row.raced.name) for row in page.rows))
+    head = f"{'line':<{names}}  {'median':<9} {'relative':<23} {'runs':>4}  {low:.2f}{high:>{_DRAWN - 4}.2f}"
+    yield ((cut(head, width), "label"),)
+    for row in page.rows:
+        style = "good" if row.raced.name == page.result.winner else ""
+        yield ((cut(f"{cut(row.raced.name, names):<{names}}  {_row(row, page, low, high)}", width), style),)
+
+
+def _row(row: RaceRow, page: RacePage, low: float, high: float) -> str:
+    raced = row.raced
+    median = "-" if raced.median is None else f"{raced.median:.4g}{_unit(page)}"
+    drawn, said = "", "-"
+    if row.relative:
+        ends = row.relative
+        is_base = raced.name == page.result.baseline
+        said = "1" if is_base else f"{ends[1]:.3f} ({ends[0]:.3f} to {ends[2]:.3f}){'' if row.exact else '~'}"
+        drawn = _drawn(ends, low, high)
+    return f"{median:<9} {said:<23} {raced.runs:>4}  {drawn}".rstrip()
+
+
+def _drawn(ends: tuple[float, float, float], low: float, high: float) -> str:
+    """Return an interval as a line with its middle, on a scale that has a mark at the baseline."""
+    cells = [" "] * _DRAWN
+
+    def at(value: float) -> int:
+        return max(0, min(_DRAWN - 1, round((value - low) / (high - low) * (_DRAWN - 1))))
+
+    cells[at(1.0)] = "|"
+    for cell in range(at(ends[0]), at(ends[2]) + 1):
+        cells[cell] = "-"
+    cells[at(ends[1])] = "o"
+    return "".join(cells)
+
+
+@dataclass(frozen=True)
+class PlannedRace:
+    """What --dry-run prints."""
+
+    lines: Sequence[tuple[str, str, str]]
+    """Name, the line as it is pasted, what its ranks get."""
+    least: int
+    most: int
+    notes: Sequence[str]
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of --dry-run --json."""
+        candidates = [{"name": name, "line": line, "ranks_get": gets} for name, line, gets in self.lines]
+        return {
+            "schema": PLAN_SCHEMA,
+            "candidates": candidates,
+            "least_runs": self.least,
+            "most_runs": self.most,
+            "notes": list(self.notes),
+        }
+
+
+def plan_page(planned: PlannedRace, width: int | None = None) -> Page:
+    """Return what would race as a page."""
+    return Page(lambda room: list(_plan_lines(planned, room)), width)
+
+
+def _plan_lines(planned: PlannedRace, width: int) -> Iterator[Line]:
+    minute = f"{in_time(60 * planned.least)} to {in_time(60 * planned.most)}"
+    lines = f"{count(len(planned.lines), 'line')}, {planned.least} to {planned.most} runs"
+    text = f"{lines}: {minute} if a run takes a minute; nothing was run"
+    yield from wrapped([(text, "title")], width)
+    for name, line, gets in planned.lines:
+        yield ()
+        label: Span = (f"{name}: ", "label")
+        yield from wrapped([label, (gets, "dim")], width)
+        yield ((f"  {line}", ""),)
+    for note in planned.notes:
+        yield from wrapped([("Note: ", "label"), (note, "")], width)
+
+
+def race_chart(page: RacePage, form: Form = "svg") -> bytes:
+    """Return the chart of a race as a file: the fastest line above, a grey band within which a difference is worth nothing."""
+    need_matplotlib()
+    rows = [row for row in page.rows if row.relative]
+    with settings():
+        high = 1.7 + 0.42 * max(1, len(rows))
+        whole = sheet((10.0, high))
+        axes = whole.add_axes((0.28, 0.55 / high, 0.48, (high - 1.5) / high))
+        worth = page.result.worth
+        axes.axvspan(1 / (1 + worth), 1 + worth, color="#eef1f4")
+        axes.axvline(1.0, color=FAINT, linewidth=1.0)
+        for at, row in enumerate(rows):
+            _interval(axes, at, row, page)
+        axes.set_yticks(range(len(rows)), [plain(row.raced.name, 36) for row in rows])
+        axes.set_ylim(max(1, len(rows)) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=True, axis="x")
+        axes.set_xlabel(f"time relative to {plain(page.result.baseline, 40)}", loc="left")
+        band = f"grey: within {percent(worth)}"
+        dashed = "dashed: supposes noise of one width for all" if any(not row.exact for row in rows) else ""
+        runs = f"{count(page.result.runs, 'run')} in {count(page.blocks, 'block')}, {in_time(page.result.seconds)}"
+        write_head(whole, "Race of launch lines", (verdict_sentence(page), runs, band, dashed))
+        return written(whole, form)
+
+
+def _interval(axes: "Axes", at: int, row: RaceRow, page: RacePage) -> None:
+    low, middle, high = row.relative or (1.0, 1.0, 1.0)
+    won = row.raced.name == page.result.winner
+    colour = COLOURS[2] if won else FAINT if row.raced.name == page.result.baseline else COLOURS[0]
+    axes.plot([low, high], [at, at], color=colour, linewidth=2.2, linestyle="-" if row.exact else (0, (3, 2)))
+    axes.plot([middle], [at], color=colour, marker="D" if won else "o", markersize=6, linestyle="none")
+    said = f"{middle:.3f} ({low:.3f} to {high:.3f})" if row.raced.name != page.result.baseline else "1"
+    axes.annotate(
+        f"{said}, {count(row.raced.runs, 'run')}",
+        (1.02, at),
+        xycoords=("axes fraction", "data"),
+        va="center",
+        fontsize=9,
+        color=INK,
+    )

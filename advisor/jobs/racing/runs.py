@@ -11,13 +11,11 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.launcher import why_failed
-from advisor.jobs.observe import Listener
-from advisor.jobs.observed_binding import GatheredReports, PlannedRank
+from advisor.jobs.observe import GatheredReports, Listener, PlannedRank
 from advisor.jobs.racing.lines import RaceLine
 from advisor.jobs.verdict import compare_ranks
 from advisor.machine.hosts.base import Why
-from advisor.machine.hosts.files import open_here
-from advisor.machine.hosts.journal import FILE, JournalFile, Kind
+from advisor.machine.hosts.files import FILE, JournalFile, Kind, open_here
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.hosts.trust import Use
 from advisor.machine.topology import Topology

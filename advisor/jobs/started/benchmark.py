@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadValue, CannotWork
-from advisor.jobs.bind import launch_or_wrap
-from advisor.jobs.environment import article, unusable, without_adapters, without_gpus
+from advisor.jobs.bind import article, launch_or_wrap, unusable, without_adapters, without_gpus
 from advisor.jobs.launcher import Choice, Launch, LaunchRequest, choose, is_foreign
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.place import place

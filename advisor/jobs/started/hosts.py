@@ -17,7 +17,7 @@ from advisor.advice.audit_page.card import Asker
 from advisor.advice.bios_files import text_of
 from advisor.errors import AdvisorError, BadInput, BadValue, did_you_mean, in_words, must_be_one_of
 from advisor.jobs.launcher import PLACEHOLDERS, launchers
-from advisor.jobs.observed_binding import same_host
+from advisor.jobs.observe import same_host
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.errands import members

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.jobs.environment import openmp
+from advisor.jobs.bind import openmp
 from advisor.jobs.launcher import Choice, Launch
-from advisor.jobs.observed_binding import planned_ranks
+from advisor.jobs.observe import planned_ranks
 from advisor.jobs.placement import Placement
 from advisor.jobs.results import (
     BLOCKS,

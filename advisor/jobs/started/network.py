@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from advisor.advice.whatif import runs_in
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.jobs.environment import article, is_up, unusable
+from advisor.jobs.bind import article, is_up, unusable
 from advisor.jobs.launcher import Choice, Launch, is_foreign
-from advisor.jobs.observed_binding import planned_ranks
+from advisor.jobs.observe import planned_ranks
 from advisor.jobs.placement import Placement
 from advisor.jobs.results import RankPlan, read_network
 from advisor.jobs.started.benchmark import (

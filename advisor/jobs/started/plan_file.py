@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from advisor.errors import AdvisorError, BadInput, BadValue, in_words
-from advisor.jobs.observed_binding import PlannedBinding, PlannedRank
+from advisor.jobs.observe import PlannedBinding, PlannedRank
 from advisor.jobs.placement import Placement, Slot
 from advisor.jobs.started.hosts import MOST as MOST_HOSTS
 from advisor.jobs.started.hosts import expand

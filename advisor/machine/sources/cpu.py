@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import CoreKind, Cpu, IdleState, PowerCap
 from advisor.machine.hosts.base import Host, Why, expand
-from advisor.machine.machine import Gap, Machine
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Gap, Kernel, Machine
 from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, FactSource, Reader, arm_parts, files, set_in
 from advisor.machine.value import number
 

@@ -26,8 +26,7 @@ from advisor.machine.hardware import (
     Port,
 )
 from advisor.machine.hosts.base import Host, Ran, Why
-from advisor.machine.machine import Machine, Source, merge
-from advisor.machine.operating_system import Kernel, Limits
+from advisor.machine.machine import Kernel, Limits, Machine, Source, merge
 from advisor.machine.sources.cpu import Figures, arm_name, kinds_by_figures, ranked
 from advisor.machine.sources.pci import AMD, COHERENT, GPU_MAKERS, kind_of, partition
 from advisor.machine.sources.reader import (

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hardware import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Link, Locality, PciDevice
 from advisor.machine.hosts.base import Host, Why, expand
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Iommu
+from advisor.machine.machine import Iommu, Machine
 from advisor.machine.sources.reader import FactSource, Reader, files, set_in
 from advisor.machine.value import is_name, number
 

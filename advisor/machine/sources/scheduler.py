@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why
-from advisor.machine.machine import Gap, Machine
-from advisor.machine.operating_system import Allocation, Limits, Slurm, SlurmNode, Tool
+from advisor.machine.machine import Allocation, Gap, Limits, Machine, Slurm, SlurmNode, Tool
 from advisor.machine.sources.reader import FULL_HELP, FactSource, Reader, set_in, unknown
 from advisor.machine.sources.system import UNLIMITED
 from advisor.machine.value import MIB, number

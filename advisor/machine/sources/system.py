@@ -7,8 +7,7 @@ from typing import Any, Final
 from advisor.errors import BadInput
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why, cgroups_above, expand
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Environment, Hugepages, Kernel, Limits
+from advisor.machine.machine import Environment, Hugepages, Kernel, Limits, Machine
 from advisor.machine.sources.cpu import CPUINFO, first_cpu
 from advisor.machine.sources.reader import REPORT_HELP, FactSource, Reader, files, invalid_names, set_in, unknown
 from advisor.machine.value import KIB, is_name, number

@@ -1,7 +1,7 @@
 """What lint says of variables that choose GPUs and adapters: each warning where it is sure, and silence beside it."""
 
 from advisor.jobs.lint import lint
-from advisor.jobs.problems import MEANINGS
+from advisor.jobs.predict import MEANINGS
 from advisor.machine.hardware import Hca, Nic, Port
 from advisor.machine.machine import Machine
 from tests.jobs.place.samples import machine

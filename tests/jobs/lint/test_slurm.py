@@ -11,8 +11,7 @@ from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction
 from advisor.jobs.slurm import KEY, read, shape
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import SlurmNode
+from advisor.machine.machine import Machine, SlurmNode
 from advisor.machine.topology import Core, Package, SharedL2, Topology
 from tests.jobs.lint.oracle import described, odd_of, rows, told
 from tests.jobs.place.samples import machine

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from advisor.jobs.environment import settings
+from advisor.jobs.bind import settings
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape, Placement
 from advisor.machine.cpuset import CpuSet

@@ -14,7 +14,7 @@ from advisor.exports.format import ExportSubject
 from advisor.exports.formats.nhc import target
 from advisor.machine.hardware import Gpu
 from advisor.machine.hosts.errands import expanded
-from advisor.machine.operating_system import Environment
+from advisor.machine.machine import Environment
 from tests import exports
 from tests.conftest import Golden
 from tests.examples import examples

@@ -8,7 +8,7 @@ import pytest
 
 from advisor.errors import BadInput
 from advisor.jobs.racing.race import Limits, Raced, kept_race, tuned
-from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.files import FILE
 from tests.fakenode.plans import machine_of
 from tests.work.tune.test_race import Program, go
 

@@ -12,8 +12,7 @@ from advisor.jobs import bind as bind_module
 from advisor.jobs.placement import JobShape
 from advisor.jobs.racing.lines import DEFAULT, YOURS, Asked, RaceField, lines_of, placements, settings_of, write
 from advisor.jobs.started import hosts as hosts_module
-from advisor.machine.machine import Machine
-from advisor.machine.operating_system import Kernel
+from advisor.machine.machine import Kernel, Machine
 from advisor.machine.read import read_machine
 from tests.fakenode.plans import machine_of
 from tests.machines.catalogue import write_archive

@@ -15,7 +15,7 @@ from advisor.jobs.racing.proof import order
 from advisor.jobs.racing.race import Limits, Raced, learned, race_lines, tuned
 from advisor.jobs.racing.runs import Metric, Outcome, read_journal
 from advisor.jobs.started.hosts import Allocated, JobHosts
-from advisor.machine.hosts.journal import FILE
+from advisor.machine.hosts.files import FILE
 from advisor.machine.machine import Machine
 
 ASKED: dict[str, Any] = {"command": ["mpirun", "./app"]}

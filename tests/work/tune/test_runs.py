@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadValue, CannotWork
-from advisor.jobs.observed_binding import GatheredReports, Observation
+from advisor.jobs.observe import GatheredReports, Observation
 from advisor.jobs.racing.lines import RaceLine
 from advisor.jobs.racing.runs import Metric, metric_of, misplaced, read_figure, run_line
 from advisor.machine.cpuset import CpuSet
