@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from advisor.advice.audit_page.card import Head
+from advisor.advice.know.vendors import FALLBACK
 from advisor.advice.model.plan import (
     HEADINGS,
     LOOK_UP_WITH,
@@ -119,7 +120,8 @@ class Sheet:
     def kind(self) -> str:
         """Return for which work it is, on which platform, and in whose words."""
         on = f" on {self.checklist.platform}" if self.checklist.platform and self.checklist.machine else ""
-        return f"for {self.checklist.scope} work{on}, in the words of {self.checklist.vendor}"
+        own = "the usual" if self.vendor.id == FALLBACK else f"{self.checklist.vendor}'s"
+        return f"for {self.checklist.scope} work{on}, with {own} setting names"
 
     @property
     def verdict(self) -> str:

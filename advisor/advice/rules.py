@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from advisor.advice.judge.rule import Rule, Words, facts_of_rules, scope_with, setting_readers
 from advisor.advice.judge.rulebook import (
@@ -19,7 +19,7 @@ from advisor.advice.judge.rulebook import (
 )
 from advisor.advice.know.sheet_checks import Expression, mistakes
 from advisor.advice.know.vendors import publications, settings, vendors
-from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of
+from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of, nearest
 from advisor.machine.hosts.trust import Use, at_home, trusted
 from advisor.machine.jinja import RULES, about, template_files, template_text
 from advisor.measure.platforms import platforms
@@ -60,10 +60,26 @@ def own_rules(*, examples: bool = True) -> Rulebook:
 def must_be_rules(site: Iterable[Path], names: Iterable[str]) -> None:
     """Refuse an id that no rule has, before a machine is read or measured; a finding's number is known only then."""
     for name in (name for name in names if not name.isdecimal()):
-        known = [each.id for each in rulebook(site).rules]
+        rules = rulebook(site).rules
+        known = [each.id for each in rules]
         if name not in known and Path(name).exists():
             raise BadValue(f"there is no rule {name[:64]}", cure=f"name a machine with --from {name}")
-        must_be_one_of("rule", name, known, "see advisor rules list")
+        if name not in known:
+            raise BadValue(f"there is no rule {name[:64]}", cure=_rules_about(name, rules))
+
+
+def _rules_about(name: str, rules: Sequence[Rule]) -> str:
+    """Return which rules a name may mean: one that is spelt alike, or those with the word in their ids or as their topic."""
+    near = nearest(name, [rule.id for rule in rules])
+    about = sorted((rule.id for rule in rules if name.lower() in (*rule.id.split("-"), rule.topic)), key=len)
+    if near or not about:
+        return f"did you mean {near}?" if near else "see advisor rules list"
+    more = f" and {len(about) - _NAMED} others" if len(about) > _NAMED else ""
+    return f"about {name}: {', '.join(about[:_NAMED])}{more}, see advisor rules list"
+
+
+_NAMED: Final = 3
+"""Rules that are named where a word means many."""
 
 
 def rules_named(

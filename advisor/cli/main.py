@@ -726,7 +726,17 @@ def _answer(arguments: list[str]) -> Any:
     """Run one command line; alone, `advisor` prints a screen before the parser loads what takes time."""
     if arguments or "_ADVISOR_COMPLETE" in os.environ:
         return app(_as_options(arguments), standalone_mode=False, prog_name="advisor")
-    return typer.echo(short_page(commands(), GROUPS, terminal_width(), _other_advisor()), nl=False)
+    typer.echo(short_page(commands(), GROUPS, terminal_width(), _other_advisor()), nl=False)
+    return _answer(["audit"]) if _wants_audit() else 0
+
+
+def _wants_audit() -> bool:
+    """Return whether the person at a terminal says yes to an audit of this machine; nobody is asked elsewhere."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    sys.stderr.write("Audit this machine now? It measures for under a minute and changes nothing. [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _as_options(arguments: list[str]) -> list[str]:

@@ -80,6 +80,13 @@ def topics(incomplete: str) -> list[str]:
     return [name for name in dict.fromkeys(rule.topic for rule in own_rules(examples=False).rules) if name.startswith(incomplete)]
 
 
+def parts_and_topics(incomplete: str) -> list[str]:
+    """Offer the parts and topics of a whole audit."""
+    from advisor.advice.audit_page.screen import PARTS
+
+    return [*(name for name in PARTS if name.startswith(incomplete)), *topics(incomplete)]
+
+
 def rules(incomplete: str) -> Offers:
     """Offer the ids of rules."""
     from advisor.advice.rules import own_rules
@@ -217,6 +224,16 @@ AuditFull = Annotated[
     bool, typer.Option("--full", help="Measure everything; takes many minutes, announced first; HPL in most of the free memory.")
 ]
 AuditVerbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
+AuditShow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--show",
+        metavar="WHAT",
+        help="Print only this part of -v: findings, settings, unknown, passed, facts, or a topic: memory; may be repeated.",
+        autocompletion=parts_and_topics,
+        callback=each_of,
+    ),
+]
 AuditLimit = Literal["high", "medium", "low", "info", "never"]
 AuditFailOn = Annotated[AuditLimit, typer.Option("--fail-on", help="Exit 1 on any finding of this severity or above.")]
 

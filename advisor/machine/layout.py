@@ -104,7 +104,7 @@ def parse_assumption(texts: Iterable[str]) -> Assumption:
         if not word:
             continue
         name, equals, value = (part.strip() for part in word.lower().partition("="))
-        key = _key(name)
+        key = _key(name, value)
         if not equals or not value:
             raise BadValue(f"{word[:40]!r} assumes nothing", cure=f"write {name[:40]}={'|'.join(_VALUES[key])}")
         if value not in _VALUES[key]:
@@ -128,13 +128,14 @@ _VALUES: dict[str, dict[str, Any]] = {
 """What may be written for each setting, and what it means."""
 
 
-def _key(name: str) -> str:
+def _key(name: str, value: str) -> str:
     key = name.replace("-", "_")
     if key in _VALUES:
         return key
     near = get_close_matches(key, _VALUES, n=1, cutoff=0.5)
     shown = ", ".join(key.replace("_", "-") for key in _VALUES)
-    cure = f"write {near[0].replace('_', '-')}={next(iter(_VALUES[near[0]]))}, or another value" if near else f"there are {shown}"
+    meant = value if near and value in _VALUES[near[0]] else next(iter(_VALUES[near[0]])) if near else ""
+    cure = f"did you mean {near[0].replace('_', '-')}={meant}?" if near else f"there are {shown}"
     raise BadValue(f"there is no setting {name[:40]!r} whose change can be predicted", cure=cure)
 
 

@@ -97,6 +97,9 @@ def processor(name: str) -> Ordered:
     if plain.lower() in known:
         own, sheet = known[plain.lower()]
         return Ordered(name=own, platform=sheet.id, cores=sheet.processors[own].cores, dies=sheet.processors[own].dies)
+    digits = re.sub(_LETTERS, lambda found: found[0].lower().translate(_DIGITS), plain)
+    if digits != plain:
+        raise BadValue(f"{name[:60]} has letters in the place of digits", cure=f"did you mean {digits[:60]}?")
     fitting = {each.id: each for each in traits() if re.fullmatch(each.series, plain, re.IGNORECASE)}
     elders = {each.inherits for each in fitting.values()}
     for each in fitting:
@@ -105,6 +108,11 @@ def processor(name: str) -> Ordered:
     names = [each for sheet in platforms() for each in sheet.processors]
     cure = did_you_mean(plain, _near(plain, names), "name its generation with --platform")
     raise BadValue(f"{name[:60]} is not a processor that is known here", cure=cure)
+
+
+_LETTERS: Final = re.compile(r"(?<=\d)(?:[oil]+(?=\d)|o+\b)", re.IGNORECASE)
+"""Letters that are mistyped digits; no vendor has one of them inside a model's number (6240L has one behind it)."""
+_DIGITS: Final = str.maketrans("oil", "011")
 
 
 def _near(plain: str, names: list[str]) -> list[str]:

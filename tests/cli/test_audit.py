@@ -277,4 +277,17 @@ def test_what_racadm_stages_must_be_committed_too(tmp_path: Path, capsys: Captur
     """A restart alone changes nothing of it: the screen says so, and where the line stands that restarts at once."""
     node = write_archive("b-c6525-2x7702-nps1", tmp_path / "node.tar.gz")
     shown = said.printed(capsys, "audit", "--from", node, "--width", "200")
-    assert "NumaNodesPerSocket 4, then commit it" in shown
+    assert "then   racadm jobqueue create BIOS.Setup.1-1 -r pwrcycle" in shown
+
+
+def test_one_part_of_the_whole_audit_is_shown(tmp_path: Path, capsys: Capture) -> None:
+    """--show memory has what is about memory and nothing else; a part has its own heading; another word is refused first."""
+    node = write_archive("b-c6525-2x7702-nps1", tmp_path / "node.tar.gz")
+    memory = said.printed(capsys, "audit", "--from", node, "--show", "memory", "--width", "120")
+    assert [word in memory for word in ("memory.speed", "memory-below-rated", "dimms", "cpu-smt", "os.thp")] == [
+        True, True, True, False, False,
+    ]  # fmt: skip
+    settings = said.printed(capsys, "audit", "--from", node, "--show", "settings,passed", "--width", "120")
+    assert [word in settings for word in ("Settings  for mpi", "Passed ", "Not known", "Findings")] == [True, True, False, False]
+    refusal = said.refused(capsys, "audit", "--from", node, "--show", "memry")
+    assert refusal == "advisor: there is no part of an audit: memry; did you mean memory?\n"

@@ -1,3 +1,4 @@
+import io
 import json
 import re
 import shlex
@@ -228,6 +229,18 @@ def test_advisor_alone_fits_a_screen(capsys: Capture) -> None:
         [*GROUPS],
     )
     assert {name.partition(" ")[0] for name in commands()} - {line.split()[0] for line in lines} == set()
+
+
+def test_advisor_alone_offers_an_audit_at_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """Only a yes begins it; without a terminal nobody is asked."""
+    begun: list[list[str]] = []
+    monkeypatch.setattr("advisor.cli.main.app", lambda words, **_: begun.append(words))
+    for answer, terminal in (("", True), ("n", True), ("y", True), ("y", False)):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{answer}\n"))
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal, raising=False)
+        assert status([]) == 0
+    assert (begun, capsys.readouterr().err.count("Audit this machine now?")) == ([["audit"]], 3)
 
 
 @pytest.mark.parametrize("words", [["help", "audit"], ["audit", "-h"], ["audit", "--json", "-h"]])

@@ -215,16 +215,20 @@ def lead(number: int, head: Finding) -> Span:
     return f"{number:>2} {head.severity.upper():<{ROOM - 3}}", head.severity
 
 
-def fix_rows(head: Finding, planned: Planned, vendor: str | None, asker: Asker) -> Iterator[tuple[str, str]]:
+def fix_rows(
+    head: Finding, planned: Planned, vendor: str | None, asker: Asker, *, commit: bool = True
+) -> Iterator[tuple[str, str]]:
     """Yield how to fix it: the vendor's line that a script would hold, else why it is done by hand; then the way by the menus."""
     then = f", then {restart(head)}" if restart(head) else ""
     command = planned.changes[0].command if planned.changes else None
     menus = fix_words(head).removeprefix("BIOS: ")
     commands = [line for step in head.fix if step.where != "bios" for line in step.commands]
     if command is not None and len(head.fix) == 1:
-        own = any(line.split()[0] == command.split()[0] for line in head.fix[0].apply)
         # a restart alone changes nothing where the vendor's tool must commit what is staged, and that line restarts at once
-        yield "fix", f"{command}, then commit it" if own else f"{command}{then}"
+        commits = [line for line in head.fix[0].apply if line.split()[0] == command.split()[0]]
+        yield "fix", f"{command}{'' if commits and commit else ', then commit it' if commits else then}"
+        if commits and commit:
+            yield "then", f"{'; '.join(commits)} (once for all changes, on a drained node: it reboots)"
         yield "or", menus
     elif commands and len(head.fix) == 1:
         yield "fix", f"{'' if asker.live and asker.root else 'as root: '}{'; '.join(commands)}{then}"

@@ -221,7 +221,7 @@ def _step(told: Told, head: Finding, step: CardStep, label: str) -> Iterator[Row
     if step.lines and step.change is None and not (asker.live and asker.root):
         yield "   note", "run it as root"
     if step.lines and step.change is not None and fix.apply:
-        yield "   then", REBOOTS
+        yield "   then", REBOOTS.removeprefix("Then, ")
         yield from (("$", line) for line in fix.apply)
     if fix.menu and change:
         yield "   menu", f"{fix.menu}: {fix.value if fix.attribute_value is None else fix.attribute_value}"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -271,10 +271,10 @@ def facts_with_places(machine: Machine) -> Iterator[Fact]:
             yield Fact(name, _text(value, declared.unit), own)
 
 
-def details(machine: Machine, width: int) -> list[Line]:
-    """Return every section that is known; each fact, or else its section, with where it was read."""
+def details(machine: Machine, width: int, only: Collection[str] = ()) -> list[Line]:
+    """Return every section that is known, or ``only`` some; each fact, or else its section, with where it was read."""
     result: list[Line] = []
-    for fact in facts_with_places(machine):
+    for fact in (fact for fact in facts_with_places(machine) if not only or fact.name in only):
         value = f"  {fact.value}" if fact.value else ""
         result += [(), *wrapped([(fact.name, "heading"), (value, ""), *_read(fact.places)], width)]
         room = min(2 * FACT_LABEL, max(FACT_LABEL, *(len(label) + 2 for label, _, _ in fact.rows), FACT_LABEL))

@@ -192,7 +192,11 @@ def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -
 
 def _fixes(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int, detail: _Detail) -> list[Line]:
     """Return the fixes, numbered: some in full, some in a line or two, the rest counted."""
-    result = [line for own in harmful[: detail.fixes] for line in _in_full(shown, own, width)]
+    result = [
+        line
+        for at, own in enumerate(harmful[: detail.fixes])
+        for line in _in_full(shown, own, width, commit=not at and detail.each > 1)
+    ]
     rest = harmful[detail.fixes : detail.fixes + detail.lines]
     for own in rest:
         head = own[0]
@@ -204,17 +208,20 @@ def _fixes(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int, det
     return [*result, *labelled("", [(f"{left} more to fix: advisor audit -v", "dim")], width, ROOM)] if left > 0 else result
 
 
-def _in_full(shown: Shown, own: tuple[Finding, ...], width: int) -> list[Line]:
-    """Return a finding with its parts, on few lines where the screen is to be one; a word to be copied is never broken."""
+def _in_full(shown: Shown, own: tuple[Finding, ...], width: int, *, commit: bool) -> list[Line]:
+    """Return a finding with its parts, on few lines where the screen is to be one; a word to be copied is never broken.
+
+    The line that commits all changes is shown once, where ``commit`` says that there is room.
+    """
     head, narrow = own[0], width < WIDTH
     members = [finding for group in grouped(own) for finding in group]
     words = [(plain(head.claim or head.title, 300), "title"), (f"{subjects(members)} ({head.id})", "dim")]
     result = clipped([lead(shown.number(head.id), head), *words], width, LONGEST if narrow else 3, ROOM)
     planned = planned_for(shown.plan, head) if shown.plan is not None else Planned()
-    fix = fix_rows(head, planned, shown.audit.vendor, shown.asker)
+    fix = fix_rows(head, planned, shown.audit.vendor, shown.asker, commit=commit)
     rows = [*fix, ("cost", cost_or_basis(head)), ("check", shown.asker.filled(head.check or "")), ("undo", undo_words(head))]
     for label, text in rows:
-        most = LONGEST if narrow else 3 if label in ("fix", "or") else 2
+        most = LONGEST if narrow else 3 if label in ("fix", "or", "then") else 2
         spans = [(f"{'':3}{label:<{ROOM - 3}}", "label"), (plain(text, 400), "")]
         result += clipped(spans, width, most, ROOM, whole=True) if text else []
     return result
@@ -289,6 +296,18 @@ _LISTS: Final[tuple[tuple[Verdict, str], ...]] = (
 )  # fmt: skip
 
 
+PARTS: Final = ("machine", "findings", "settings", "unknown", "passed", "not-applicable", "facts")
+"""What of a whole audit can be shown by itself."""
+TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
+    "boot": ("kernel",), "cpu": ("registers",), "fabric": ("hcas", "nics"), "firmware": ("bios", "acpi", "socket_firmware"),
+    "gpu": ("gpus",), "io": ("pci", "hcas", "nics", "iommu"), "limits": (), "memory": ("dax", "tiers"),
+    "mpi": ("tools", "environment"),
+    "numa": ("acpi", "tiers"), "os": ("kernel", "limits", "environment"), "power": ("cpu",),
+    "scheduler": ("slurm_nodes", "slurm_conf", "allocation"),
+}  # fmt: skip
+"""A topic of rules or settings, and the facts of a machine that belong to it beside those of its own name."""
+
+
 def whole_audit_page(
     audit: Audit,
     machine: Machine,
@@ -301,21 +320,46 @@ def whole_audit_page(
     asker: Asker = Asker(),  # noqa: B008 - a frozen value
     believed: Sequence[str] = (),
     bounds: MemoryBounds | None = None,
+    shown: Sequence[str] = (),
+    topics: Mapping[str, str] | None = None,
     width: int | None = None,
 ) -> Page:
     """Return an audit with every verdict, setting and fact, each with where it was read and its source.
 
-    ``believed`` are the files of the site that had a say, with owner and mode; ``bounds`` are proven of the memory.
+    ``believed`` are the files of the site that had a say, with owner and mode; ``bounds`` are proven of the memory. ``shown``
+    are the parts to show, all where none is named: of PARTS, of TOPICS, or topics of rules, which ``topics`` gives by rule.
     """
     seen = picture(machine, layout)
 
+    def facts(room: int) -> list[Line]:
+        known = [line for fact in proven(machine, layout, bounds) for line in wrapped([(f"  {with_units(fact)}", "")], room, 4)]
+        return [(), (("Proven, with or without root", "heading"),), *known] if known else []
+
+    parts: dict[str, Callable[[int], list[Line]]] = {
+        "machine": lambda room: [*whole(machine, seen, room), *facts(room)],
+        "findings": lambda room: full_findings(audit, room, publications, numbers),
+        "settings": lambda room: all_settings(audit, room),
+        "unknown": lambda room: [*_listed(audit, "unknown", "Not known", room), *unknown_facts(audit, room, asker)],
+        "passed": lambda room: _listed(audit, "pass", "Passed", room),
+        "not-applicable": lambda room: _listed(audit, "not-applicable", "Does not apply", room),
+        "facts": lambda room: details(machine, room),
+    }
+
+    def topic(name: str, room: int) -> list[Line]:
+        own = [each for each in audit.findings if (topics or {}).get(each.id) == name]
+        rows = [row for row in audit.settings if row.name.partition(".")[0] == name]
+        about = audit.model_copy(update={"findings": tuple(own), "settings": tuple(rows)})
+        found = full_findings(about, room, publications, numbers) if about.found or not rows else []
+        found += all_settings(about, room) if rows else []
+        found += [line for listed in _LISTS[:2] for line in _listed(about, *listed, room)]
+        return found + details(machine, room, (name, *TOPICS.get(name, ())))
+
     def lines(room: int) -> list[Line]:
-        facts = [line for fact in proven(machine, layout, bounds) for line in wrapped([(f"  {with_units(fact)}", "")], room, 4)]
+        if shown:
+            found = [line for name in shown for line in (parts[name](room) if name in parts else topic(name, room))]
+            return [*found[1 if found and not found[0] else 0 :], *_next_steps(steps, room)]
         return [
-            *whole(machine, seen, room),
-            *([(), (("Proven, with or without root", "heading"),), *facts] if facts else ()),
-            *full_findings(audit, room, publications, numbers),
-            *all_settings(audit, room),
+            *(line for name in ("machine", "findings", "settings") for line in parts[name](room)),
             *(line for listed in _LISTS for line in _listed(audit, *listed, room)),
             *details(machine, room),
             *unknown_facts(audit, room, asker),

@@ -13,13 +13,13 @@ from rich.console import RenderableType
 from advisor.advice.audit import Audited, Explained, explain_rule
 from advisor.advice.audit import audit as run_audit
 from advisor.advice.audit_page.explain import explain_page, finding_page, rule_page, rules_page
-from advisor.advice.audit_page.screen import Lines, Shown, Step, audit_page, whole_audit_page
+from advisor.advice.audit_page.screen import PARTS, TOPICS, Lines, Shown, Step, audit_page, whole_audit_page
 from advisor.advice.checklist import Ordered, TuningChecklist, formats_told, template_of
 from advisor.advice.checklist import checklist as run_checklist
 from advisor.advice.checklist_page import checklist_page, remarks
 from advisor.advice.judge.rule import Rule
 from advisor.advice.know.vendors import publications
-from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rules_named, sheets_checked, tried
+from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rulebook, rules_named, sheets_checked, tried
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import commands
@@ -50,6 +50,7 @@ def audit(
     busy_ok: opt.BusyOk = False,
     fail_on: opt.AuditFailOn = "never",
     verbose: opt.AuditVerbose = False,
+    shown: opt.AuditShow = None,
     json: opt.Json = False,
     output: opt.Output = None,
     width: opt.Width = None,
@@ -62,15 +63,17 @@ def audit(
     own; --no-measure skips that, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two
     hosts, --full everything: all of advisor measure, HPL in most of the memory, and messages where a second host is named or
     the job has one. --measurements reads earlier measurements, and --hpl and --network add to them. --verbose prints
-    everything: commands, prerequisites, undo, guides, sources, and every fact with the file or command it was read from.
+    everything: commands, prerequisites, undo, guides, sources, and every fact with the file or command it was read from;
+    --show memory prints of this only what is about memory, --show settings only the settings.
     Changes nothing on the machine; what it builds and measures is kept in ~/.cache/advisor. Root sees more. Exit status is 0
     whatever it finds, unless --fail-on names the severity from which findings make it 1; Ctrl-C while it measures keeps the
     finished part and ends with 130.
 
     Group: Look
-    First: --from --scope --measurements --network --hpl --full --bmc --fail-on --verbose --json
+    First: --from --scope --show --measurements --network --full --bmc --fail-on --verbose --json
     Example: sudo advisor audit
     Example: sudo advisor audit --scope hpl --verbose
+    Example: advisor audit --from node.tar.gz --show memory
     Example: advisor audit --network node01,node02 --hpl
     Example: sudo advisor audit --measurements quick.json --measurements hpl.json
     Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
@@ -78,6 +81,8 @@ def audit(
     more = {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok}
     _together(more, {"--from": source is not None, "--no-measure": not measure})
     opt.at_most_one({"--measurements": bool(measurements), "--full": full})
+    opt.at_most_one({"--show": bool(shown), "--json": json})
+    _must_be_parts(shown or (), rules or ())
     now = None
     if measure and source is None:
         from advisor.exports.single import MeasureNow  # what starts HPL and launchers is loaded where it is measured
@@ -90,8 +95,15 @@ def audit(
     )
     again = (*opt.same_view(source, scope, {"--rules": rules, "--measurements": found.measured.files}), *bios.words)
     tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
-    show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose))
+    show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose, shown=shown or ()))
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))
+
+
+def _must_be_parts(names: Sequence[str], site: Sequence[Path]) -> None:
+    """Refuse what is neither a part of an audit nor a topic, before anything is read."""
+    known = (*PARTS, *TOPICS, *(rule.topic for rule in rulebook(site).rules)) if names else ()
+    for name in names:
+        must_be_one_of("part of an audit:", name, known, f"there are {', '.join(dict.fromkeys(known))}")
 
 
 def _together(more: dict[str, bool], others: dict[str, bool]) -> None:
@@ -101,12 +113,14 @@ def _together(more: dict[str, bool], others: dict[str, bool]) -> None:
             opt.at_most_one({other: is_other, name: is_given})
 
 
-def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool) -> "RenderableType":
+def _page(
+    found: "Audited", again: tuple[str, ...], width: int | None, *, tables: bool, verbose: bool, shown: Sequence[str]
+) -> "RenderableType":
     """Return the page, with the tables of HPL and of messages where they were asked for."""
     measured, layout, facts = found.measured.measurements, found.judgement.layout, found.judgement.case.measured
     who = asker(again, bios=found.given.bios is not None)
     added: Lines = (lambda room: hpl_and_network(measured, room, facts)) if tables and measured else (lambda _: [])
-    if verbose:
+    if verbose or shown:
         steps = _steps(found, again)
         parts: dict[str, Any] = {
             "added": added,
@@ -114,11 +128,13 @@ def _page(found: "Audited", again: tuple[str, ...], width: int | None, *, tables
             "numbers": found.numbers,
             "asker": who,
             "bounds": found.judgement.case.bounds,
+            "shown": shown,
+            "topics": {rule.id: rule.topic for rule in found.judgement.book.rules},
         }
         believed = believed_files()
         return whole_audit_page(found.audit, found.machine, layout, publications(), **parts, believed=believed, width=width)
-    shown = Shown(found.audit, found.machine, layout, facts, who, found.plan, found.judgement.case.bounds, found.numbers)
-    return audit_page(shown, added=added, width=width)
+    screen = Shown(found.audit, found.machine, layout, facts, who, found.plan, found.judgement.case.bounds, found.numbers)
+    return audit_page(screen, added=added, width=width)
 
 
 def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
