@@ -24,8 +24,8 @@ from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
 from advisor.exports.export import saved_audit
 from advisor.exports.slurm_check import text_of
-from advisor.fleet.baseline import Baseline, KeptFact, Sort, baseline_in
 from advisor.fleet.fleet import ANSWERS, Answer
+from advisor.fleet.golden import SCHEMA, Golden, GoldenKind, golden_in, golden_text
 from advisor.fleet.read import asked
 from advisor.jobs.bind import lint_line
 from advisor.jobs.racing.race import kept_race
@@ -185,10 +185,9 @@ def _audits() -> list[bytes]:
     return [json.dumps({key: value[:9] if isinstance(value, list) else value for key, value in document.items()}).encode()]
 
 
-def _baselines() -> list[bytes]:
-    facts = {"kernel.thp": KeptFact(text="always"), "memory.total": KeptFact(text="4 GiB", size=4 << 30)}
-    sort = Sort(hardware="Dell", parts={"firmware": "ab"}, rules=("os-thp",), nodes="n[1-4]")
-    return [Baseline(at="2026-01-01T00:00:00Z", parts={"ab": facts}, sorts=(sort,)).model_dump_json().encode()]
+def _goldens() -> list[bytes]:
+    kind = GoldenKind(hardware="Dell", nodes="n[1-4]", accepted=("os-thp",), facts={"kernel.thp": "always", "cores": "8"})
+    return [golden_text(Golden(format=SCHEMA, at="2026-01-01T00:00:00Z", kinds={"epyc-2s-ab12": kind})).encode()]
 
 
 LINES: Final = (
@@ -213,7 +212,7 @@ READERS: Final[dict[str, Reader]] = {
     "plan": Reader(lambda file: plan_in(str(file)), _plans),
     "learned": Reader(read_learned, _learned),
     "answers": Reader(lambda file: asked([file.parent]), _answers, ANSWERS),
-    "baseline": Reader(baseline_in, _baselines),
+    "golden": Reader(golden_in, _goldens),
     "audit": Reader(lambda file: saved_audit(str(file)), _audits),
     "hostfile": Reader(hostfile, lambda: [b"n1 slots=4\nn2:8\n# no\nn[3-9,12]\n", b"n1:4\nn1\nn1\n"]),
     "slurm.conf": Reader(

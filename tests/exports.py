@@ -12,7 +12,7 @@ import pytest
 
 from advisor.advice.model.findings import Audit
 from advisor.exports.format import ExportOptions, ExportSubject, built_in
-from advisor.fleet.fleet import Drift, Fleet, Kind, Silent, Slow, Wrong
+from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Silent, Slow, Wrong
 from advisor.machine.hardware import Cpu
 from advisor.machine.machine import Kernel
 from tests.know.listed import HOSTILE
@@ -65,6 +65,13 @@ def fleet() -> ExportSubject:
             Drift(fact="kernel.thp", kind="A", majority="always", nodes="n003", count=1, value="madvise", of=4),
         ),
         slow=(Slow(figure="membw triad machine", node="n001", value=1e11, median=2e11, z=-9, kind="A", unit="bytes/s"),),
+        incidents=(
+            Incident(
+                id="A/port-down/mlx5_0", action="drain", severity="high", kind="A", nodes="n001", count=1, of=4, text="port down"
+            ),
+            Incident(id="A/kernel.thp/", action="watch", severity="low", kind="A", nodes="n[003-004]", count=2, of=4, text="thp"),
+            Incident(id="/silent/timed out", action="drain", severity="high", nodes="n006", count=1, text="no answer: timed out"),
+        ),
         ended="2026-01-31T06:12:00Z",
     )
     kinds = {"A": machine().machine, "B": made.naples()}

@@ -115,8 +115,8 @@ REACHING = (
     "bios/connection.py", "bios/door.py", "bios/experiment.py", "bios/experiment_server.py", "bios/many.py", "bios/plan.py",
     "bios/prove.py", "bios/reading.py", "bios/session.py", "bios/twin_port.py", "cli/",
     "exports/export.py", "exports/single.py",
-    "fleet/audit.py", "fleet/baseline.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
-    "fleet/audit.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
+    "fleet/audit.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
+    "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts.py",
     "measure/run.py", "measure/task.py", "sheets.py", "start.py",
 )  # fmt: skip

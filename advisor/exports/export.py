@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,9 @@ from advisor.advice.model.findings import Audit, Difference, Explanation
 from advisor.errors import AdvisorError, BadInput, BadValue, must_be_one_of
 from advisor.exports.format import ExportFormat, ExportOptions, ExportSubject, built_in, of_template
 from advisor.fleet.audit import AuditedFleet, audit_fleet, file_of_node
-from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX
+from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX, Fleet
+from advisor.fleet.golden import golden_in, golden_kinds, is_golden
+from advisor.fleet.kinds import deviants
 from advisor.jobs.bind_page import lint_document
 from advisor.jobs.observe import Comparison
 from advisor.jobs.placement import Lint
@@ -110,9 +113,11 @@ def export(
         must_be_one_of("such --include", word, known, f"there are {', '.join(known)}" if known else f"{name} has none")
     if not _PREFIX.fullmatch(prefix):
         raise BadValue(f"--prefix {prefix[:40]!a} is no name", cure="small letters, digits and _: advisor, site_a")
-    if not made.takes:
+    if source is not None and is_golden(Path(source)):
+        subject = _golden(made, Path(source))
+    elif "machine" not in made.takes and "fleet" not in made.takes:
         if source is not None:
-            raise BadValue(f"{name} does not belong to a machine in --from", cure="leave --from out")
+            raise BadValue(f"{name} does not belong to a machine in --from", cure="leave --from out, or name a golden file")
         subject = ExportSubject()
     elif source is not None and is_fleet(Path(source)):
         if made.takes == ("machine",):
@@ -141,11 +146,44 @@ def is_fleet(place: Path) -> bool:
 def _fleet(made: ExportFormat, place: Path, scope: Scope, site: Sequence[Path], observer: Observer) -> ExportSubject:
     """Return a fleet, with a machine of each kind, or of all that are alike, where the format takes them."""
     found = audit_fleet([place], scope, site=site, observer=observer)
-    fleet, kinds = found.fleet, {}
+    fleet, kinds, odd = found.fleet, {}, deviants(found.fleet)
     for kind in fleet.kinds if "kinds" in made.takes else ():
-        kinds[kind.name] = read_machine(str(file_of_node(found.asked, usual_node(kind.nodes, fleet.exclude))), observer)
-    alike = _alike(found, observer) if "alike" in made.takes else ()
+        kinds[kind.name] = _machine_of(found, usual_node(kind.nodes, odd), observer)
+    alike = _usual(found, odd, observer) if "alike" in made.takes else ()
     return ExportSubject(fleet=fleet, kinds=kinds, alike=alike, read=_seconds(fleet.ended))
+
+
+def _golden(made: ExportFormat, file: Path) -> ExportSubject:
+    """Return the kinds of a golden file as a fleet; no node's state is in it."""
+    if not {"alike", "kinds", "golden"} & {*made.takes}:
+        raise BadValue(f"{made.name} is not made of a golden file", cure="name a fleet's folder, or a capture")
+    kinds, machines = golden_kinds(golden_in(file), file)
+    alike = tuple((expanded(kind.nodes), machines[kind.name]) for kind in kinds)
+    return ExportSubject(fleet=Fleet(asked=0, answered=0, kinds=kinds), kinds=machines, alike=alike)
+
+
+def _usual(found: AuditedFleet, odd: frozenset[str], observer: Observer) -> tuple[tuple[tuple[str, ...], Machine], ...]:
+    """Return the nodes of each kind, of one that a fact divides each side, with the machine of one that is as most of them."""
+    sides: dict[str, list[str]] = {}
+    for each in found.fleet.split:
+        for side in each.populations[1:]:
+            for name in expanded(side.nodes):
+                sides.setdefault(name, []).append(f"{each.fact} {side.value}")
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for kind in found.fleet.kinds:
+        for name in expanded(kind.nodes):
+            groups.setdefault((kind.name, *sides.get(name, ())), []).append(name)
+    return tuple((tuple(names), _machine_of(found, _most(names, found, odd, sides), observer)) for names in groups.values())
+
+
+def _most(names: Sequence[str], found: AuditedFleet, odd: frozenset[str], sides: Collection[str]) -> str:
+    """Return a node that is as most of some: of which nothing is odd, else whose facts most have."""
+    alike = Counter(found.read.records[name].digest for name in names)
+    return min(names, key=lambda name: (name in odd and name not in sides, -alike[found.read.records[name].digest]))
+
+
+def _machine_of(found: AuditedFleet, node: str, observer: Observer) -> Machine:
+    return read_machine(str(file_of_node(found.asked, node)), observer)
 
 
 def nodes_alike(place: Path, observer: Observer = SILENT) -> tuple[tuple[tuple[str, ...], Machine], ...]:
@@ -158,17 +196,17 @@ def _alike(found: AuditedFleet, observer: Observer) -> tuple[tuple[tuple[str, ..
     for node, record in found.read.records.items():
         if record.digest is not None:
             nodes.setdefault(record.digest, []).append(node)
-    return tuple((tuple(names), read_machine(str(file_of_node(found.asked, names[0])), observer)) for names in nodes.values())
+    return tuple((tuple(names), _machine_of(found, names[0], observer)) for names in nodes.values())
 
 
-def usual_node(nodes: str, odd: str) -> str:
+def usual_node(nodes: str, odd: Collection[str]) -> str:
     """Return the first of a kind's nodes that is not among the odd ones; the first where all are.
 
-    >>> usual_node("n[1-3]", "n[1,7]"), usual_node("n[1-3]", "n[1-3]")
+    >>> usual_node("n[1-3]", ("n1", "n7")), usual_node("n[1-3]", ("n1", "n2", "n3"))
     ('n2', 'n1')
     """
-    names, left_out = expanded(nodes), set(expanded(odd))
-    return next((name for name in names if name not in left_out), names[0])
+    names = expanded(nodes)
+    return next((name for name in names if name not in odd), names[0])
 
 
 def saved_audit(source: str) -> Audit | None:
@@ -180,9 +218,6 @@ def saved_audit(source: str) -> Audit | None:
         raise error.within(source) from error
     if not isinstance(found, dict):
         return None
-    if str(found.get("format", "")).startswith("advisor-fleet-baseline/"):
-        cure = "name the fleet's folder, or a good node's audit: advisor audit --json"
-        raise BadInput("is the baseline of a fleet, which holds facts in words", file=source, cure=cure)
     if found.get("schema") not in (AUDIT_SCHEMA, AUDIT_SCHEMA_1):
         return None
     try:

@@ -26,15 +26,16 @@ from advisor.advice.model.findings import Audit, worst_verdicts
 from advisor.advice.model.sheets import Verdict
 from advisor.errors import BadInput, BadValue
 from advisor.fleet.fleet import Fleet, Kind
+from advisor.machine.hosts.errands import expanded
 from advisor.machine.jinja import about, fill
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.units import plain
 from advisor.measure.measurement import Measurements, Purpose, Result, Unit
 
-Takes = Literal["machine", "fleet", "kinds", "alike"]
+Takes = Literal["machine", "fleet", "kinds", "alike", "golden"]
 """A machine that was audited; a fleet's screen; the same with the machine of a node of each kind of hardware, or with one for
-all nodes whose facts are the same."""
+all nodes whose facts are the same; ``golden``: nothing, or a golden file (one of those two takes such a file, too)."""
 
 OWN: Final = "a template of your own"
 """What stands under PROVEN of a site's template."""
@@ -123,6 +124,9 @@ def of_template(name: str, text: str, file: str) -> ExportFormat:
     return ExportFormat(name, summary, _LAST, OWN, files, ("machine", "kinds"))
 
 
+_SAID: Final = {"machine": "a machine", "golden": "a golden file"}
+
+
 def listing(formats: Iterable[ExportFormat]) -> str:
     """Return the formats, a line each with what it is, and below it what it was proven with."""
     rows = list(formats)
@@ -130,7 +134,7 @@ def listing(formats: Iterable[ExportFormat]) -> str:
     lines = []
     for each in rows:
         lines.append(f"{each.name:<{wide}}  {plain(each.title, 160)}")
-        of = " or ".join(dict.fromkeys("a machine" if take == "machine" else "a fleet" for take in each.takes))
+        of = " or ".join(dict.fromkeys(_SAID.get(take, "a fleet") for take in each.takes))
         lines.append(f"{'':<{wide}}  {f'of {of}; ' if of else ''}proven: {each.proven}")
         lines += [f"{'':<{wide}}  --include {word}: {what}" for word, what in each.includes.items()]
     return "".join(f"{line}\n" for line in lines)
@@ -245,6 +249,14 @@ def _of_fleet(fleet: Fleet) -> Iterator[Family]:
     yield Family("fleet_nodes", "Nodes of the fleet: asked, and answered.", nodes)
     kinds = tuple((_labels(kind=each.name), float(each.count)) for each in fleet.kinds)
     yield Family("fleet_kind_nodes", "Nodes of each kind of hardware, the largest kind first.", kinds)
+    incidents = tuple(
+        (_labels(node=node, rule=each.rule, severity=each.severity, action=each.action, kind=each.kind or None), 1.0)
+        for each in fleet.incidents
+        if each.action != "ignore" and each.nodes
+        for node in expanded(each.nodes)
+    )
+    about = "1 where a node has an incident, by the rule or fact that names it, severity, what to do, kind of hardware."
+    yield Family("finding", about, incidents)
     wrong = tuple((_labels(rule=w.rule, severity=w.severity, kind=w.kind), float(w.count)) for w in fleet.wrong)
     about = "Nodes on which a rule found something, by rule, severity and kind of hardware."
     yield Family("fleet_finding_nodes", about, wrong)

@@ -30,7 +30,7 @@ from advisor.fleet.fleet import (
     Wrong,
 )
 from advisor.fleet.fold import with_modules
-from advisor.fleet.kinds import Figure, Figures, Nodes, assemble, deviants, suspected
+from advisor.fleet.kinds import Figure, Figures, Holding, Nodes, assemble, deviants, suspected
 from advisor.fleet.page import fleet_document, fleet_report
 from advisor.fleet.read import Asked, Book, Entry, Read, Record, asked, indexed, short_name
 from advisor.machine.hosts.errands import expanded
@@ -125,11 +125,13 @@ def audit_fleet(
     *,
     site: Sequence[Path] = (),
     exclude_from: Severity = "high",
+    holding: Holding | None = None,
     observer: Observer = SILENT,
 ) -> AuditedFleet:
     """Return what is wrong, drifted and slow in a fleet's folder, or in files.
 
-    Jobs are kept (``exclude``) from nodes with an incident of severity ``exclude_from`` or worse.
+    Jobs are kept (``exclude``) from nodes with an incident of severity ``exclude_from`` or worse. ``holding`` is what
+    nodes are held to in place of the rest of their kind: a golden file.
     """
     if site:
         must_be_known(site, ())
@@ -142,7 +144,7 @@ def audit_fleet(
     if not nodes.folded:
         whys = ", ".join(f"{count} {why}" for why, count in Counter(each.why for each in nodes.silent).most_common(3))
         raise CannotWork(f"no node answered: {whys or 'nothing to read'}; give captures of nodes that answered")
-    return AuditedFleet(assemble(nodes, exclude_from), nodes, named, read)
+    return AuditedFleet(assemble(nodes, exclude_from, holding), nodes, named, read)
 
 
 def nothing_known(silent: Silent) -> BadValue:

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import AfterValidator, Field, ValidationError
 
 from advisor.advice.model.sheets import SEVERITIES, Severity
-from advisor.machine.hosts.errands import Outcome
+from advisor.machine.hosts.errands import Outcome, expanded
 from advisor.machine.secrecy import without_secrets
 from advisor.machine.value import HostName, Value
 
@@ -185,6 +185,15 @@ class Incident(Value):
     rules: tuple[str, ...] = Field(default=(), description="what is found because of it")
     fix: str = ""
     lost: float | None = Field(default=None, description="node-hours a day: all of a node to be drained, or the part surely lost")
+
+    @property
+    def rule(self) -> str:
+        """The rule or fact that names the cause."""
+        return self.id.split("/")[1]
+
+    def holds(self, node: str) -> bool:
+        """Return whether a node has it."""
+        return bool(self.nodes) and node in expanded(self.nodes)
 
 
 class Fleet(Value):

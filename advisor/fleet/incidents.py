@@ -121,7 +121,13 @@ def incidents(told: Told) -> tuple[Incident, ...]:
 
 
 def _urgency(each: Incident) -> tuple[int, float, int, int, str]:
-    return ACTIONS.index(each.action), -(each.lost or 0), SEVERITIES.index(each.severity), -each.count, each.id
+    return (
+        ACTIONS.index(each.action),
+        -(each.lost or 0),
+        SEVERITIES.index(each.severity) * 2 + (not each.rules),
+        -each.count,
+        each.id,
+    )
 
 
 def is_apart(each: Wrong) -> bool:
@@ -277,7 +283,7 @@ def _gone(cause: _Cause) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-_ELEMENT: Final = re.compile(
+ELEMENT: Final = re.compile(
     r"((?:memory\.(?:dimms|processors)|hcas|gpus|nics|pci\.\w+|kernel\.hugepages|numa\.memory)\.)([^.]+(?:\.\d+(?=\.))?)(.*)"
 )
 
@@ -286,7 +292,7 @@ def _folded_facts(facts: Iterable[Drift]) -> Iterator[str]:
     """Yield facts in words, those of several elements with the same values in one: memory.dimms.A[1-8].configured 2933 MT/s."""
     same: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for each in facts:
-        match = _ELEMENT.fullmatch(each.fact)
+        match = ELEMENT.fullmatch(each.fact)
         before, element, after = (match[1], match[2], match[3]) if match else (each.fact, "", "")
         same[before, after, each.value, each.majority].append(element)
     for (before, after, value, majority), elements in same.items():
@@ -372,7 +378,6 @@ def _silent(silent: Sequence[Silent]) -> Iterator[Incident]:
             nodes=folded(nodes),
             count=len(nodes),
             text=f"no answer: {why}",
-            lost=_DAY * len(nodes),
         )
 
 

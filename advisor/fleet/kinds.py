@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
@@ -362,15 +362,22 @@ class Nodes:
     ended: str | None = None
 
 
-def assemble(nodes: Nodes, exclude_from: Severity = "high") -> Fleet:
+Holding = Callable[[Nodes, Sequence[Group]], tuple[Nodes, list[Drift]]]
+"""What holds nodes to something other than the rest of their kind: what is left to be judged, and in what they differ."""
+
+
+def assemble(nodes: Nodes, exclude_from: Severity = "high", holding: Holding | None = None) -> Fleet:
     """Return the fleet on one screen; jobs are kept from nodes with an incident of this severity or worse."""
     kinds = group(nodes.folded)
     made = [differences(kind, nodes.folded) for kind in kinds]
-    drift = sorted((each for one in made for each in one.drift), key=lambda each: (each.kind, -each.count))
+    drift = [each for one in made for each in one.drift]
+    if holding is not None:
+        nodes, drift = holding(nodes, kinds)
+    drift = sorted(drift, key=lambda each: (each.kind, -each.count))
     settings = {name: _setting(node) for name, node in nodes.folded.items()}
     wrong = tuple(sorted(_wrong(kinds, nodes.judged), key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.rule)))
     late = tuple(each for kind in kinds for each in slow(kind, nodes.measured, settings))
-    split = tuple(each for one in made for each in one.split)
+    split = tuple(each for one in made for each in one.split) if holding is None else ()
     found = incidents(Told(wrong, nodes.judged, drift, split, late, nodes.silent, nodes.odd))
     return Fleet(
         asked=len(nodes.folded) + len(nodes.silent),

@@ -1,4 +1,4 @@
-"""Draws a fleet: the screen, one node, what nodes answered, pairs of nodes, a baseline, steps, and the page in HTML."""
+"""Draws a fleet: the screen, one node, what nodes answered, pairs of nodes, golden nodes, steps, and the page in HTML."""
 
 import re
 from collections import defaultdict
@@ -481,37 +481,25 @@ def _node_rows(label: str, texts: Iterable[str], width: int) -> list[Line]:
     ]
 
 
-_BASELINE_ROOM = 8
+def golden_page(told: Sequence[Mapping[str, str]], width: int | None = None) -> Page:
+    """Return what differs between two golden files."""
+
+    def lines(room: int) -> list[Line]:
+        rows = (f"{each['what']}: {plain(each['before'], 200)} -> {plain(each['after'], 200)}" for each in told)
+        kinds = _by_reason(zip((each["kind"] for each in told), rows, strict=True))
+        if not kinds:
+            return [(("nothing differs", "good"),)]
+        return [
+            line
+            for kind, own in kinds.items()
+            for line in (*wrapped([(kind or "Waivers", "heading")], room), *(one for row in own for one in _row_in(row, room)))
+        ]
+
+    return Page(lines, width)
 
 
-def check_page(told: dict[str, Any], width: int | None = None) -> Page:
-    """Return what left the baseline, from the document of it."""
-    return Page(lambda room: list(_baseline_lines(told, room)), width)
-
-
-def _baseline_lines(told: dict[str, Any], width: int) -> Iterator[Line]:
-    silent = _by_reason((plain(each["why"], 60), each["node"]) for each in told["silent"])
-    gone = "".join(f", {folded(nodes)} {why}" for why, nodes in silent.items())
-    yield from wrapped([(f"{count(told['nodes'], 'node')} of the baseline answered{gone}", "title")], width)
-    style = "warn" if told["left"] else "good"
-    rows = [_row(each) for each in told["left"]] or ["nothing: every fact and finding is unchanged"]
-    yield from _rows("LEFT", style, rows, width)
-    if told["new"]:
-        yield from _rows("NEW", "label", [f"{told['new']}: not in the baseline"], width)
-    yield from _rows("WHEN", "label", [f"between {told['since']} and {told['until']}"], width)
-
-
-def _row(each: dict[str, Any]) -> str:
-    if each["what"] == "finding":
-        return f"{each['count']:>5}  new finding {each['after']}  {each['nodes']}"
-    return f"{each['count']:>5}  {each['what']} {plain(each['before'], 60)} -> {plain(each['after'], 60)}  {each['nodes']}"
-
-
-def _rows(label: str, style: str, texts: Iterable[str], width: int) -> Iterator[Line]:
-    for at, text in enumerate(texts):
-        (head, *rest) = labelled("" if at else label, [(printable(text), style)], width, _BASELINE_ROOM)
-        yield head
-        yield from rest
+def _row_in(text: str, width: int) -> list[Line]:
+    return [*wrapped([(f"  {printable(text)}", "")], width, indent=4)]
 
 
 _Bad = tuple[Mapping[str, Any], Mapping[str, Any], str]

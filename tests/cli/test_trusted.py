@@ -95,7 +95,7 @@ ATTACKS = {
     "list of BMCs": Attack({"bmcs": "127.0.0.1:9\n"}, ("bios", "read", "--hostfile", "{home}/bmcs")),
     "list of nodes": Attack({"nodes": "n1\n"}, ("fleet", "capture", "--hostfile", "{home}/nodes", "-o", "fleet")),
     "folder of a fleet": Attack({"fleet/answers.jsonl": ""}, ("fleet", "capture", "-w", "n1", "-o", "{home}/fleet")),
-    "baseline": Attack({"base.json": "{}"}, ("fleet", "baseline", "check", "{home}/base.json", "node.tar.gz")),
+    "golden file": Attack({"golden.yaml": "{}"}, ("fleet", "audit", "node.tar.gz", "--golden", "{home}/golden.yaml")),
     "built kernels": Attack({"kernels/stream": RUNS}, ("measure", "membw", "--kernels", "{home}/kernels", "--busy-ok")),
 }
 

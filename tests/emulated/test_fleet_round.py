@@ -52,15 +52,15 @@ def captured(servers: list[Emulated], words: str) -> dict[str, Any]:
 
 
 def test_a_fleet_is_captured_audited_frozen_and_the_one_that_left_is_named(servers: list[Emulated], admin: Admin) -> None:  # noqa: F811
-    """Over its BMC and by a restart one server gets two NUMA nodes a socket; the baseline names it, the fact, and since when."""
-    folder, good = servers[0].guest.folder / "fleet", admin.folder / "good.json"
+    """Over its BMC and by a restart one server gets two NUMA nodes a socket; the golden file names it, and the fact."""
+    folder, good = servers[0].guest.folder / "fleet", admin.folder / "golden.yaml"
     first = captured(servers, f"-w 'n[1-{SERVERS}]'")
     assert ((first["asked"], first["answered"]), first["other_names"]) == ((SERVERS, SERVERS), []), first
     audited = admin.types("fleet", "audit", folder, "--json").document
     assert ([each["nodes"] for each in audited["kinds"]], audited["drift"], audited["split"]) == ([f"n[1-{SERVERS}]"], [], [])
-    assert admin.types("fleet", "baseline", "save", folder, "-o", good).status == 0
-    same = admin.types("fleet", "baseline", "check", good, folder, "--json")
-    assert same.status == 0, same.out
+    assert admin.types("fleet", "golden", "save", folder, "-o", good).status == 0
+    same = admin.types("fleet", "audit", folder, "--golden", good, "--json")
+    assert same.document["drift"] == [], same.out
     bmc = servers[CHANGED - 1]
     staged = admin.stages(bmc, admin.plan({"NumaNodesPerSocket": "2"}))
     assert (staged.status, admin.restarts(bmc).status) == (0, 0), staged.err
@@ -70,10 +70,8 @@ def test_a_fleet_is_captured_audited_frozen_and_the_one_that_left_is_named(serve
         time.sleep(0.5)
     assert (bmc.guest.server, bmc.applied["NumaNodesPerSocket"]) == ("small-nps2", "2")
     assert captured(servers, f"-w n{CHANGED} --fresh-after 0m")["asked_now"] == 1
-    check = admin.types("fleet", "baseline", "check", good, folder, "--json")
-    page = admin.types("fleet", "baseline", "check", good, folder, "--width", "120")
-    left = check.document["left"]
-    assert (check.status, {each["nodes"] for each in left}) == (1, {f"n{CHANGED}"}), check.out
-    assert [each for each in left if "numa" in json.dumps(each)] != []
-    since, until = (check.document[name] for name in ("since", "until"))
-    assert (f"n{CHANGED}" in page.out, since < until, f"between {since} and " in page.out) == (True, True, True)
+    check = admin.types("fleet", "audit", folder, "--golden", good, "--json")
+    page = admin.types("fleet", "audit", folder, "--golden", good, "--width", "120")
+    left = check.document["drift"]
+    assert {each["nodes"] for each in left} == {f"n{CHANGED}"}, check.out
+    assert ([each for each in left if "numa" in json.dumps(each)] != [], f"n{CHANGED}" in page.out) == (True, True)

@@ -186,15 +186,15 @@ def test_bios_attributes_beside_the_captures_are_compared(tmp_path: Path) -> Non
 
 
 def test_what_names_a_node_and_what_is_secret_in_a_bios_goes_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither the index, nor the screens, nor a baseline hold a password, a serial number or an address of a BIOS."""
+    """Neither the index, nor the screens, nor a golden file hold a password, a serial number or an address of a BIOS."""
     for number in range(3):
         put(tmp_path, f"n{number}")
         with_bios(tmp_path, f"n{number}")
     assert status(["fleet", "audit", str(tmp_path), "--json"]) == 0
     assert status(["fleet", "show", "n1", str(tmp_path)]) == 0
-    assert status(["fleet", "baseline", "save", str(tmp_path), "-o", str(tmp_path.parent / "good.json")]) == 0
+    assert status(["fleet", "golden", "save", str(tmp_path), "-o", str(tmp_path.parent / "golden.yaml")]) == 0
     index = zstandard.ZstdDecompressor().stream_reader((tmp_path / INDEX).read_bytes()).read().decode()
-    said = (index, capsys.readouterr().out, (tmp_path.parent / "good.json").read_text())
+    said = (index, capsys.readouterr().out, (tmp_path.parent / "golden.yaml").read_text())
     assert [
         word for text in said for word in ("hunter", "TAG-", "SetupPassword", "AssetTag", "0c:42:a1:00:00:01") if word in text
     ] == []

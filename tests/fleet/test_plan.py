@@ -7,6 +7,7 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.fleet.plan import fleet_checklist, fleet_plan
+from advisor.machine.hosts.errands import expanded
 from tests.fleet.fake import captured
 from tests.fleet.planted import Planted, plant
 
@@ -39,7 +40,7 @@ def test_a_node_is_shown_with_all_that_is_said_of_it(made: Planted, capsys: pyte
     (node,) = made.plants["port"]
     assert status(["fleet", "show", node, str(made.folder), "--width", "400"]) == 0
     told = {line[:8].strip(): line[10:] for line in capsys.readouterr().out.splitlines()}
-    assert (told["Wrong"].startswith("high fabric-port-down: "), "os-swappiness" in told["As most"]) == (True, True)
+    assert (told["Found"].startswith("high fabric-port-down: "), "os-swappiness" in told["As most"]) == (True, True)
     assert status(told["Compare"].split()[1:]) == 0
     assert "fabric-port-down" in capsys.readouterr().out
     silent, why = next(iter(made.silent.items()))
@@ -85,16 +86,17 @@ def test_a_node_that_did_not_answer_is_not_compared_and_why(made: Planted, capsy
     assert f"nothing is known of {silent}: {made.silent[silent]}; capture it again" in capsys.readouterr().err
 
 
-def test_a_setting_that_left_the_baseline_is_named(made: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Saved, checked, one node's BIOS changed, checked again: status 1, and the node."""
-    good = tmp_path / "good.json"
-    assert status(["fleet", "baseline", "save", str(made.folder), "-o", str(good)]) == 0
-    assert status(["fleet", "baseline", "check", str(good), str(made.folder)]) == 0
+def test_a_setting_that_left_the_golden_file_is_named(made: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Saved, one node's BIOS changed, audited: the node, what it has, what it had to have."""
+    good = tmp_path / "golden.yaml"
+    assert status(["fleet", "golden", "save", str(made.folder), "-o", str(good)]) == 0
     (odd,), usual = made.plants["firmware"], made.slow[0]
     file = made.folder / f"{usual}.tar.gz"
     kept = file.read_bytes()
     file.write_bytes((made.folder / f"{odd}.tar.gz").read_bytes())
     capsys.readouterr()
-    assert status(["fleet", "baseline", "check", str(good), str(made.folder)]) == 1
-    assert f"firmware.bios_version 2.15.0 -> 2.14.9  {usual}" in " ".join(capsys.readouterr().out.split()).replace("9 n", "9  n")
+    assert status(["fleet", "audit", str(made.folder), "--golden", str(good), "--json"]) == 0
+    drift = [each for each in json.loads(capsys.readouterr().out)["drift"] if each["fact"] == "firmware.bios_version"]
+    named = {each["value"] for each in drift if usual in expanded(each["nodes"])}
+    assert (named, {each["majority"] for each in drift}) == ({"2.14.9"}, {"2.15.0"})
     file.write_bytes(kept)

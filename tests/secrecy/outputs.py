@@ -173,9 +173,11 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
         ],
         "fleet audit": [("fleet", "audit", site["fleet"], *how) for how in ((), ("-v",), ("--json",), ("-o", out / "fleet.txt"))],
         "fleet show": [("fleet", "show", what, site["fleet"], *how) for what in ("1", "n1", "n9") for how in ((), ("--json",))],
-        "fleet baseline": [
-            ("fleet", "baseline", "save", site["fleet"], "-o", out / "good.json"),
-            ("fleet", "baseline", "check", out / "good.json", site["fleet"]),
+        "fleet golden": [
+            ("fleet", "golden", "save", site["fleet"]),
+            ("fleet", "golden", "save", site["fleet"], "-o", out / "golden.yaml"),
+            ("fleet", "golden", "diff", out / "golden.yaml", out / "golden.yaml"),
+            ("fleet", "audit", site["fleet"], "--golden", out / "golden.yaml"),
         ],
         "fleet capture": [("fleet", "capture", "-w", words[1], "-o", out / "none", "--timeout", "1")],
         "fleet measure": [("fleet", "measure", "-w", words[1], "-o", out / "none", "--timeout", "1")],

@@ -1,6 +1,7 @@
 """Commands of many nodes: capture, audit, show, measure."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -10,18 +11,18 @@ import typer
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import with_several
-from advisor.cli.output import Form, Terminal, emit_json, show
+from advisor.cli.output import Form, Terminal, say, show
 from advisor.errors import BadValue
 from advisor.fleet.audit import audit_fleet
-from advisor.fleet.baseline import checked_fleet, saved_baseline
 from advisor.fleet.capture import CaptureOptions, age, capture_fleet, capture_now
+from advisor.fleet.golden import golden_changes, golden_in, golden_of, golden_text, held
 from advisor.fleet.measure import measure_fleet, measure_fleet_hpl
 from advisor.fleet.measure_pairs import PairsOptions, measure_pairs
 from advisor.fleet.page import (
     captured_page,
-    check_page,
     excluded_text,
     fleet_page,
+    golden_page,
     incident_page,
     measured_page,
     node_document,
@@ -140,6 +141,10 @@ ExcludeFrom = Annotated[
     Literal["high", "medium", "low"], typer.Option("--exclude-from", help="Severity of incidents from which nodes are excluded.")
 ]
 
+GoldenFile = Annotated[
+    Path | None, typer.Option("--golden", metavar="FILE", help="Hold nodes to this file of fleet golden save, not to their kind.")
+]
+
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every line, unshortened.")]
 
 What = Annotated[str, typer.Argument(metavar="WHAT", help="An incident's number on the screen or its id, a rule, or a node.")]
@@ -183,6 +188,7 @@ def fleet_audit(
     fail_on_missing: FailOnMissing = False,
     exclude: Exclude = None,
     exclude_from: ExcludeFrom = "high",
+    golden: GoldenFile = None,
     verbose: Verbose = False,
     json: opt.Json = False,
     output: opt.Output = None,
@@ -205,9 +211,11 @@ def fleet_audit(
     Example: advisor fleet audit fleet/
     Example: advisor fleet audit 'captures'/*.tar.gz --json
     Example: advisor fleet audit fleet/ --fail-on high --exclude odd.nodes
+    Example: advisor fleet audit fleet/ --golden golden.yaml
     """
     observer = Terminal()
-    found = audit_fleet(places, scope, site=rules or (), exclude_from=exclude_from, observer=observer)
+    meant = None if golden is None else partial(held, golden_in(golden), today=datetime.now().astimezone().date())
+    found = audit_fleet(places, scope, site=rules or (), exclude_from=exclude_from, holding=meant, observer=observer)
     if exclude is not None:
         write_file(exclude, f"{found.fleet.exclude}\n".encode())
         observer.say(f"wrote {exclude}: {excluded_text(found.fleet)}")
@@ -216,10 +224,10 @@ def fleet_audit(
     return int((fail_on != "never" and found.fleet.reaches(fail_on)) or (fail_on_missing and bool(found.fleet.silent)))
 
 
-Words = Annotated[list[str], typer.Argument(metavar="save DIR | check FILE DIR", help="What to do, and the fleet.")]
+Words = Annotated[list[str], typer.Argument(metavar="save DIR | diff A B", help="What to do, and with what.")]
 
 
-def fleet_baseline(
+def fleet_golden(
     words: Words,
     *,
     scope: opt.ScopeOption = "mpi",
@@ -229,30 +237,34 @@ def fleet_baseline(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> int:
-    """Save a fleet's good state, and report later what drifted from it.
+    """Save what the nodes of each kind have to be, for review; or compare two such files.
 
-    'save DIR -o FILE' keeps every fact and finding of each node, without what names it: serial numbers, MACs, GUIDs and host
-    names are in no baseline; versions of firmware and kernel are. 'check FILE DIR' says which facts are otherwise now and
-    which findings are new, on which nodes, and between when and when. Exit status of check is 1 where something left the
-    baseline.
+    'save DIR -o golden.yaml' writes the facts that most nodes of a kind have, as a node has them of which nothing is odd, the
+    rules that are accepted, and room for waivers (nodes, reason, last day), tolerances and owners; beside it the machine of
+    each golden node, without its name. fleet audit --golden holds nodes to it, and advisor export slurm, nhc and
+    prometheus-rules are made from it. 'diff A B' says what changed; its exit status is 1 where something did.
 
     Group: Many nodes
-    Example: advisor fleet baseline save fleet/ -o good.json
-    Example: advisor fleet baseline check good.json fleet/
+    Example: advisor fleet golden save fleet/ -o golden.yaml
+    Example: advisor fleet golden diff golden.yaml new.yaml
     """
-    site, observer = rules or (), Terminal()
     match words:
         case ["save", first, *more]:
-            places = [Path(each) for each in (first, *more)]
-            emit_json(saved_baseline(places, scope, site=site, observer=observer).model_dump(mode="json"), output)
+            found = audit_fleet([Path(each) for each in (first, *more)], scope, site=rules or (), observer=Terminal())
+            golden, machines = golden_of(found)
+            if output is None:
+                say(golden_text(golden))
+                return 0
+            for name, machine in machines.items():
+                write_file(output.parent / name, machine.model_dump_json(indent=1, exclude_none=True).encode() + b"\n")
+            write_file(output, golden_text(golden).encode())
             return 0
-        case ["check", file, first, *more]:
-            places = [Path(each) for each in (first, *more)]
-            found = checked_fleet(Path(file), places, scope, site=site, observer=observer)
-            told = found.document()
-            show(Form(output, json, width, not no_color), lambda: told, lambda: check_page(told, width))
-            return int(bool(found.checked.left))
-    raise BadValue(f"{' '.join(words)[:60]} is neither", cure="write baseline save DIR -o FILE, or baseline check FILE DIR")
+        case ["diff", one, other]:
+            told = list(golden_changes(golden_in(Path(one)), golden_in(Path(other))))
+            document = {"schema": "advisor-fleet-golden-diff/1", "changes": told}
+            show(Form(output, json, width, not no_color), lambda: document, lambda: golden_page(told, width))
+            return int(bool(told))
+    raise BadValue(f"{' '.join(words)[:60]} is neither", cure="write golden save DIR -o FILE, or golden diff A B")
 
 
 def fleet_capture(

@@ -18,7 +18,7 @@ from advisor.machine.hosts.errands import expanded
 from advisor.machine.topology import counts
 from advisor.machine.units import plain
 
-TITLE: Final = "Ansible: local facts of a machine; of a fleet an inventory with groups by kind and by finding"
+TITLE: Final = "Ansible: local facts of a machine; of a fleet an inventory with groups by kind, finding, incident and action"
 ORDER: Final = 40
 PROVEN: Final = "ansible-core 2.14.18 and 2.19.14 (setup, ansible-inventory)"
 TAKES: Final = ("machine", "fleet")
@@ -99,8 +99,10 @@ def inventory(fleet: Fleet, prefix: str) -> dict[str, Any]:
         put(f"severity_{wrong.severity}", wrong.nodes)
         for node in put(f"finding_{wrong.rule}", wrong.nodes):
             variables.setdefault(node, {}).setdefault(f"{prefix}_findings", []).append(wrong.rule)
-    for drift in fleet.drift:
-        put(f"drift_{drift.fact}", drift.nodes)
+    for each in fleet.incidents:
+        if each.action != "ignore" and each.nodes:
+            put(f"incident_{each.rule}", each.nodes)
+            put(f"action_{each.action}", each.nodes)
     put("slow", tuple(each.node for each in fleet.slow))
     put("silent", tuple(each.node for each in fleet.silent))
     members = {name: {"hosts": sorted(nodes)} for name, nodes in groups.items() if nodes}

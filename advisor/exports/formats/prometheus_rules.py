@@ -12,14 +12,17 @@ from advisor.exports.format import ExportOptions, ExportSubject
 TITLE: Final = "alert rules for Prometheus on those metrics: costly finding, old audit, lost bandwidth, silent nodes"
 ORDER: Final = 21
 PROVEN: Final = "promtool 2.42.0 (check rules, test rules)"
-TAKES: Final = ()
+TAKES: Final = ("golden",)
 INCLUDES: Final = {"tests": "promtool's tests of the rules, a second file"}
 
 
 def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
     """Return the rules, and their tests where they are asked for."""
-    del subject
-    made = {f"{options.prefix}-rules.yml": _RULES}
+    kinds = "".join(
+        _KIND.replace("KIND", kind.name).replace("COUNT", str(kind.count))
+        for kind in (subject.fleet.kinds if subject.fleet else ())
+    )
+    made = {f"{options.prefix}-rules.yml": _RULES + kinds}
     if "tests" in options.include:
         made[f"{options.prefix}-rules-test.yml"] = _TESTS
     camel = "".join(word.capitalize() for word in options.prefix.split("_"))
@@ -36,7 +39,7 @@ groups:
         for: 1h
         labels: {severity: warning}
         annotations:
-          summary: "{{ $labels.instance }}: {{ $labels.rule }} {{ $labels.object }}"
+          summary: "{{ or $labels.node $labels.instance }}: {{ $labels.rule }} {{ $labels.object }}"
           description: "advisor explain {{ $labels.rule }} says why, what it costs and how to fix it."
       - alert: CAMELAuditOld
         expr: time() - PREFIX_last_audit_timestamp_seconds > 7 * 86400
@@ -77,6 +80,17 @@ groups:
         annotations:
           summary: "{{ $labels.instance }}: node_exporter cannot read a file of its textfile collector"
 """
+
+_KIND: Final = """\
+      - alert: CAMELNodesOfKind
+        # As many as the golden file names; kinds of hardware are as it has them.
+        expr: PREFIX_fleet_kind_nodes{kind="KIND"} < COUNT or absent(PREFIX_fleet_kind_nodes{kind="KIND"})
+        for: 1h
+        labels: {severity: warning, kind: "KIND"}
+        annotations:
+          summary: "fewer than COUNT nodes of kind KIND are as the golden file has them"
+"""
+"""Of a golden file: one for each kind."""
 
 _TESTS: Final = """\
 # promtool test rules PREFIX-rules-test.yml

@@ -28,7 +28,7 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
             "hwloc's tree of this machine has no sockets or no cores, and slurmd itself finds 0 there",
             cure="run slurmd -C on the node, and give CPUs= alone",
         )
-    made = {f"{options.prefix}-nodes.conf": "".join(f"{line}\n" for line in _definitions(rows, options))}
+    made = {f"{options.prefix}-nodes.conf": "".join(f"{line}\n" for line in _definitions(rows, subject, options))}
     if any(row.gpus for _, row in rows):
         made[f"{options.prefix}-gres.conf"] = "".join(f"{line}\n" for line in _gres(rows, options))
     return made
@@ -65,13 +65,16 @@ def _joined(found: Sequence[tuple[Sequence[str], Definition]]) -> Iterator[tuple
         yield from together
 
 
-def _definitions(rows: Sequence[tuple[str, Definition]], options: ExportOptions) -> Iterator[str]:
+def _definitions(rows: Sequence[tuple[str, Definition]], subject: ExportSubject, options: ExportOptions) -> Iterator[str]:
     written = [row for row in rows if row[1].usable]
     yield from (made.line(names) for names, made in written)
     yield f"# advisor {options.version}: what slurmd -C prints, but for RealMemory"
     for names, made in written:
         about = f"{names}: " if len(written) > 1 else ""
         yield from (f"# {about + plain(note, 400)}" for note in notes(names, made))
+    for each in subject.fleet.incidents if subject.fleet else ():
+        if each.action == "drain" and each.kind:
+            yield f"# {each.nodes}: not as its line says: {plain(each.text, 200)}"
 
 
 def notes(names: str, made: Definition) -> Iterator[str]:

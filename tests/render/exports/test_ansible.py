@@ -55,7 +55,7 @@ def inventory(tmp_path: Path, *words: str) -> str:
 
 
 def test_ansible_reads_the_inventory(tmp_path: Path) -> None:
-    """Groups by kind, finding, severity and drift, of those that are slow and of those that did not answer."""
+    """Groups by kind, finding, severity, incident and action, of those that are slow and of those that did not answer."""
     found: dict[str, Any] = json.loads(inventory(tmp_path, "--list"))
     groups = {name: each["hosts"] for name, each in found.items() if name.startswith("advisor_")}
     assert groups == {
@@ -65,7 +65,11 @@ def test_ansible_reads_the_inventory(tmp_path: Path) -> None:
         "advisor_severity_info": ["login"],
         "advisor_finding_numa_nps_below_best": ["n002", "n003"],
         "advisor_finding_os_swappiness": ["login"],
-        "advisor_drift_kernel_thp": ["n003", "n004"],
+        "advisor_incident_port_down": ["n001"],
+        "advisor_incident_kernel_thp": ["n003", "n004"],
+        "advisor_incident_silent": ["n006"],
+        "advisor_action_drain": ["n001", "n006"],
+        "advisor_action_watch": ["n003", "n004"],
         "advisor_slow": ["n001"],
         "advisor_silent": ["n006"],
     }

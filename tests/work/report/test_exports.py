@@ -84,22 +84,13 @@ def test_a_damaged_audit_is_refused_in_one_line(saved: str, tmp_path: Path) -> N
         export("junit", str(file))
 
 
-def test_a_fleet_s_baseline_is_refused_with_what_to_name(tmp_path: Path) -> None:
-    """It holds facts in words, of which no check can be made."""
-    (tmp_path / "good.json").write_text('{"format": "advisor-fleet-baseline/1", "at": "", "parts": {}, "sorts": []}')
-    with pytest.raises(
-        BadInput, match=r"good.json: is the baseline of a fleet, .*; name the fleet's folder, or a good node's audit"
-    ):
-        export("nhc", str(tmp_path / "good.json"))
-
-
 def test_a_fleet_is_exported_with_a_machine_of_each_kind(fleet: str) -> None:
     """NHC's checks of two nodes, by the machine of one."""
     assert (is_fleet(Path(fleet)), "{n[001-002]} || check_hw_cpuinfo 2 128 128" in export("nhc", fleet).text) == (True, True)
 
 
-@pytest.mark.parametrize(("odd", "wanted"), [("", "n1"), ("n1", "n2"), ("n[1-3]", "n1"), ("x,n2", "n1")])
-def test_a_kind_is_told_by_a_node_that_is_like_the_rest(odd: str, wanted: str) -> None:
+@pytest.mark.parametrize(("odd", "wanted"), [((), "n1"), (("n1",), "n2"), (("n1", "n2", "n3"), "n1"), (("x", "n2"), "n1")])
+def test_a_kind_is_told_by_a_node_that_is_like_the_rest(odd: tuple[str, ...], wanted: str) -> None:
     """Not by one that drifted, that has what few have, or that is slow."""
     assert usual_node("n[1-3]", odd) == wanted
 

@@ -68,10 +68,32 @@ case ${1:-} in
    "login"
   ]
  },
- "advisor_drift_kernel_thp": {
+ "advisor_incident_port_down": {
+  "hosts": [
+   "n001"
+  ]
+ },
+ "advisor_action_drain": {
+  "hosts": [
+   "n001",
+   "n006"
+  ]
+ },
+ "advisor_incident_kernel_thp": {
   "hosts": [
    "n003",
    "n004"
+  ]
+ },
+ "advisor_action_watch": {
+  "hosts": [
+   "n003",
+   "n004"
+  ]
+ },
+ "advisor_incident_silent": {
+  "hosts": [
+   "n006"
   ]
  },
  "advisor_slow": {
