@@ -30,7 +30,7 @@ Ranks = Annotated[int | None, typer.Option("--ranks", metavar="R", min=1, help="
 PerNode = Annotated[int | None, typer.Option("--ranks-per-node", metavar="R", min=1, help="Ranks on each host.")]
 PerPart = Annotated[
     str | None,
-    typer.Option(RANKS_PER, metavar="PART [K]", help="K ranks (1 by default) in each numa, l3, socket, core or node."),
+    typer.Option(RANKS_PER, metavar="PART [K]", help="K ranks (1 by default) per numa, l3, socket, core, node or gpu."),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", metavar="T", min=1, help="Threads per rank, each on its own core.")]
 Way = Annotated[
@@ -47,7 +47,11 @@ For = Annotated[
     typer.Option("--for", help="Choose the strategy by goal: memory bandwidth, message latency, throughput of many small jobs."),
 ]
 Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place ranks near this adapter or GPU: mlx5_0, gpu0.")]
-Smt = Annotated[Literal["skip", "use"], typer.Option("--smt", help="Whether to use second hardware threads (SMT).")]
+Gpus = Annotated[int | None, typer.Option("--gpus", metavar="N", min=1, help="GPUs in all, one rank beside each.")]
+Smt = Annotated[
+    Literal["skip", "use", "first"] | None,
+    typer.Option("--smt", help="Second hardware threads: come with the core (skip), count (use), or are left out (first)."),
+]
 CoreKind = Annotated[
     str,
     typer.Option(

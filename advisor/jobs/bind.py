@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.errors import BadInput, BadValue
+from advisor.jobs import each_rank
 from advisor.jobs.bind_page import BoundJob, bind_document
 from advisor.jobs.launcher import Choice, Launch, LaunchRequest, choose
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.place import place
+from advisor.jobs.place import place, room_beside_gpus
 from advisor.jobs.place_cores import WAYS, ranked_kinds, sentence
 from advisor.jobs.placement import Placement, Slot, devices_differ, kinds
 from advisor.jobs.racing.result import with_learned
@@ -69,13 +70,18 @@ class Settings:
     variables: Mapping[str, str]
     placement: Placement
     notes: tuple[str, ...] = field(default=())
+    each: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Variables that differ among the ranks of a host: the value of each local rank; none where the line cannot say them."""
+    gpus: int = 0
+    """How many GPUs a host has where ranks choose among them."""
 
 
 def settings(placement: Placement, machines: Sequence[Machine]) -> Settings:
     """Return what a job needs on these machines: one for each host, or one for all."""
     plan, variables, notes = _fabric(placement, machines)
     variables = {**openmp(placement), **variables, **_nccl(placement, machines)}
-    return Settings(variables, with_ports(plan, machines), notes)
+    plan = with_ports(plan, machines)
+    return Settings(variables, plan, notes, *each_rank.chosen(plan, machines))
 
 
 def openmp(placement: Placement) -> dict[str, str]:
@@ -333,9 +339,44 @@ def bind(
         notes.append(said)
     wanted, measured = shape(job or JobOptions(), job_hosts, notes), _measured(host_options, job_hosts)
     placement = place(wanted, job_hosts.machines, measured, allowed=job_hosts.affinity)
-    if wanted.threads == 1 and (job is None or job.threads is None):
+    if any(slot.gpu for plan in placement.plans for slot in plan.slots):
+        placement, filled_in = beside_gpus(placement, job or JobOptions(), job_hosts)
+        notes += filled_in
+    elif wanted.threads == 1 and (job is None or job.threads is None):
         notes += _whole_node(placement, job_hosts)
     return carried(job_hosts, placement, launcher or LauncherOptions(), tuple(command), notes)
+
+
+def beside_gpus(placement: Placement, options: JobOptions, job_hosts: JobHosts) -> tuple[Placement, tuple[str, ...]]:
+    """Return the plan of ranks with GPUs with what was left open: as many threads as have room beside each, and which of SMT.
+
+    Where cores are kept for the system, so are second threads (Frontier, LUMI-G: --threads-per-core=1 unless asked at the
+    allocation): a list that names them is refused there, one of first threads is right everywhere.
+    """
+    job, said = placement.job, list[str]()
+    cores = [core.cpuset for plan in placement.plans for core in plan.topology.inside.cores]
+    if options.smt is None and job.reserve and any(len(cpus) > 1 for cpus in cores):
+        job = job.model_copy(update={"smt": "first"})
+        said.append("first hardware threads only, as jobs have where cores are kept for the system; --smt skip binds whole cores")
+    if options.threads is None and job.threads == 1:
+        job = job.model_copy(update={"threads": room_beside_gpus(placement, job_hosts.machines, job_hosts.affinity)})
+    if job == placement.job:
+        return placement, ()
+    again = placement
+    for threads in dict.fromkeys((job.threads, 1)):
+        with suppress(BadValue):
+            tried = place(job.model_copy(update={"threads": threads}), job_hosts.machines, allowed=job_hosts.affinity)
+            if _nodes(tried) <= _nodes(placement):
+                again = tried
+                break
+    if again.job.threads > 1 and options.threads is None and placement.job.threads == 1:
+        said.append(f"{again.job.threads} threads per rank: its share of the cores beside its GPU; --threads T takes fewer")
+    return again, tuple(said)
+
+
+def _nodes(placement: Placement) -> int:
+    """Return how many NUMA nodes the widest rank is on."""
+    return max(len(slot.nodes) for plan in placement.plans for slot in plan.slots)
 
 
 def _whole_node(placement: Placement, job_hosts: JobHosts) -> Iterator[str]:
@@ -381,6 +422,8 @@ def carried(
         scheduler=hosts.scheduler_of(choice.launcher.name),
         environment=needs.variables,
         wrap=launcher_options.wrap,
+        each=needs.each,
+        gpus=needs.gpus,
     )
     launch, failed = launch_or_wrap(choice, needs.placement, wish)
     said = [*failed, *launch.notes, *_counted(launch, placement), *_of_command(command), *_not_carried_out(launch, job_hosts)]

@@ -36,6 +36,10 @@ class LaunchRequest:
     """Variables that the job needs beside those of the launcher: OMP_NUM_THREADS, UCX_NET_DEVICES."""
     wrap: bool = False
     """Whether the portable wrapper does the binding and the launcher none."""
+    each: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Variables that differ among the ranks of a host, such as that of their GPU: the value of each local rank."""
+    gpus: int = 0
+    """How many GPUs a host has where ranks choose among them; 0 where they need not."""
 
 
 @dataclass(frozen=True)

@@ -366,6 +366,8 @@ def _before_program(words: Sequence[str], owners: Sequence[str]) -> tuple[str, .
         name, equals, _ = words[at].partition("=")
         wants = next((each.options[known][0] for each in spoken if (known := canonical(name, each))), None)
         at += 1
+        if wants == 2 and "=" in "".join(words[at : at + 1]):  # PALS's --env NAME=VALUE; Hydra's takes NAME VALUE
+            wants = 1
         for _ in range(0 if equals else 1 if wants is None else wants):
             at += at < len(words) and (wants is not None or not words[at].startswith("-"))
     return tuple(words[:at])

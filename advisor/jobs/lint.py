@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from advisor.errors import BadInput
+from advisor.jobs import each_rank
 from advisor.jobs.launcher import LaunchRequest, is_foreign, launchers, of_lines, title_of
 from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
 from advisor.jobs.mpirun import slot_text
@@ -202,7 +203,7 @@ def _made(case: Prediction, family: str, kept: Sequence[str], lost: Sequence[str
     """Return what the launcher's own module writes for these places."""
     placement = placed(case)
     environment = {} if family.startswith("openmpi") and case.line.family.startswith("openmpi") else _environment(case)
-    wish = LaunchRequest(command=command(case.line), environment=environment)
+    wish = LaunchRequest(command=each_rank.translated(command(case.line), case.line.family, family), environment=environment)
     made = launchers()[family].launch(placement, wish)
     argv = [made.argv[0], *kept, *made.argv[1:]]
     before = [f"{name}={shlex.quote(value)}" for name, value in made.environment.items()]

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from advisor.errors import BadValue
+from advisor.jobs import each_rank
 from advisor.jobs.launcher import Avoided, Launch, LaunchRequest, Lines
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import NodePlan, Placement, devices_differ, homeless, kinds, memory_notes, runs
+from advisor.jobs.placement import NodePlan, Placement, homeless, kinds, memory_notes, only_slots, runs
 from advisor.jobs.request import MAIN, Release
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.layout import LogicalNumbering, logical_numbering, ordered
@@ -216,7 +217,7 @@ def wants_wrapper(placement: Placement, wish: LaunchRequest) -> str | None:
     """Return why the wrapper is wanted whatever the launcher can do, None where it is not."""
     if wish.wrap:
         return "the wrapper was asked for"
-    if devices_differ(placement):
+    if each_rank.wants_wrapper(placement, wish):
         return "ranks use different adapters or GPUs, and only the wrapper can tell each its own"
     if any(not plan.topology.inside.cores for plan in used(placement)):
         return "this machine shows no cores, only hardware threads, and Open MPI finds no place there"
@@ -244,9 +245,12 @@ class Writing:
 
 def launched(placement: Placement, wish: LaunchRequest, writing: Writing) -> Launch:
     """Return the line with all that both versions say alike."""
-    command, files, avoided = wish.command, dict[str, Lines](), writing.avoided
+    command, files, avoided = each_rank.command(wish, writing.name), dict[str, Lines](), writing.avoided
     if writing.form:
         name, words = writing.form.name, writing.form.words
+    elif slots := only_slots(placement) if wish.each and not wish.exact and not writing.why else None:
+        name, words = "sh -c taskset", ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
+        command = each_rank.command(wish, writing.name, [str(slot.cpus) for slot in slots])
     elif writing.why:
         avoided = (*avoided, writing.why)
         name, words = "wrapper", ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
@@ -282,10 +286,10 @@ def hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
 def variables(wish: LaunchRequest, placement: Placement, form: str) -> Iterator[str]:
     """Yield the options that pass variables on to the ranks; those of UCX ask for UCX too, as the articles do.
 
-    The wrapper gives each rank UCX's adapter itself.
+    Where adapters differ, each rank has its own by the wrapper or by what is before its program.
     """
-    each = form == "wrapper" and any(slot.hca for plan in used(placement) for slot in plan.slots)
-    if each or any(name.startswith("UCX_") for name in wish.environment):
+    told = form == "wrapper" and any(slot.hca for plan in used(placement) for slot in plan.slots)
+    if told or "UCX_NET_DEVICES" in wish.each or any(name.startswith("UCX_") for name in wish.environment):
         yield from ("--mca", "pml", "ucx")
     for name, value in sorted(wish.environment.items()):
         yield from ("-x", f"{name}={value}")

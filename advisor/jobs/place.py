@@ -17,6 +17,7 @@ from advisor.jobs.place_cores import (
     accelerators,
     adapters,
     beside,
+    computes,
     core,
     cores_of_kind,
     cpus_of,
@@ -44,7 +45,9 @@ BOUNDARIES: Final[dict[Strategy, str]] = {
     "spread-numa": "each rank stays in one NUMA node",
     "spread-l3": "each rank stays in one L3 group",
 }
-_WORDS: Final[dict[Per, str]] = {"socket": "socket", "numa": "NUMA node", "l3": "L3 group", "core": "core", "node": "node"}
+_WORDS: Final[dict[Per, str]] = {
+    "socket": "socket", "numa": "NUMA node", "l3": "L3 group", "core": "core", "node": "node", "gpu": "GPU",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,21 @@ class JobHosts:
             return -(-job.ranks // len(self.kinds))
         if job.per is not None:
             return job.per_count * len(first.boxes(job.per))
-        return job.ranks_per_node or first.most("compact")
+        return job.ranks_per_node or first.natural(self.natural(first))
+
+    def natural(self, one: JobCores) -> Strategy:
+        """Return by what strategy ranks are counted where their number is left out: by GPUs on a node that computes with them."""
+        job = self.job
+        alone = job.strategy == "auto" and job.purpose is None and job.near is None
+        if job.strategy != "auto":
+            return job.strategy
+        return "gpu-near" if alone and (job.gpus or (computes(one.ground) and len(one.cards) <= len(one.cores))) else "compact"
 
     def _each(self, strategy: Strategy, kind: int) -> int:
         """Return how many ranks every host of a kind gets where they are counted by host or by its parts."""
         job, one = self.job, self.fields[kind]
         boxes = one.boxes(job.per) if job.per else [one.cores]
-        natural = "compact" if job.strategy == "auto" else strategy
+        natural = self.natural(one) if job.strategy == "auto" else strategy
         wanted = job.per_count if job.per else job.ranks_per_node or max(1, one.natural(natural))
         if one.most_each(strategy) < wanted:
             where = f" in each {_WORDS[job.per]}" if job.per not in (None, "node") else " on a node"
@@ -192,7 +203,7 @@ def _of_job(hosts: JobHosts, strategy: Strategy, shares: Sequence[int]) -> Itera
     job = hosts.job
     if job.ranks is None and job.ranks_per_node is None and job.per is None:
         per = {"gpu-near": "one for each GPU", "numa": "one for each NUMA node", "l3": "one for each L3 group"}
-        asked = "compact" if job.strategy == "auto" else strategy
+        asked = hosts.natural(hosts.fields[0]) if job.strategy == "auto" else strategy
         what = per.get(asked if asked == "gpu-near" else NATURAL.get(asked, "node"), "as many as fit")
         yield f"no number of ranks was given: {what}"
     if len(set(shares)) > 1:
@@ -275,19 +286,19 @@ def _of_kinds(field: JobCores, plan: NodePlan) -> Iterator[str]:
         yield f"the threads of {count(both, 'rank')} are on cores of several kinds"
 
 
-def _of_gpus(ground: NodeResources, plan: NodePlan) -> Iterator[str]:
+def _of_gpus(field: JobCores, plan: NodePlan) -> Iterator[str]:
     """Yield which GPUs of the node no rank is given: a plan says so, for a program would look for them in vain."""
-    every, given = [device.name for device in gpus(ground)], {slot.gpu for slot in plan.slots}
+    every, given = [device.name for device in field.cards], {slot.gpu for slot in plan.slots}
     left = [name for name in every if name not in given]
     if every and left == every:
-        yield f"no rank is given a GPU: this node has {len(every)}, and --strategy gpu-near assigns them evenly"
+        yield f"no rank is given a GPU: this node has {len(every)}, and --ranks-per gpu assigns them"
     elif left:
         yield f"{count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
 
 
 def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
     """Yield what is uneven among the ranks of a node, and what they leave out."""
-    yield from _of_gpus(field.ground, plan)
+    yield from _of_gpus(field, plan)
     yield from _of_kinds(field, plan)
     used = union(slot.cpus for slot in plan.slots)
     idle = [seat for seat in field.cores if not seat.cpus & used]
@@ -362,7 +373,11 @@ def _asked(field: JobCores) -> Iterator[Reason]:
         yield "hca-near", "for latency: messages start on the adapter's own NUMA node and socket"
     elif purpose:
         yield "compact", "for latency: ranks are side by side, and no place of an adapter is known"
-    if field.job.per == "numa":
+    if field.job.per == "gpu":
+        yield "gpu-near", "ranks are counted in GPUs"
+    elif field.job.gpus:
+        yield "gpu-near", f"{count(field.job.gpus, 'GPU')} asked for"
+    elif field.job.per == "numa":
         yield "spread-numa", "ranks are counted in NUMA nodes"
     elif field.job.per == "l3":
         yield "spread-l3", "ranks are counted in L3 groups"
@@ -370,7 +385,7 @@ def _asked(field: JobCores) -> Iterator[Reason]:
 
 def _by_device(field: JobCores, ranks: int, hosts: int, gain: float | None) -> Iterator[Reason]:
     """Yield what devices ask for; ``gain`` is how many times the messages of others the adapter's socket sends."""
-    cards, cables = gpus(field.ground), [device for device in adapters(field.ground) if device.nodes]
+    cards, cables = field.cards, [device for device in adapters(field.ground) if device.nodes]
     if cards and ranks % len(cards) == 0 and ranks // len(cards) <= _GPU_RANKS:
         yield "gpu-near", f"{ranks} ranks for {len(cards)} GPUs: {ranks // len(cards)} beside each of them"
     if hosts == 1 or not cables:
@@ -436,6 +451,8 @@ def node_plan(field: JobCores, strategy: Strategy, chunks: Sequence[RankCores]) 
     for chunk, hca in zip(chunks, hcas, strict=True):
         own = devices.get(chunk.device or "")
         cpus = cpus_of(chunk.seats)
+        if field.job.smt == "first":
+            cpus = CpuSet(seat.cpus.first or 0 for seat in chunk.seats)
         if field.job.smt == "use":  # not whole cores: as many hardware threads as the rank has threads, core after core
             cpus = CpuSet([cpu for seat in chunk.seats for cpu in seat.cpus][: field.job.threads])
         slot = Slot(
@@ -536,7 +553,10 @@ def _chosen(hosts: JobHosts, measured: MeasuredForPlacement | None) -> tuple[_At
     best: _Attempt | None = None
     failed: list[str] = []
     fault: BadValue | None = None
-    for strategy, reason in candidates(hosts.fields[0], hosts.local(), len(hosts.kinds), measured):
+    every = candidates(hosts.fields[0], hosts.local(), len(hosts.kinds), measured)
+    if hosts.job.per == "gpu" or hosts.job.gpus:  # no other strategy gives ranks a GPU
+        every = [each for each in every if each[0] == "gpu-near"]
+    for strategy, reason in every:
         try:
             trial = _tried(hosts, strategy, (reason, *failed))
         except BadValue as error:
@@ -565,3 +585,16 @@ def _placement(hosts: JobHosts, trial: _Attempt, runner_up: tuple[Strategy, str]
         plans=tuple(plans.values()),
         hosts=tuple(HostPlan(name=name, plan=position[pair], ranks=pair[1]) for name, pair in placed if pair[1]),
     )
+
+
+def room_beside_gpus(placement: Placement, machines: Sequence[Machine], allowed: CpuSet | None = None) -> int:
+    """Return how many threads each rank with a GPU can have on the NUMA nodes that it is on, the same number for all."""
+    room: list[int] = []
+    for field in job_hosts(placement.job, machines, allowed).fields:
+        homes = [{*field.ground.domains[seat.node].nodes} if seat.node >= 0 else set[int]() for seat in field.cores]
+        for plan in placement.plans:
+            if plan.topology == field.ground.inside:
+                for nodes, ranks in Counter(slot.nodes for slot in plan.slots).items():
+                    free = sum(seat.threads for seat, home in zip(field.cores, homes, strict=True) if home & {*nodes})
+                    room.append(max(1, free // ranks))
+    return min(room, default=1)

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise, takewhile
@@ -422,7 +422,12 @@ def adapters(ground: NodeResources) -> tuple[Device, ...]:
     hcas = [hca for hca in ground.machine.hcas or () if is_on_fabric(hca, fabric)]
     rates = {hca.name: _rate(hca, fabric) for hca in hcas}
     best = max((rate for rate in rates.values() if rate is not None), default=None)
-    return tuple(_device(ground, hca) for hca in hcas if rates[hca.name] == best)
+    return tuple(_device(ground, hca) for hca in sorted(hcas, key=_counted) if rates[hca.name] == best)
+
+
+def _counted(hca: Hca) -> list[tuple[int, str]]:
+    """Return what sorts adapters by the numbers in their names: mlx5_6 before mlx5_10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", hca.name)]
 
 
 def passed_over(ground: NodeResources) -> Iterator[tuple[str, str]]:
@@ -452,6 +457,13 @@ def gpus(ground: NodeResources) -> tuple[Device, ...]:
         whole = _device(ground, gpu)
         found += [replace(whole, name=f"{whole.name}-mig{at}") for at in range(gpu.instances or 0)] or [whole]
     return tuple(found)
+
+
+def computes(ground: NodeResources) -> bool:
+    """Return whether a node has GPUs to compute with: not those of AMD and Intel that may be there for a screen (class VGA)."""
+    cards = {gpu.card or gpu.address: gpu.vendor for gpu in ground.machine.gpus or ()}
+    screens = {device.address for device in ground.machine.pci or () if device.class_code >> 8 == 0x0300}
+    return any(vendor == "nvidia" or address not in screens for address, vendor in cards.items())
 
 
 def accelerators(ground: NodeResources) -> tuple[str, ...]:
@@ -630,9 +642,23 @@ def _by_turns(space: Space, stacks: list[list[RankCores]], quota: Sequence[int])
         taken[device].append(stacks[at].pop(0))
     return [
         RankCores(chunk.seats, device.name)
-        for device, mine in zip(space.near, taken, strict=True)
+        for device, mine in zip(space.near, _side_by_side(space, taken), strict=True)
         for chunk in sorted(mine, key=lambda c: max(space.ground.nearness(seat, device) for seat in c.seats))
     ]
+
+
+def _side_by_side(space: Space, taken: Sequence[list[RankCores]]) -> list[list[RankCores]]:
+    """Return the ranks of devices; of those that are in the same place each has neighbouring ones, in the order of space."""
+    place = {seat: position for position, seat in enumerate(space.seats)}
+    alike: dict[tuple[tuple[int, ...], CpuSet], list[int]] = {}
+    for at, device in enumerate(space.near):
+        alike.setdefault((device.nodes, device.cpus), []).append(at)
+    found = [list(mine) for mine in taken]
+    for group in alike.values():
+        every = iter(sorted((rank for at in group for rank in taken[at]), key=lambda rank: place[rank.seats[0]]))
+        for at in group:
+            found[at] = [next(every) for _ in taken[at]]
+    return found
 
 
 def _over_caches(space: Space, ranks: list[RankCores]) -> list[RankCores]:
@@ -697,7 +723,7 @@ def _domain(seat: FreeCore) -> Key:
     return (seat.node,)
 
 
-PARTS: Final[dict[Per, Level]] = {"node": whole, "socket": socket, "numa": _domain, "l3": l3, "core": core}
+PARTS: Final[Mapping[Per, Level]] = {"node": whole, "socket": socket, "numa": _domain, "l3": l3, "core": core}
 
 
 _BY_DEVICE: Final = ("hca-near", "per-hca", "gpu-near")
@@ -716,11 +742,21 @@ class JobCores:
         """The device that was asked for."""
         return named(self.ground, self.job.near) if self.job.near else None
 
+    @cached_property
+    def cards(self) -> tuple[Device, ...]:
+        """The GPUs that the job uses on each host: all, or the first of them."""
+        every = gpus(self.ground)
+        wanted = self.job.gpus // max(1, len(self.job.hosts)) if self.job.gpus else len(every)
+        if wanted > len(every):
+            has = f"this node has {len(every) or 'none'}" if len(every) != 1 else "this node has 1"
+            raise BadValue(f"{wanted} GPUs of a node, {has}", cure=f"--gpus {len(every)}" if every else "leave --gpus out")
+        return every[:wanted]
+
     def devices(self, strategy: Strategy) -> tuple[Device, ...]:
         """Return what a strategy needs to be near to; refused where there is none."""
         if strategy not in _BY_DEVICE:
             return ()
-        every = gpus(self.ground) if strategy == "gpu-near" else adapters(self.ground)
+        every = self.cards if strategy == "gpu-near" else adapters(self.ground)
         if strategy == "hca-near":
             every = ((self.near,) if self.near else tuple(d for d in every if d.nodes) or every)[:1]
         if not every:
@@ -734,6 +770,8 @@ class JobCores:
         """Return the parts that ranks are counted in."""
         if per == "l3" and all(seat.l3 < 0 for seat in self.cores):
             raise BadValue("this node shows no L3 groups", cure="count in numa, socket, core or node")
+        if per == "gpu":
+            return [self.cores] * len(self.devices("gpu-near"))
         return list(parts(self.cores, PARTS[per]).values())
 
     def fill(self, strategy: Strategy, count: int, threads: int | None = None) -> list[RankCores]:

@@ -28,7 +28,7 @@ STRATEGIES: Final[tuple[Strategy, ...]] = (
 Purpose = Literal["bandwidth", "latency", "throughput"]
 """What counts for a job whose strategy is not named: memory bandwidth, the latency of messages, many jobs on a node."""
 
-Per = Literal["node", "socket", "numa", "l3", "core"]
+Per = Literal["node", "socket", "numa", "l3", "core", "gpu"]
 """What ranks are counted in."""
 
 HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,253}[A-Za-z0-9])?$")]
@@ -69,8 +69,13 @@ class JobShape(Value):
     )
     strategy: Strategy | Literal["auto"] = "auto"
     purpose: Purpose | None = Field(default=None, description="what auto places for")
+    gpus: int | None = Field(default=None, ge=1, le=1 << 16, description="GPUs in all: the first ones of each host; None: all")
     near: DeviceName | None = Field(default=None, description="HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
-    smt: Literal["skip", "use"] = Field(default="skip", description="whether second hardware threads run threads of their own")
+    smt: Literal["skip", "use", "first"] = Field(
+        default="skip",
+        description="whether second hardware threads run threads of their own; first: ranks do not get them at all, as where the "
+        "site has --threads-per-core=1",
+    )
     core_kind: CoreChoice = Field(
         default="auto",
         description="auto: the fastest cores first, slower ones for what does not fit there; any: all alike; else these alone",
@@ -86,6 +91,10 @@ class JobShape(Value):
     def _once(self) -> "JobShape":
         if sum(each is not None for each in (self.ranks, self.ranks_per_node, self.per)) > 1:
             raise ValueError("ranks, ranks_per_node and per are three ways to say one thing")
+        if (self.per == "gpu" or self.gpus) and self.strategy not in ("auto", "gpu-near"):
+            raise ValueError(f"ranks of a GPU are placed beside it (gpu-near), and the strategy is {self.strategy}")
+        if self.gpus and self.gpus % max(1, len(self.hosts)):
+            raise ValueError(f"{self.gpus} GPUs are not the same number on each of {len(self.hosts)} hosts")
         if len(set(self.hosts)) != len(self.hosts):
             raise ValueError("a host occurs twice")
         return self

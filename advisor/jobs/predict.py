@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from advisor.errors import BadInput, BadValue
+from advisor.jobs import each_rank
 from advisor.jobs.launcher import launchers, of_lines, title_of
 from advisor.jobs.line import binders, binds_itself, parse, rebound, replaced, request_of, rewrite, shown, written
 from advisor.jobs.openmpi import missing, parameters
@@ -162,12 +163,26 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
         raise Unclear("which CPUs the machine has, is not known")
     if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
         raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
+    if own := each_rank.bound(made.line.first.command, made.line.family):
+        return tuple(
+            _self_bound(ranks(made), [binder_cpus(Binder("taskset", "taskset", cpus=each), None, made.topology) for each in own])
+        )
     if other := next(filter(None, (binds_itself(part.command) for part in made.line.segments)), None):
         raise Unclear(f"which CPUs {other} in the command gives each rank is not predicted here")
     found = ranks(made)
     if not made.line.inner:
         return found
     return tuple(rank.model_copy(update={"cpus": _inner(made, rank.cpus)}) for rank in found)
+
+
+def _self_bound(ranks: Sequence[LintRank], own: Sequence[CpuSet | None]) -> Iterator[LintRank]:
+    """Yield the ranks, each with the CPUs that the list in its command has for its number among those of its host."""
+    local = Counter[str | None]()
+    for rank in ranks:
+        if local[rank.host] >= len(own):
+            raise Refused(f"the list in the command has {len(own)} entries, and {rank.host or 'the node'} has more ranks")
+        yield rank.model_copy(update={"cpus": own[local[rank.host]]})
+        local[rank.host] += 1
 
 
 def _inner(made: Prediction, given: CpuSet | None) -> CpuSet | None:

@@ -340,6 +340,7 @@ class Gpu(Value):
     repair_pending: bool | None = optional("whether rows of its memory wait for a reset to be replaced, or could not be replaced")
     compute_partition: str | None = optional("how an AMD Instinct's dies are partitioned: SPX, DPX, TPX, QPX, CPX")
     instances: Count | None = optional("MIG instances of an NVIDIA GPU that programs can use, if any")
+    tiles: Count | None = optional("tiles of an Intel GPU, each of which programs may take for a device of its own")
     memory_partition: str | None = optional("how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8")
 
     @property

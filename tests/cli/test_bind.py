@@ -583,7 +583,7 @@ def test_the_line_alone_is_what_a_script_runs(nodes: Path, capsys: Capture) -> N
 
 def test_a_line_that_needs_a_file_is_not_printed_alone(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
     """A command that would fail for want of its wrapper is refused; with -o it names the file that was written."""
-    words = (*of(nodes, TWO), "--hosts", "a,b", "--ranks-per-node", "4", "--strategy", "per-hca", "--line")
+    words = (*of(nodes, TWO), "--hosts", "a,b", "--ranks-per-node", "4", "--strategy", "per-hca", "--wrapper", "--line")
     said_of_it = "advisor: this line needs bind-wrapper.sh; add -o DIR, which writes it and prints the line with the path\n"
     assert refused(capsys, *words, "--", "./app") == said_of_it
     assert f"{tmp_path}/job/bind-wrapper.sh" in shlex.split(printed(capsys, *words, "-o", tmp_path / "job", "--", "./app"))
@@ -600,7 +600,7 @@ def test_quiet_is_the_line_and_its_files(nodes: Path, capsys: Capture) -> None:
 
 def test_a_line_that_needs_the_wrapper_says_so_right_below(nodes: Path, capsys: Capture) -> None:
     """Nobody pastes a line whose wrapper is missing without having read that it is; the shell takes the remark for one."""
-    text = printed(capsys, *of(nodes, TWO), "--strategy", "per-hca", "--ranks", "4", "--width", "80", "--", "./app")
+    text = printed(capsys, *of(nodes, TWO), "--wrapper", "--ranks", "4", "--width", "80", "--", "./app")
     head = text.partition("\n\n")[0].splitlines()
     assert head[-2:] == ["# needs bind-wrapper.sh: add -o DIR, which writes it and prints this line with", "# the path"]
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const char *const RANKS[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID", NULL};
-static const char *const SHOWN[] = {"UCX_NET_DEVICES", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", NULL};
+static const char *const SHOWN[] = {"UCX_NET_DEVICES", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", NULL};
 
 int main(void) {
     static unsigned char cpus[1024];

@@ -21,7 +21,7 @@ from tests.fakenode.lab import host_environment
 from tests.fakenode.run import LaunchFailedError, Observed
 from tests.ports import free_port
 
-_SEEN = re.compile(r"AFF rank=(\d+) host=(\S+) cpus=([0-9,-]*)")
+_SEEN = re.compile(r"AFF rank=(\d+) host=(\S+) cpus=([0-9,-]*)((?: \w+=\S*)*)")
 
 _CONFIGURATION = """\
 ClusterName=advisor
@@ -67,6 +67,7 @@ class Cluster:
 
     folder: Path
     machines: Mapping[str, Path]
+    gpus: int = GPUS
 
     @property
     def environment(self) -> dict[str, str]:
@@ -85,27 +86,30 @@ class Cluster:
             done = subprocess.run(
                 [*job, *line], cwd=name, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
             )
-        seen = {int(rank): Observed(host, CpuSet.parse(cpus)) for rank, host, cpus in _SEEN.findall(done.stdout)}
+        seen = {
+            int(rank): Observed(host, CpuSet.parse(cpus), dict(word.split("=", 1) for word in words.split()))
+            for rank, host, cpus, words in _SEEN.findall(done.stdout)
+        }
         if done.returncode or not seen or "set FAILED" in done.stderr or "launch failed" in done.stderr:
             raise LaunchFailedError(f"status {done.returncode}, {len(seen)} ranks: {' '.join(launch.argv)}: {done.stderr[:1500]}")
         return seen
 
 
 @contextmanager
-def cluster(machines: Mapping[str, Path], settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+def cluster(machines: Mapping[str, Path], settings: Mapping[str, str] | None = None, gpus: int = GPUS) -> Iterator[Cluster]:
     """Start a Slurm whose nodes are the given machines, and end it; ``settings`` are lines of slurm.conf that differ."""
     with tempfile.TemporaryDirectory(prefix="advisor-slurm-") as name:
-        made = _started(Path(name), machines, settings or {})
+        made = _started(Path(name), machines, settings or {}, gpus)
         try:
             yield made
         finally:
             _stop(made.folder)
 
 
-def _started(folder: Path, machines: Mapping[str, Path], settings: Mapping[str, str]) -> Cluster:
+def _started(folder: Path, machines: Mapping[str, Path], settings: Mapping[str, str], gpus: int) -> Cluster:
     """Start all of it; once more where somebody else took a port after we had looked."""
     for attempt in range(3):
-        made = Cluster(folder / str(attempt), machines)
+        made = Cluster(folder / str(attempt), machines, gpus)
         made.folder.mkdir()
         try:
             _start(made, settings)
@@ -131,10 +135,10 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
     text = "".join(f"{row}\n" for row in lines).format(me=me, user=user, folder=folder, port=free_port())
     for node, xml in made.machines.items():
         text += f"NodeName={node} NodeHostname={me} NodeAddr=127.0.0.1 Port={free_port()} {shape_of(xml)} "
-        text += f"RealMemory=1000 Gres=gpu:{GPUS}\n"
+        text += f"RealMemory=1000 Gres=gpu:{made.gpus}\n"
     text += f"PartitionName=main Nodes={','.join(made.machines)} Default=YES MaxTime=INFINITE State=UP\n"
     (folder / "slurm.conf").write_text(text)
-    _write_gpus(folder)
+    _write_gpus(folder, made.gpus)
     _write_prolog(made)
     subprocess.run(["slurmctld", "-f", folder / "slurm.conf"], env=made.environment, check=True, timeout=30)
     for node, xml in made.machines.items():
@@ -150,9 +154,9 @@ def _start(made: Cluster, settings: Mapping[str, str]) -> None:
     _wait(made)
 
 
-def _write_gpus(folder: Path) -> None:
+def _write_gpus(folder: Path, count: int) -> None:
     """Write gres.conf, and the files that stand for GPUs."""
-    files = [folder / f"gpu{i}" for i in range(GPUS)]
+    files = [folder / f"gpu{i}" for i in range(count)]
     for file in files:
         file.touch()
     (folder / "gres.conf").write_text("".join(f"Name=gpu File={file}\n" for file in files))

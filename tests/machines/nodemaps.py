@@ -7,12 +7,13 @@ other machines of the same processor.
 from dataclasses import replace
 
 from tests.machines.layout import Shape, cores, distances
-from tests.machines.processors import CASCADE, GENOA, ROME
+from tests.machines.processors import CASCADE, GENOA, ROME, SAPPHIRE
 from tests.machines.spec import GIB, Cache, Device, Dmi, Hca, Kernel, Net, Node, Processor, Spec
 
 MILAN = replace(ROME, family=25, model=1, l3=Cache(32768, 16))
 TRENTO = replace(MILAN, model=48)
 XEON_MAX = replace(CASCADE, model=143, stepping=8, l3=Cache(115200, 15), l2=Cache(2048, 16))
+ICELAKE = replace(CASCADE, model=106, stepping=6, l3=Cache(49152, 12), l2=Cache(1280, 20))
 TURIN_9575F = replace(GENOA, family=26, model=2, l3=Cache(32768, 16))
 
 _CRAY = Dmi("HPE", "HPE CRAY EX", "HPE CRAY EX", "1.4.0")
@@ -95,7 +96,7 @@ def polaris() -> Spec:
 def aurora() -> Spec:
     """Return a node of Aurora: three GPUs for each socket, HBM as nodes 2 and 3 (ALCF's page on running jobs)."""
     cards = tuple(
-        Device(node, 0x038000, 0x8086, 0x0BD5, "i915", "32.0 GT/s PCIe", 16, subsystem=(0x8086, 0))
+        Device(node, 0x038000, 0x8086, 0x0BD5, "i915", "32.0 GT/s PCIe", 16, subsystem=(0x8086, 0), tiles=2)
         for node in (0, 1)
         for _ in "012"
     )
@@ -110,6 +111,30 @@ def juwels_booster() -> Spec:
     made = _spec("juwels", (ROME, "AMD EPYC 7402 24-Core Processor"), Shape(((3, 3),) * 4), 8, cards)
     # GPU 0 has the lowest address and is on NUMA node 3.
     return replace(made, buses={3: 0x00, 1: 0x40, 7: 0x80, 5: 0xC0, 0: 0x30, 2: 0x70, 4: 0xB0, 6: 0xF0})
+
+
+def leonardo() -> Spec:
+    """Return a node of Leonardo Booster: 32 cores without SMT in two sub-NUMA clusters, two GPUs and two ports on each.
+
+    (docs.hpc.cineca.it/hpc/leonardo.html; the clusters and the GPUs' addresses: ana.run/blog/subnuma-leonardo. Which port is
+    beside which GPU is not published.)
+    """
+    cards = (*(nvidia(node) for node in (0, 0, 1, 1)), *(connectx(number // 2, number) for number in range(4)))
+    shape = Shape(((16,), (16,)), sockets=1, one_l3=True)
+    made = _spec("leonardo", (ICELAKE, "Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz"), shape, 2, cards)
+    return replace(made, cores=cores(shape), possible=64, buses={0: 0x10, 1: 0x80}, dmi=Dmi("BULL", "X2135", "X2135", "1.0"))
+
+
+def dgx_h100() -> Spec:
+    """Return a DGX H100: GPUs 0 to 3 and four adapters on socket 0 (CPUs 0-55,112-167), the others on socket 1.
+
+    (NVIDIA DGX H100 User Guide, table of network modules: the GPU of each adapter and its RDMA name.)
+    """
+    rails = (0, 3, 4, 5, 6, 9, 10, 11)
+    cards = tuple(nvidia(at // 4, 0x2330) for at in range(8))
+    nics = tuple(connectx(at // 4, number) for at, number in enumerate(rails))
+    made = _spec("dgx", (replace(SAPPHIRE, model=143), "Intel(R) Xeon(R) Platinum 8480C"), Shape(((56,),)), 2, (*cards, *nics))
+    return replace(made, buses={0: 0x10, 1: 0x90}, dmi=Dmi("NVIDIA", "DGXH100", "DGXH100", "1.01.03"))
 
 
 def h200_turin() -> Spec:

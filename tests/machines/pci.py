@@ -86,6 +86,8 @@ def _device(spec: Spec, parent: str, bus: int, device: Device) -> Tree:
             tree |= _hca(place, hca, spec.host)
         for net in device.nets[number : number + 1]:
             tree |= _net(place, net)
+        for tile in range(device.tiles):
+            tree |= texts(f"{place}/drm/card0/gt/gt{tile}", {"id": tile})
         if device.cxi and number == 0:
             tree |= texts(f"{place}/cxi/{device.cxi}", {"uevent": ""}) | {f"{place}/cxi/{device.cxi}/device": Link(place)}
             tree[f"sys/class/cxi/{device.cxi}"] = Link(f"{place}/cxi/{device.cxi}")

@@ -119,6 +119,8 @@ class Device:
     says: int | None = None
     bus: int | None = None
     """The PCI bus that it is on, where that is not the next one below its node's root."""
+    tiles: int = 0
+    """Of an Intel GPU: its tiles, as i915 shows them."""
     cxi: str | None = None
     """What the driver of Slingshot adapters calls it."""
 

@@ -26,7 +26,7 @@ from advisor.jobs.racing.race import Limits, planned_race, tune_line
 from advisor.jobs.racing.result import plan_page, race_chart, race_page
 from advisor.jobs.started.benchmark import benchmark_lines
 from advisor.jobs.started.folder import write_job
-from advisor.jobs.started.hosts import HostOptions, JobOptions, LauncherOptions, one_machine, per_part
+from advisor.jobs.started.hosts import COUNTED, HostOptions, JobOptions, LauncherOptions, one_machine, per_part
 from advisor.jobs.verify import probe, running
 from advisor.jobs.verify import verify as run_verify
 from advisor.jobs.verify_page import comparison_document, comparison_page, running_page
@@ -132,7 +132,8 @@ def bind(
     strategy: job.Way = "auto",
     purpose: job.For = None,
     near: job.Near = None,
-    smt: job.Smt = "skip",
+    gpus: job.Gpus = None,
+    smt: job.Smt = None,
     core_kind: job.CoreKind = "auto",
     reserve: job.Reserve = "0",
     part: job.Slice = None,
@@ -165,13 +166,13 @@ def bind(
     Example: advisor bind --ranks 64 --threads 2 -- ./app
     Example: advisor bind --from node.tar.gz --nodes 8 --ranks-per l3 --threads 4 -o job -- ./app input
     Example: advisor bind --hosts a,b --ranks-per-node 8 --near mlx5_0 --launcher openmpi --launcher-version 4.1.5 -- ./app
+    Example: advisor bind --ranks-per gpu --reserve l3:1 --launcher srun -- ./app
     Example: advisor bind --learned tune-app -- ./app
     Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
     """
     there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()), learned)
-    wanted = JobOptions(
-        ranks, ranks_per_node, per_part(ranks_per), threads, strategy, near, smt, reserve, part, purpose, core_kind
-    )
+    shape = (ranks, ranks_per_node, per_part(ranks_per, COUNTED), threads, strategy, near, smt, reserve, part)
+    wanted = JobOptions(*shape, purpose, core_kind, gpus)
     how, form = LauncherOptions(launcher, launcher_version, exact, wrapper, report), Form(output, json, width, not no_color)
     return _bind(command or [], (there, wanted, how), (benchmark, per), form, (svg, job.JobPage(line, quiet, explain)))
 

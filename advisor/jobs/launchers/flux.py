@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from advisor.errors import BadValue
+from advisor.jobs import each_rank
 from advisor.jobs.launcher import (
     Avoided,
     Dialect,
@@ -27,7 +28,6 @@ from advisor.jobs.placement import (
     LintWarning,
     Placement,
     Slot,
-    devices_differ,
     kinds,
     memory_notes,
     names,
@@ -163,7 +163,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     affinity = _even(placement, wish) or f"map:{listed(slots or ())}"
     old = bool(version) and version < MAP_SINCE
     avoided = (_OLD,) if old else (_DIFFER,) if slots is None else (_LONG,) if len(affinity) > LONGEST else ()
-    if avoided or wish.wrap or devices_differ(placement):
+    if avoided or each_rank.wants_wrapper(placement, wish):
         return _line(placement, wish, "off", avoided)
     speaks = version >= VERBOSE_SINCE
     return _line(placement, wish, f"{'verbose,' if wish.report and speaks else ''}{affinity}", ())
@@ -206,9 +206,9 @@ def _line(placement: Placement, wish: LaunchRequest, affinity: str, avoided: tup
     ordered = not version_of(wish.version) or version_of(wish.version) >= HOSTFILE_SINCE
     where, files = _where(placement, ordered=ordered, own=wish.scheduler == "flux")
     variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
-    command = wrapper.wrapped(wish.command) if wrap else wish.command
-    # The wrapper names each rank's GPU: Flux's own variable would hide it, -1 where its scheduler allots no GPUs.
-    gpus = wrap and any(slot.gpu for plan in placement.plans for slot in plan.slots)
+    command = wrapper.wrapped(wish.command) if wrap else each_rank.command(wish, NAME)
+    # Each rank names its GPU itself: Flux's own variable would hide it, -1 where its scheduler allots no GPUs.
+    gpus = (wrap or wish.each) and any(slot.gpu for plan in placement.plans for slot in plan.slots)
     free = ("-o", "gpu-affinity=off") if gpus else ()
     argv = ("flux", "run", *where, "-x", *variables, *free, "-o", f"cpu-affinity={affinity}", *command)
     silent = (_SILENT,) if wish.report and not wrap and not affinity.startswith("verbose") else ()

@@ -10,6 +10,7 @@ from itertools import accumulate, groupby, pairwise, zip_longest
 from typing import Final
 
 from advisor.errors import BadValue
+from advisor.jobs import each_rank
 from advisor.jobs.hydra import alike, atoi, kin, objects, once
 from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import mpich, wrapper
@@ -21,7 +22,6 @@ from advisor.jobs.placement import (
     Run,
     Slot,
     counted,
-    devices_differ,
     filled,
     kinds,
     memory_notes,
@@ -79,7 +79,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the mpiexec.hydra line: a domain's name where faithful, else lists for each kind of host, else the wrapper."""
     grouped = list(runs(placement))
     refuse_colon(wish.command)
-    if wish.wrap or devices_differ(placement):
+    if each_rank.wants_wrapper(placement, wish):
         return _wrapped(placement, wish, ())
     domain = None if wish.exact else short_form(placement, wish)
     if domain:
@@ -164,17 +164,17 @@ def where(placement: Placement, wish: LaunchRequest, *, listed: bool = False) ->
 def _line(placement: Placement, wish: LaunchRequest, form: str, segments: Segments, avoided: tuple[Avoided, ...]) -> Launch:
     hosts, files, environment = where(placement, wish, listed=len(segments) > 1)
     environment |= {"I_MPI_DEBUG": "4"} if wish.report else {}
-    everywhere = tuple(passed(wish.environment, "-genv"))
+    everywhere, command = tuple(passed(wish.environment, "-genv")), each_rank.command(wish, NAME)
     if len(segments) == 1:
         pinning = tuple(passed(segments[0][1], "-genv"))
-        argv = ("mpiexec.hydra", *hosts, *everywhere, *pinning, "-n", str(placement.size), *wish.command)
+        argv = ("mpiexec.hydra", *hosts, *everywhere, *pinning, "-n", str(placement.size), *command)
         return Launch(NAME, wish.version, form, argv, environment, files, avoided, memory_notes(placement))
     if len(segments) > SEGMENTS or sum(len(value) for _, pins in segments for value in pins.values()) > LONG:
         return _configured(placement, wish, form, segments, avoided)
     words: list[str] = []
     for number, pins in segments:
         words += [":"] if words else []
-        words += ["-n", str(number), *passed(pins, "-env"), *wish.command]
+        words += ["-n", str(number), *passed(pins, "-env"), *command]
     argv = ("mpiexec.hydra", *hosts, *everywhere, *words)
     return Launch(NAME, wish.version, f"{form} for each host", argv, environment, files, avoided, memory_notes(placement))
 
@@ -188,7 +188,8 @@ def _configured(
 ) -> Launch:
     _, files, environment = where(placement, wish, listed=True)
     environment |= {"I_MPI_DEBUG": "4"} if wish.report else {}
-    if any(not re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) for word in (*wish.command, *wish.environment.values())):
+    quoted = (*each_rank.command(wish, NAME), *wish.environment.values())
+    if any(not re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) for word in quoted):
         return _wrapped(
             placement, wish, (*avoided, Avoided("-configfile", "Intel MPI documents no quoting in it, and the command needs it"))
         )

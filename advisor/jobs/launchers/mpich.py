@@ -8,6 +8,7 @@ from functools import cached_property
 from math import lcm
 from typing import Final
 
+from advisor.jobs import each_rank
 from advisor.jobs.hydra import HYDRA, HYDRA_ALIASES, OBJECTS, alike, any_hyphens, atoi, kin, objects, of_hydra, once
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables
 from advisor.jobs.launchers import wrapper
@@ -19,7 +20,6 @@ from advisor.jobs.placement import (
     Placement,
     Slot,
     counted,
-    devices_differ,
     filled,
     homeless,
     kinds,
@@ -122,7 +122,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the mpiexec line: a short form where faithful, else a user: list, per host where hosts differ, else the wrapper."""
     list(runs(placement))
     refuse_colon(wish.command)
-    if wish.wrap or devices_differ(placement):
+    if each_rank.wants_wrapper(placement, wish):
         return _wrapped(placement, wish, ())
     if homeless(placement):
         return _wrapped(placement, wish, (_HOMELESS,))
@@ -204,7 +204,7 @@ def _line(
     hosts, files = (("-f", "hostfile"), {"hostfile": lines}) if lines else where(placement, wish)
     environment = {"HYDRA_TOPO_DEBUG": "1"} if wish.report else {}
     variables = passed(wish.environment, "-genv")
-    argv = ("mpiexec", *hosts, "-n", str(placement.size), *variables, *words, *wish.command)
+    argv = ("mpiexec", *hosts, "-n", str(placement.size), *variables, *words, *each_rank.command(wish, NAME))
     return Launch(NAME, wish.version, form, argv, environment, files, avoided, memory_notes(placement))
 
 

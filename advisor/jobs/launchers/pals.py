@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.errors import BadValue
+from advisor.jobs import each_rank
 from advisor.jobs.hydra import of_hydra
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
 from advisor.jobs.launchers import wrapper
@@ -19,7 +20,6 @@ from advisor.jobs.placement import (
     LintWarning,
     Placement,
     Slot,
-    devices_differ,
     filled,
     names,
     only_slots,
@@ -114,12 +114,12 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
         raise BadValue("PALS starts as many ranks on every host", cure="ask for the same number on each")
     listed = f"list:{':'.join(str(slot.cpus) for slot in slots or ())}"
     avoided = (_DIFFER,) if slots is None else (_LONG,) if len(listed) > LONGEST else ()
-    wrap = bool(avoided) or wish.wrap or devices_differ(placement)
+    wrap = bool(avoided) or each_rank.wants_wrapper(placement, wish)
     named, files = ((), {}) if wish.scheduler else _named(hosts)
     where = ("-ppn", str(each), *named) if hosts and each else ()
     variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
     bind = UNBOUND if wrap else ("--cpu-bind", f"{'verbose,' if wish.report else ''}{listed}", *_memory(slots or ()))
-    command = wrapper.wrapped(wish.command) if wrap else wish.command
+    command = wrapper.wrapped(wish.command) if wrap else each_rank.command(wish, NAME)
     argv = ("mpiexec", "-n", str(placement.size), *where, *variables, *bind, *command)
     notes = (UNTRIED, *(wrapper.NOTES if wrap else ()))
     made = wrapper.files(placement, RANKS) if wrap else {}

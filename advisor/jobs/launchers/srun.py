@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from advisor.errors import BadValue
+from advisor.jobs import each_rank
 from advisor.jobs.hydra import alike, objects
 from advisor.jobs.launcher import (
     Avoided,
@@ -26,7 +27,6 @@ from advisor.jobs.placement import (
     LintWarning,
     Placement,
     Slot,
-    devices_differ,
     kinds,
     memory_notes,
     names,
@@ -182,7 +182,7 @@ _MEMORY = "memory is taken where it is first touched; --mem-bind=local makes tha
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the srun line: cores in blocks where faithful, else a list, else the wrapper where hosts differ."""
     list(runs(placement))
-    if wish.wrap or devices_differ(placement):
+    if each_rank.wants_wrapper(placement, wish):
         return _wrapped(placement, wish, ())
     if unnamed := _unnamed(placement, wish):
         return _wrapped(placement, wish, (unnamed,))
@@ -320,14 +320,23 @@ def _each(placement: Placement) -> Iterator[str]:
 def _line(placement: Placement, wish: LaunchRequest, form: str, words: Sequence[str], said: Said, *, inner: str = "") -> Launch:
     hosts, files, environment = where(placement, wish, inner)
     avoided, notes = said
-    argv = ("srun", *hosts, *words, *wish.command)
+    argv = ("srun", *hosts, *words, *_gpus(wish), *each_rank.command(wish, NAME))
     settings = {**wish.environment, **environment}
     return Launch(NAME, wish.version, form, argv, settings, files, avoided, (*notes, *memory_notes(placement)))
 
 
+def _gpus(wish: LaunchRequest) -> tuple[str, ...]:
+    """Return the words that give a step all GPUs of its nodes and leave the choice to its ranks.
+
+    Bound to its GPU by Slurm, a rank is in a cgroup from which others' memory cannot be reached (LUMI's and NERSC's guides).
+    """
+    old = (0,) < version_of(wish.version) < (19, 5)
+    return (f"--gpus-per-node={wish.gpus}", "--gpu-bind=none") if wish.gpus and not old else ()
+
+
 def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, ...]) -> Launch:
     hosts, files, environment = where(placement, wish)
-    argv = ("srun", *hosts, "--cpu-bind=none", *wrapper.wrapped(wish.command))
+    argv = ("srun", *hosts, "--cpu-bind=none", *_gpus(wish), *wrapper.wrapped(wish.command))
     settings = {**wish.environment, **environment}
     notes = (_WHOLE, *wrapper.NOTES)
     return Launch(NAME, wish.version, "wrapper", argv, settings, {**files, **wrapper.files(placement)}, avoided, notes)

@@ -110,6 +110,7 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
         smt=wanted.smt,
         reserve=job.reserve,
         part=job.part,
+        gpus=job.gpus,
     )
     why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less time than {plain(found.baseline, 120)}"
     under = f"; then: {'; '.join(plain(each, 100) for each in found.conditions[:2])}" if found.conditions else ""

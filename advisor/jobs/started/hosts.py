@@ -275,6 +275,9 @@ class HostOptions:
 PARTS = ("numa", "l3", "socket", "core", "node")
 """Parts of a node in which ranks are counted."""
 
+COUNTED = (*PARTS, "gpu")
+"""The same, and GPUs."""
+
 
 @dataclass(frozen=True)
 class JobOptions:
@@ -286,7 +289,8 @@ class JobOptions:
     threads: int | None = None
     strategy: str = "auto"
     near: str | None = None
-    smt: str = "skip"
+    smt: str | None = None
+    """skip, use or first; None: first where cores are reserved beside GPUs, else skip."""
     reserve: int | str = 0
     """Cores left to the system: so many of each node, or of each of its parts, such as ``l3:1``."""
     part: str | None = None
@@ -294,6 +298,8 @@ class JobOptions:
     """What auto places for: bandwidth, latency, throughput."""
     core_kind: str = "auto"
     """Which kind of cores: auto, fast, slow, any, or its name."""
+    gpus: int | None = None
+    """GPUs in all."""
 
 
 @dataclass(frozen=True)
@@ -426,7 +432,8 @@ def shape(options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> JobShap
         "per": per,
         "per_count": count,
         "threads": options.threads or _threads(hosts, job_hosts.machines[0], options.smt, notes),
-        **{name: getattr(options, name) for name in ("strategy", "purpose", "near", "smt", "core_kind")},
+        **{name: getattr(options, name) for name in ("strategy", "purpose", "near", "core_kind", "gpus")},
+        "smt": options.smt or "skip",
         **_reserved(options.reserve),
         "slice": _slice(options.part),
         "hosts": hosts.names,
@@ -437,13 +444,13 @@ def shape(options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> JobShap
         raise _refused(error) from error
 
 
-def per_part(text: str | None) -> tuple[str, int] | None:
+def per_part(text: str | None, known: Sequence[str] = PARTS) -> tuple[str, int] | None:
     """Return the part of a node and how many ranks it gets: ``l3`` is one in each, ``l3:2`` two."""
     if text is None:
         return None
     part, colon, count = text.lower().partition(":")
-    if part not in PARTS:
-        cure = did_you_mean(part, PARTS, f"count ranks in {', '.join(PARTS)}, such as --ranks-per l3 2")
+    if part not in known:
+        cure = did_you_mean(part, known, f"count ranks in {', '.join(known)}, such as --ranks-per l3 2")
         raise BadValue(f"--ranks-per {text[:40]} is not a part of a node", cure=cure)
     if colon and not re.fullmatch(r"\d{1,7}", count, re.ASCII):
         raise BadValue(f"--ranks-per {text[:40]}: how many ranks in each {part}", cure=f"write --ranks-per {part} 2")
@@ -470,14 +477,14 @@ def _refused(error: ValidationError) -> BadValue:
     return BadValue(f"--{option} {value}: it {in_words(first['msg'])}")
 
 
-def _threads(hosts: Allocated, machine: Machine, smt: str, notes: list[str]) -> int:
+def _threads(hosts: Allocated, machine: Machine, smt: str | None, notes: list[str]) -> int:
     """Return the threads of a rank that the scheduler was asked for: Slurm counts hardware threads."""
     if hosts.cpus is None:
         if hosts.threads and hosts.threads > 1:
             notes.append(f"{hosts.threads} threads per rank: OMP_NUM_THREADS of the job")
         return hosts.threads or 1
     cores = machine.topology.cores if machine.topology else ()
-    each = max((len(core.cpuset) for core in cores), default=1) if smt == "skip" else 1
+    each = max((len(core.cpuset) for core in cores), default=1) if smt != "use" else 1
     threads = max(1, hosts.cpus // each)
     if threads > 1:
         why = f", of which a core has {each}" if each > 1 else ""

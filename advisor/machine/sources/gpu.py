@@ -59,9 +59,13 @@ ROCM_SMI = ("rocm-smi", "--showproductname", "--showbus", "--showmeminfo", "vram
 _DRIVERS = {"nvidia": "/sys/module/nvidia/version", "amd": "/sys/module/amdgpu/version"}
 _VRAM = "mem_info_vram_total"
 
+_TILES: Final = f"{DEVICES}/*/drm/card*/gt/gt*/id", f"{DEVICES}/*/tile*/gt0/freq0/max_freq"
+"""A folder for each tile: of i915 (Linux: gt/intel_gt_sysfs.c), of xe (docs.kernel.org/gpu/xe/xe_gt_freq.html)."""
+
 PATHS = (
     *LOCALITY_PATHS,
     *files(f"{DEVICES}/*", f"class vendor device {_VRAM}"),
+    *_TILES,
     *_DRIVERS.values(),
     *KFD_PATHS,
     f"{NVIDIA_GPUS}/*/information",
@@ -188,7 +192,18 @@ def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
         text = reader.text(f"{NVIDIA_GPUS}/{gpu.address}/information") or ""
         number_, version = _MINOR.search(text), _VBIOS.search(text)
         minor, vbios = int(number_[1]) if number_ else None, version[1] if version else None
-    return gpu.model_copy(update={"memory": memory, "driver_version": driver, "locality": place, "minor": minor, "vbios": vbios})
+    known = {"memory": memory, "driver_version": driver, "locality": place, "minor": minor, "vbios": vbios}
+    return gpu.model_copy(update={**known, "tiles": _tiles(reader, bus, gpu)})
+
+
+def _tiles(reader: Reader, bus: Bus, gpu: Gpu) -> int | None:
+    """Return the tiles of a GPU of Intel's data centre line; of others i915's second folder is a media engine."""
+    if gpu.vendor != "intel" or (bus.number(gpu.address, "class") or 0) >> 8 != 0x0380:
+        return None
+    here, host = f"{DEVICES}/{gpu.address}", reader.host
+    cards = [name for name in host.list(f"{here}/drm") if re.fullmatch(r"card\d{1,4}", name, re.ASCII)]
+    found = [name for card in cards for name in host.list(f"{here}/drm/{card}/gt") if re.fullmatch(r"gt\d", name, re.ASCII)]
+    return len(found or [name for name in host.list(here) if re.fullmatch(r"tile\d", name, re.ASCII)]) or None
 
 
 _COMPUTE, _MEMORY = "current_compute_partition", "current_memory_partition"
@@ -361,7 +376,14 @@ def gpu_watches(host: Host) -> tuple[GpuWatch, ...]:
 
 
 SOURCES = (
-    FactSource("gpu", "GPUs: found on the PCI bus, named by their vendors' tools.", collect, PATHS, COMMANDS),
+    FactSource(
+        "gpu",
+        "GPUs: found on the PCI bus, named by their vendors' tools.",
+        collect,
+        PATHS,
+        COMMANDS,
+        public=tuple((path, r"\d{1,5}") for path in _TILES),
+    ),
     FactSource(
         "gpu_state",
         "How GPUs are set: persistence, ECC, power limit, NVLinks, rows that wait for a reset; partitions of AMD's.",

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from advisor.jobs.placement import RankPlace
 from advisor.machine.cpuset import CpuSet
@@ -13,6 +14,7 @@ from advisor.machine.sources.registry import collect_machine
 from tests.collect.xmls import core, document, info, node, thing
 from tests.machines import nodemaps, sysfs
 from tests.machines.read import hosted
+from tests.machines.tree import packed
 
 GIB = 1 << 30
 
@@ -84,6 +86,24 @@ def gh200() -> bytes:
         inner = "".join(core(cpu, [cpu], own) for cpu in cpus)
         packages += thing("Package", i, cpus, memory + inner + cards, own)
     return document(info("Architecture", "aarch64") + packages, range(288), [*range(4), *graphics])
+
+
+GPU_NODES: Final = ("frontier", "perlmutter", "polaris", "aurora", "juwels_booster", "leonardo", "alps", "tuolumne", "dgx_h100")
+"""Nodes with GPUs as their centres publish them; LUMI-G's is Frontier's."""
+
+
+@cache
+def gpu_node(name: str) -> bytes:
+    """Return the file of one of them: an archive of /sys, or XML of lstopo's where no files like /sys are made here."""
+    made = {"alps": gh200, "tuolumne": mi300a}.get(name)
+    return made() if made else packed(sysfs.root(getattr(nodemaps, name)()), name)
+
+
+def gpu_node_file(name: str, folder: Path) -> Path:
+    """Write one of them, and return its path."""
+    path = folder / f"{name}{'.xml' if gpu_node(name).startswith(b'<?xml') else '.tar.gz'}"
+    path.write_bytes(gpu_node(name))
+    return path
 
 
 def told(rank: RankPlace) -> tuple[str, str | None, str | None]:

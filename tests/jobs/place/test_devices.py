@@ -185,7 +185,7 @@ def test_gpus_left_out_are_named() -> None:
     gpus = tuple(Gpu(address=f"0000:3{i}:00.0", locality=Locality(numa_nodes=(i,))) for i in range(4))
     one = with_hcas(gpus=gpus)
     plain = place(JobShape(ranks=6), [one])
-    assert "no rank is given a GPU: this node has 4, and --strategy gpu-near assigns them evenly" in plain.notes
+    assert "no rank is given a GPU: this node has 4, and --ranks-per gpu assigns them" in plain.notes
     few = place(JobShape(ranks=3, strategy="gpu-near"), [one])
     assert "1 GPU of 4 no rank is given: 0000:33:00.0" in few.notes
     every = place(JobShape(ranks=4), [one])
