@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.advice.model.plan import out_of_reach
 from advisor.bios.connection import Answer, NoAnswer, Resource
-from advisor.bios.reading import Controller, plain_values, waiting
+from advisor.bios.reading import Controller, open_jobs, plain_values, waiting
 from advisor.errors import CannotWork, Interrupted
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
     try:
         held, applied, lost = _looked_at(session, found, found.settings_link, values, same)
         job = answer.headers.get("location") if answer is not None and answer.status == 202 else None
-        job = session.local(job) if job else None
+        job = session.local(job) if job else _the_job(session) if answer is None else None
     except CannotWork as error:
         how = "no whole answer came to the PATCH" if answer is None else "it accepted the PATCH"
         how = f"the PATCH was answered HTTP {answer.status}" if answer is not None and answer.status >= 500 else how
@@ -68,6 +68,12 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
     if lost:
         session.fail(f"it accepted the PATCH and dropped {_named(lost)}: that is not staged")
     return Accepted(job, held, applied, answer is not None and answer.status < 500)
+
+
+def _the_job(session: "Session") -> str | None:
+    """Return the job for the BIOS that waits, where no answer named it: a Dell makes one, and takes no other beside it."""
+    jobs = [job for job in open_jobs(session) if not job.ended]
+    return jobs[0].link if len(jobs) == 1 else None
 
 
 def _looked_at(
@@ -163,6 +169,10 @@ _BETWEEN: Final = 10.0
 """Looks and seconds between them, at a server that shuts down: 15 minutes."""
 
 
+class Unclear(CannotWork):
+    """A reset was asked for, and whether it happens is to be looked at."""
+
+
 def restart_kind(session: "Session", system: Resource) -> str:
     """Return how a server is restarted gracefully here; refuse where its BMC offers no such way."""
     _, kinds = resets(session, system)
@@ -201,17 +211,19 @@ def _wait_until_off(session: "Session", system: Resource) -> None:
             return
         session.pause(_BETWEEN)
     minutes = _LOOKS * _BETWEEN / 60
-    session.fail(f"it was asked once to shut down and is on {minutes:.0f} minutes later; nothing is forced: look at its console")
+    told = f"it was asked once to shut down and is on {minutes:.0f} minutes later; nothing is forced: look at its console"
+    raise Unclear(f"{session.address.name}: {told}")
 
 
 def _reset(session: "Session", target: str, kind: str, what: str) -> None:
     try:
         answer = session.ask("POST", target, {"ResetType": kind})
     except NoAnswer as error:
-        raise CannotWork(f"{error}; {what} was requested once and is not requested again; check whether it happens") from None
+        raise Unclear(f"{error}; {what} was requested once and is not requested again; check whether it happens") from None
     if answer.status >= 500:
         said = session.said(answer) or "it does not say why"
-        session.fail(f"{what} was answered HTTP {answer.status} ({said}) and is not asked again: look whether it happens")
+        told = f"{what} was answered HTTP {answer.status} ({said}) and is not asked again: look whether it happens"
+        raise Unclear(f"{session.address.name}: {session.clean(told)}")
     if answer.status not in (200, 202, 204):
         session.refused(answer, what)
 

@@ -84,7 +84,9 @@ class Slurm:
         _done(self.host.run(line, timeout=_TURN), " ".join(line))
 
     def resume(self, node: str) -> None:
-        """Resume a node."""
+        """Resume a node; one that is back is left."""
+        if not self.state(node).out:
+            return
         line = ("scontrol", "update", f"nodename={checked_name(node)}", "state=resume")
         _done(self.host.run(line, timeout=_TURN), " ".join(line))
 
@@ -112,7 +114,9 @@ class Pbs:
         _done(self.host.run(line, timeout=_TURN), " ".join(line))
 
     def resume(self, node: str) -> None:
-        """Clear offline."""
+        """Clear offline; one that is back is left."""
+        if not self.state(node).out:
+            return
         line = ("pbsnodes", "-r", checked_name(node))
         _done(self.host.run(line, timeout=_TURN), " ".join(line))
 
@@ -140,7 +144,9 @@ class Lsf:
         _done(self.host.run(line, timeout=_TURN), " ".join(line))
 
     def resume(self, node: str) -> None:
-        """Open a host."""
+        """Open a host; one that is back is left."""
+        if not self.state(node).out:
+            return
         line = ("badmin", "hopen", checked_name(node))
         _done(self.host.run(line, timeout=_TURN), " ".join(line))
 
@@ -181,7 +187,7 @@ class Nobody:
 
     def state(self, node: str) -> Said:
         """Return that it is drained, as --drained says."""
-        return Said(free=bool(node), words="drained, as --drained says", out=True)
+        return Said(free=bool(node), words="drained, as --drained says", out=True, ours=True)
 
     def drain(self, node: str) -> None:
         """Do nothing."""

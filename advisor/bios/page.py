@@ -242,10 +242,11 @@ def _proof_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
 
 def fleet_page(told: Mapping[str, Any], width: int | None = None) -> Page:
     """Return what many BMCs said, folded, from the document of it."""
-    return Page(lambda room: list(_fleet_lines(told, room)), width)
+    return Page(lambda room: list(folded_lines(told, room)), width)
 
 
-def _fleet_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
+def folded_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
+    """Yield what many said, once each, and by whom."""
     wide = max((len(str(each["count"])) for each in told["folded"]), default=1)
     for each in told["folded"]:
         failed = each["is"].startswith("could not")

@@ -221,7 +221,7 @@ def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm, un
         nothing_foreign(reading, {name: {value} for name, value in {**_then(moves), **values}.items()}, ground)
         place = record or record_name(session.address.name, "stage")
         staging = replace(_staging("stage", reading, values, place), moves=moves)
-        if all(ground.same(name, _to_be(reading, name), value) for name, value in values.items()):
+        if all(ground.same(name, to_be(reading, name), value) for name, value in values.items()):
             return replace(staging, state="nothing to do", waiting=reading.waiting)
         if reading.locked and reading.locked.known:
             session.fail(f"nothing is staged: {reading.locked.text}")
@@ -299,7 +299,7 @@ def _own_kind(spelled: Any, value: Any) -> Any:
     return value if spelled is None else spelled
 
 
-def _to_be(reading: BiosReading, name: str) -> Any:
+def to_be(reading: BiosReading, name: str) -> Any:
     """Return what an attribute will be after the next restart."""
     return {**reading.raw.applied, **reading.raw.waiting}.get(name)
 
@@ -506,7 +506,7 @@ def _cannot(name: str, saved: Scalar, record: BiosRecord, reading: BiosReading, 
 
 def _differs(reading: BiosReading, ground: FirmwareState, name: str, saved: Scalar) -> bool:
     """Return whether an attribute will be another than it was after the next restart."""
-    return not ground.same(name, _to_be(reading, name), saved)
+    return not ground.same(name, to_be(reading, name), saved)
 
 
 def _with_moved(
@@ -614,7 +614,7 @@ def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosRead
     nothing_foreign(reading, ours_of(record, ground), ground)
     if not exactly:
         return
-    missing = [name for name, value in record.asked.items() if not ground.same(name, _to_be(reading, name), value)]
+    missing = [name for name, value in record.asked.items() if not ground.same(name, to_be(reading, name), value)]
     if missing or not reading.changes:
         what = f"{', '.join(missing[:5])} of the record does not wait" if reading.changes else "nothing of the record waits"
         session.fail(f"not restarted, for {what}: it is in effect, or was taken back")

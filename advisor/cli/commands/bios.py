@@ -1,11 +1,9 @@
 """Commands that read and change the BIOS through a BMC, and experiments with it."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +11,6 @@ import typer
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.model.sheets import Neutral
 from advisor.bios import experiment as task
-from advisor.bios.connection import as_interrupt, hearing
 from advisor.bios.door import Door
 from advisor.bios.experiment import Foreseen, Ran
 from advisor.bios.experiment import experiment_status as run_experiment_status
@@ -26,8 +23,6 @@ from advisor.bios.prove import prove_bios
 from advisor.bios.reading import BiosReading, read_bios
 from advisor.bios.stage import bios_status as run_bios_status
 from advisor.bios.stage import restart_server, stage_bios, undo_bios, without_advisor
-from advisor.bios.twin_port import standing
-from advisor.bios.twin_source import twin_document, twin_of, twin_text
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import (
     Asked,
@@ -461,42 +456,6 @@ def bios_undo(
         "Stage this for the next restart?",
         yes=yes,
     )
-
-
-TwinOf = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE|DIR", help="A file of advisor bios read, a Bios.json and its registry, or a whole tree's folder."
-    ),
-]
-
-
-Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Use this port; otherwise any that is free.")]
-
-
-def bios_twin(files: TwinOf, *, port: Port = 0, json: Json = False) -> int:
-    """Serve a local BMC made from what was read, to try every command on it. Reaches and changes no server.
-
-    It listens on this host's loopback alone, stages, restarts and applies as that vendor's BMCs do (Dell's jobs, HPE's and
-    Lenovo's whole copies, Supermicro's words, AMI's tags; any other by the standard), and holds values to the registry. What was
-    read without a settings object is served for reading. Prints where it is, its password once, and the command to begin
-    with; then a line for each change, until Ctrl-C.
-
-    Group: Set up
-    Example: advisor bios twin bios.json
-    Example: advisor bios twin Bios.json BiosAttributeRegistry.json --port 8443
-    """
-    observer = Terminal()
-    twin = twin_of(files, heard=observer.say)
-    with standing(twin, port) as here, suppress(KeyboardInterrupt), hearing(as_interrupt):
-        about = twin_document(twin, here)
-        if json:
-            emit_json(about, None)
-        else:
-            say(twin_text(twin, here), own=True)  # it has the password, which is this twin's own
-        Event().wait()
-    observer.end()
-    return 0
 
 
 _INTERRUPTED = 130
