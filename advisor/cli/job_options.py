@@ -60,6 +60,10 @@ CoreKind = Annotated[
         help="Where cores differ: auto takes the fastest first; fast, slow or P-core only these; any takes all alike.",
     ),
 ]
+Mem = Annotated[
+    Literal["auto", "hbm", "dram"],
+    typer.Option("--mem", help="Where there is HBM: auto fills it first, then DRAM; hbm takes nothing else, dram leaves it."),
+]
 Reserve = Annotated[
     str,
     typer.Option("--reserve", metavar="CORES", help="Cores per node left to the system; l3:1 is one per L3 group."),

@@ -14,6 +14,7 @@ from advisor.jobs import each_rank
 from advisor.jobs.bind_page import BoundJob, bind_document
 from advisor.jobs.launcher import Choice, Launch, LaunchRequest, choose
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.memory_binding import binds_memory, with_numactl
 from advisor.jobs.place import place, room_beside_gpus
 from advisor.jobs.place_cores import WAYS, ranked_kinds, sentence
 from advisor.jobs.placement import Placement, Slot, devices_differ, kinds
@@ -425,10 +426,21 @@ def carried(
         each=needs.each,
         gpus=needs.gpus,
     )
-    launch, failed = launch_or_wrap(choice, needs.placement, wish)
+    launch, failed = _with_memory(choice, needs.placement, wish)
     said = [*failed, *launch.notes, *_counted(launch, placement), *_of_command(command), *_not_carried_out(launch, job_hosts)]
     every = (*placement.notes, *notes, *needs.notes, *said)
     return Binding(command, job_hosts, placement, needs, choice, launch, tuple(dict.fromkeys(every)))
+
+
+def _with_memory(choice: Choice, placement: Placement, wish: LaunchRequest) -> tuple[Launch, tuple[str, ...]]:
+    """Return the launch, with numactl where ranks want other memory than that of their CPUs and the launcher binds none."""
+    made, failed = launch_or_wrap(choice, placement, wish)
+    if not binds_memory(placement) or made.memory or made.form == "wrapper":
+        return made, failed
+    told = choice.launcher.ranks
+    local = each_rank.LOCAL.get(choice.launcher.name) or (next(iter(told.local), None) if told else None)
+    bound = with_numactl(placement, wish.command, local)
+    return launch_or_wrap(choice, placement, replace(wish, command=bound) if bound else replace(wish, wrap=True))
 
 
 def launch_or_wrap(choice: Choice, placement: Placement, wish: LaunchRequest) -> tuple[Launch, tuple[str, ...]]:

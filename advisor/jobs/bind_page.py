@@ -99,7 +99,7 @@ def _values(slot: Slot) -> dict[str, Any]:
     return {
         "cpus": str(slot.cpus),
         "numa_nodes": slot.nodes,
-        **{name: getattr(slot, name) for name in ("memory", "l3", "hca", "gpu", "distance")},
+        **{name: getattr(slot, name) for name in ("memory", "policy", "l3", "hca", "gpu", "distance")},
     }
 
 

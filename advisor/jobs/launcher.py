@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from advisor.errors import BadValue, did_you_mean
 from advisor.jobs import launchers as folder
 from advisor.jobs.placement import LintRank, LintWarning, Placement, version_of
-from advisor.jobs.request import Line, Prediction, Request, Said, Words
+from advisor.jobs.request import BoundMemory, Line, Prediction, Request, Said, Words
 from advisor.machine.machine import Tool
 from advisor.machine.sources.scheduler import VERSIONS
 
@@ -65,6 +65,8 @@ class Launch:
     """Names of files beside the line, such as rankfile, and their lines, without line ends."""
     avoided: tuple[Avoided, ...] = ()
     notes: tuple[str, ...] = ()
+    memory: bool = False
+    """Whether it gives ranks the memory of the plan itself, where that is not what their CPUs give them."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class Dialect:
     """Adds what a line asks for to its variables; None: its ranks, by -n, -np or --ntasks."""
     claim: Callable[[Words, frozenset[str]], int] = lambda _words, _tools: 0
     """Of launchers that share a program (mpirun), says how surely a line is this one's; the tools on the machine help."""
+    memory: Callable[[Prediction, int], BoundMemory | None] = lambda _case, _ranks: None
+    """Returns where the launcher's own words take the memory of so many local ranks from; None where they do not say it."""
     which: Callable[[Words, str | None, str | None, Sequence[Tool]], tuple[str, str | None, str]] | None = None
     """Of a family, returns the launcher, its version and what tells them; it gets the number and the name that were said."""
     lists: Callable[[Prediction], Iterator[LintWarning]] | None = None

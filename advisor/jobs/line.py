@@ -69,6 +69,13 @@ _VALUED = {"env": ("-u", "-C", "-S"), "stdbuf": ("-i", "-o", "-e"), "time": ("-f
 _OTHER_BINDERS = ("hwloc-bind", "likwid-pin", "dplace", "omplace", "schedtool")
 
 
+_SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
+
+
+_STARTS = re.compile(r'(?:(.*?);\s*)?(?:exec\s+)?((?:numactl|taskset)\s[^;|&<>`"\n]*)?"\$@"\s*', re.DOTALL)
+"""A shell's text that starts the words behind it, perhaps by numactl, perhaps after something else."""
+
+
 _IN_SHELL = re.compile(r"\b(numactl|taskset|hwloc-bind|likwid-pin|dplace|omplace)\b")
 
 
@@ -160,7 +167,7 @@ def _skip_options(words: Sequence[str], at: int, end: int) -> int:
 
 def read_binder(words: Sequence[str], at: int, end: int) -> tuple[Binder, int]:
     """Return the numactl or taskset that starts at a word, and where its program starts."""
-    start, tool, everywhere = at, words[at].rpartition("/")[2], False
+    start, tool, everywhere, by = at, words[at].rpartition("/")[2], False, ""
     found: dict[str, str] = {}
     at += 1
     while at < end and words[at].startswith("-"):
@@ -178,12 +185,13 @@ def read_binder(words: Sequence[str], at: int, end: int) -> tuple[Binder, int]:
         if kind in ("nodes", "cpus"):  # each is done when it is read: the last one holds
             found = {name: text for name, text in found.items() if name not in ("nodes", "cpus")}
         found[kind] = value
+        by = name if kind == "memory" else by
     if tool == "taskset" and "cpus" not in found and at < end:
         found["mask"], at = words[at], at + 1
     stray = words[at] if at < end and re.match(r"(cpunodebind|membind|physcpubind|interleave)\b", words[at]) else None
     cpus = found.get("cpus") or _mask(found.get("mask"))
     written = " ".join(words[start : at + bool(stray)])
-    return Binder(tool, written, found.get("nodes"), cpus, found.get("memory"), stray, everywhere), at
+    return Binder(tool, written, found.get("nodes"), cpus, found.get("memory"), by, stray, everywhere), at
 
 
 def _mask(text: str | None) -> str | None:
@@ -202,18 +210,44 @@ def binders(command: Sequence[str]) -> Iterator[Binder]:
 def bound(command: Sequence[str]) -> Iterator[tuple[Binder, int]]:
     """Yield every numactl and taskset at a command's begin, behind env X=1 and time too, and where what each starts stands."""
     at = _passed(command, 0)
-    while at < len(command) and command[at].rpartition("/")[2] in _AROUND:
-        binder, at = read_binder(command, at, len(command))
+    while at < len(command):
+        if command[at].rpartition("/")[2] in _AROUND:
+            binder, at = read_binder(command, at, len(command))
+        elif words := _in_shell(command, at):
+            binder, at = read_binder(words, 0, len(words))[0], at + 4
+        else:
+            return
         at = _passed(command, at)
         yield binder, at
 
 
+def _in_shell(command: Sequence[str], at: int) -> list[str] | None:
+    """Return the words of the binder by which ``sh -c 'exec numactl ... "$@"' sh`` starts a program; [] where it has none.
+
+    None where no shell stands there, or one whose text is more than that.
+    """
+    if len(command) < at + 5 or command[at].rpartition("/")[2] not in _SHELLS or command[at + 1] != "-c":
+        return None
+    text = _STARTS.fullmatch(command[at + 2])
+    if text is None or _IN_SHELL.search(text[1] or ""):
+        return None
+    if (text[2] or "").startswith("taskset") and "$" in (text[2] or ""):
+        # each_rank reads the CPUs of a rank's number from a list; whatever else a shell makes of it is not known.
+        return [] if re.fullmatch(r"taskset -c \$\(each [\d,\- ]{1,65536}\) ", text[2] or "", re.ASCII) else None
+    return re.findall(r"(?:\$\([^()]*(?:\([^()]*\))?[^()]*\)|\S)+", text[2] or "")
+
+
 def _passed(command: Sequence[str], at: int) -> int:
-    """Return where the program stands that env, time and their like start."""
-    while at < len(command) and command[at].rpartition("/")[2] in _PASSING:
-        at = _skip_options(command, at + 1, len(command))
-        while at < len(command) and _VARIABLE.fullmatch(command[at]):
-            at += 1
+    """Return where the program stands that env, time, a shell and their like start."""
+    while at < len(command):
+        if command[at].rpartition("/")[2] in _PASSING:
+            at = _skip_options(command, at + 1, len(command))
+            while at < len(command) and _VARIABLE.fullmatch(command[at]):
+                at += 1
+        elif _in_shell(command, at) == []:
+            at += 4
+        else:
+            break
     return at
 
 
@@ -228,7 +262,7 @@ def binds_itself(command: Sequence[str]) -> str | None:
     program, *rest = (command[at].rpartition("/")[2], *command[at + 1 :]) if at < len(command) else ("",)
     if program in _OTHER_BINDERS or (program == "likwid-perfctr" and any(word.startswith("-C") for word in rest)):
         return program
-    if program in ("sh", "bash", "dash", "ksh", "zsh"):
+    if program in _SHELLS:
         inside = _IN_SHELL.search(rest[1]) if len(rest) > 1 and rest[0].startswith("-") and rest[0].endswith("c") else None
         return inside[1] if inside else None
     return program if started_by(program) else None

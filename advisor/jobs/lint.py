@@ -9,6 +9,7 @@ from advisor.errors import BadInput
 from advisor.jobs import each_rank
 from advisor.jobs.launcher import LaunchRequest, is_foreign, launchers, of_lines, title_of
 from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
+from advisor.jobs.memory_of_line import memory_in_words, memory_warnings
 from advisor.jobs.mpirun import slot_text
 from advisor.jobs.openmpi import newer
 from advisor.jobs.openmpi_map import default_level
@@ -342,9 +343,9 @@ def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = No
         options=tuple(explained(line)),
         command=tuple(commands(line)),
         ranks=made.ranks,
-        binding=in_words(made),
+        binding=in_words(made) + memory_in_words(made),
         threads=made.want.threads,
-        warnings=tuple(warnings(made)),
+        warnings=(*warnings(made), *memory_warnings(made)),
         translations=tuple(translations(made)),
     )
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from advisor.errors import BadInput
 from advisor.jobs.launcher import rank_variables
-from advisor.jobs.placement import Placement
+from advisor.jobs.placement import MemoryPolicy, Placement
 from advisor.machine.cpuset import CpuSet, bounded_sets
 from advisor.machine.hosts.base import Host, Why
 from advisor.machine.topology import Topology
@@ -35,6 +35,8 @@ class PlannedRank:
     cpus: CpuSet
     memory: tuple[int, ...] | None = None
     """NUMA nodes its memory shall come from; None: not planned."""
+    policy: MemoryPolicy | None = None
+    """How strictly: from these nodes first, or from no others; None: as it is by default."""
     nodes: tuple[int, ...] | None = None
     """NUMA nodes of its CPUs; None: the plan does not say."""
 
@@ -136,6 +138,7 @@ class Process(Value):
     cpus: CpuSet = Field(description="the CPUs that any of its threads may run on")
     threads: tuple[Thread, ...]
     mems: CpuSet | None = None
+    policy: str | None = Field(default=None, description="its memory policy: default, bind:8; None where it may not be read")
     rank: int | None = Field(default=None, description="by the launcher's variables; None without one, or where not readable")
     local: int | None = None
     size: int | None = None
@@ -171,7 +174,9 @@ class PlannedBinding(Value):
 def planned_ranks(placement: Placement) -> tuple[PlannedRank, ...]:
     """Return where each rank of a placement shall sit."""
     return tuple(
-        PlannedRank(rank=rank, host=host, local=local, cpus=slot.cpus, memory=slot.memory or None, nodes=slot.nodes)
+        PlannedRank(
+            rank=rank, host=host, local=local, cpus=slot.cpus, memory=slot.memory or None, policy=slot.policy, nodes=slot.nodes
+        )
         for rank, host, local, slot in placement.ranks()
     )
 
@@ -329,6 +334,7 @@ def _process(host: Host, pid: int) -> Process | None:
         cpus=CpuSet.from_bits(bits) if bits else cpus,
         threads=threads,
         mems=_field(status, "Mems_allowed_list"),
+        policy=_policy(host.read(f"/proc/{pid}/numa_maps").text),
         rank=_rank(variables, rank_variables("rank")),
         size=_rank(variables, rank_variables("size")),
         local=_rank(variables, rank_variables("local")),
@@ -337,6 +343,12 @@ def _process(host: Host, pid: int) -> Process | None:
         gpu=next((variables[name] for name in GPU_VARIABLES if name in variables), None),
         told=reading.why is not Why.REFUSED,
     )
+
+
+def _policy(maps: str | None) -> str | None:
+    """Return the policy of the first mapping, which has none of its own: the process's."""
+    match = re.match(r"\S{1,32} ([a-z:0-9,-]{1,256})(?: (\(many\)[0-9:,-]{1,256}))?", maps or "", re.ASCII)
+    return f"{match[1]}{match[2] or ''}" if match else None
 
 
 def _thread(host: Host, pid: int, task: str) -> Thread | None:

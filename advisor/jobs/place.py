@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from advisor.errors import BadInput, BadValue
+from advisor.jobs.memory_binding import memory_choice, memory_notes
 from advisor.jobs.place_cores import (
     NATURAL,
     Device,
@@ -226,13 +227,6 @@ def _of_node(field: JobCores) -> Iterator[str]:
     empty = CpuSet(node for d in ground.domains if d.cpus & own and not filled & {*d.nodes} for node in d.nodes)
     if empty:
         yield f"NUMA nodes {empty} have no memory: their ranks use the nearest that has"
-    hbm = [node for node in ground.inside.nodes if node.kind == "hbm" and not node.cpuset]
-    if hbm:
-        numbers, size = CpuSet(node.os_index for node in hbm), sum(node.memory or 0 for node in hbm) / 2**30
-        yield (
-            f"NUMA nodes {numbers} are HBM ({size:.4g} GiB), and this line binds no memory to them: for bandwidth put "
-            f"numactl --preferred-many={numbers} before the program, or --membind={numbers} where all of its data fits"
-        )
     kernel = ground.machine.kernel
     if kernel and kernel.isolated and kernel.isolated & own:
         yield f"CPUs {kernel.isolated & own} are kept from the scheduler (isolcpus): threads there stay where they start"
@@ -298,6 +292,7 @@ def _of_gpus(field: JobCores, plan: NodePlan) -> Iterator[str]:
 
 def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
     """Yield what is uneven among the ranks of a node, and what they leave out."""
+    yield from memory_notes(field.job, field.ground.machine, plan)
     yield from _of_gpus(field, plan)
     yield from _of_kinds(field, plan)
     used = union(slot.cpus for slot in plan.slots)
@@ -448,6 +443,7 @@ def node_plan(field: JobCores, strategy: Strategy, chunks: Sequence[RankCores]) 
     ground = field.ground
     devices = {device.name: device for device in (*adapters(ground), *gpus(ground), *([field.near] if field.near else []))}
     hcas, slots = _adapters(field, strategy, chunks, devices), []
+    choice = memory_choice(field.job, ground.machine)
     for chunk, hca in zip(chunks, hcas, strict=True):
         own = devices.get(chunk.device or "")
         cpus = cpus_of(chunk.seats)
@@ -455,11 +451,13 @@ def node_plan(field: JobCores, strategy: Strategy, chunks: Sequence[RankCores]) 
             cpus = CpuSet(seat.cpus.first or 0 for seat in chunk.seats)
         if field.job.smt == "use":  # not whole cores: as many hardware threads as the rank has threads, core after core
             cpus = CpuSet([cpu for seat in chunk.seats for cpu in seat.cpus][: field.job.threads])
+        memory, policy = choice.of(cpus, _memory(ground, chunk.seats))
         slot = Slot(
             cpus=cpus,
             cores=len({seat.core for seat in chunk.seats}),
             nodes=tuple(node.os_index for node in ground.inside.nodes_of(cpus)),
-            memory=_memory(ground, chunk.seats),
+            memory=memory,
+            policy=policy,
             l3=tuple(i for i, group in enumerate(ground.inside.l3) if group.cpuset & cpus),
             socket=ground.inside.package_of(cpus),
             hca=hca.name if hca else None,

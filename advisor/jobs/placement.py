@@ -41,6 +41,13 @@ CoreChoice = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 .
 """auto, fast, slow, any, or a kind of cores by its name: P-core, Cortex-X925."""
 
 
+Mem = Literal["auto", "hbm", "dram"]
+"""auto: HBM first where there is some, DRAM for what does not fit; hbm, dram: these alone."""
+
+MemoryPolicy = Literal["prefer", "only"]
+"""How strictly a rank's memory comes from its nodes: first from them, or from no others."""
+
+
 class Slice(Value):
     """Part k of n of every node, for jobs that share it: 1/4 is the first quarter. Parts are disjoint and leave nothing."""
 
@@ -80,6 +87,7 @@ class JobShape(Value):
         default="auto",
         description="auto: the fastest cores first, slower ones for what does not fit there; any: all alike; else these alone",
     )
+    mem: Mem | None = Field(default=None, description="memory of ranks; null: of the nodes they run on, as it is by default")
     reserve: int = Field(default=0, ge=0, le=1 << 12, description="cores of each node left to the system: the first ones free")
     reserve_per: Literal["socket", "numa", "l3"] | None = Field(
         default=None, description="reserve so many of each of these instead: the centres keep the first core of each L3 group"
@@ -107,6 +115,9 @@ class Slot(Value):
     cores: int = Field(description="cores that these are, or are of")
     nodes: tuple[int, ...] = Field(description="NUMA nodes of its CPUs")
     memory: tuple[int, ...] = Field(description="NUMA nodes its memory should come from")
+    policy: MemoryPolicy | None = Field(
+        default=None, description="prefer: from these nodes first; only: from no others; null: where it is first touched"
+    )
     l3: tuple[int, ...] = Field(description="positions in NodePlan.topology of its CPUs' L3 groups; () where none are known")
     socket: int | None = Field(description="position of its package in NodePlan.topology; None where it spans several")
     hca: str | None = Field(default=None, description="the adapter it should use")
@@ -324,7 +335,8 @@ def passed(environment: Mapping[str, str], option: str) -> Iterator[str]:
 def memory_notes(placement: Placement) -> tuple[str, ...]:
     """Return a note where ranks want memory that is not that of their own nodes: binding CPUs does not give it."""
     for plan, ranks in kinds(placement).items():
-        if any(slot.memory and set(slot.memory) != set(slot.nodes) for slot in placement.plans[plan].slots[:ranks]):
+        own = (slot for slot in placement.plans[plan].slots[:ranks] if not slot.policy)
+        if any(slot.memory and set(slot.memory) != set(slot.nodes) for slot in own):
             return (
                 "some ranks shall take memory of other nodes than their own: the wrapper does that, CPU binding alone does not",
             )

@@ -45,7 +45,7 @@ def binder_cpus(binder: Binder, given: CpuSet | None, seen: Topology) -> CpuSet 
     """
     inside = seen.inside
     if binder.nodes is not None:
-        cpus = union(node.cpuset for node in inside.nodes if node.os_index in _nodes(binder.nodes, inside)) & inside.pus
+        cpus = union(node.cpuset for node in inside.nodes if node.os_index in memory_nodes(binder.nodes, inside)) & inside.pus
     elif binder.cpus is not None and binder.tool == "taskset":
         cpus = _strided(binder.cpus) & inside.pus
     elif binder.cpus is not None:
@@ -77,7 +77,8 @@ def _numactl_cpus(binder: Binder, given: CpuSet, inside: Topology) -> CpuSet:
     return among - listed if sign else listed
 
 
-def _nodes(text: str, inside: Topology) -> set[int]:
+def memory_nodes(text: str, inside: Topology) -> set[int]:
+    """Return the nodes that numactl takes a word for; raise Refused or Unclear."""
     there = sorted(node.os_index for node in inside.nodes)
     if text == "all":
         return set(there)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from advisor.jobs.placement import LintRank, LintWarning
 from advisor.machine.cpuset import CpuSet
@@ -77,10 +77,21 @@ class Binder:
     nodes: str | None = None
     cpus: str | None = None
     memory: str | None = None
+    by: str = ""
+    """The option that binds its memory: --membind, --preferred."""
     stray: str | None = None
     """An option of it that lacks its hyphens and is taken for the program."""
     everywhere: bool = False
     """Whether numactl takes CPUs beside those that it is started with: --all."""
+
+
+@dataclass(frozen=True)
+class BoundMemory:
+    """What a line says of memory: how strictly, and the nodes of each local rank; None of a rank where that is not known."""
+
+    strict: Literal["only", "prefer", "interleave"]
+    nodes: tuple[CpuSet | None, ...]
+    written: str
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from advisor.errors import BadInput
 from advisor.jobs.placement import LintWarning
-from advisor.jobs.request import Refused, Unclear
+from advisor.jobs.request import BoundMemory, Prediction, Refused, Unclear
 from advisor.jobs.scripts.expansion import words
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hosts.base import SLURM_CONFS, asks_the_network
@@ -537,3 +537,59 @@ def bind_ignored(wish: str, slurm: SlurmWords) -> LintWarning:
         better="TaskPlugin=task/affinity,task/cgroup in slurm.conf",
         misbinds=True,
     )
+
+
+MEM_BIND: Final = re.compile(
+    r"((q|quiet|v|verbose|p|prefer)(,|$)){0,2}(none|no|n|local|map_mem:[\dxa-f,*]+|mask_mem:[\dxa-f,*]+)?", re.IGNORECASE
+)
+"""What --mem-bind may say without changing which CPUs ranks get (observed)."""
+_MEMORY: Final = re.compile(r"(?:(prefer|p),)?(map_mem|mask_mem):([\dxa-f,*]{1,8192})", re.ASCII | re.IGNORECASE)
+
+
+def memory_listed(text: str, ranks: int) -> BoundMemory | None:
+    """Return what --mem-bind gives each of some ranks by a list, None without one: too short a list starts again.
+
+    >>> memory_listed("prefer,map_mem:8,9", 3).nodes
+    (CpuSet('8'), CpuSet('9'), CpuSet('8'))
+    """
+    match = _MEMORY.search(text)
+    if match is None:
+        return None
+    entries: list[CpuSet] = []
+    for word in match[3].split(",")[:8192]:
+        value, _, times = word.partition("*")
+        try:
+            one = CpuSet([int(value, 0)]) if match[2].lower() == "map_mem" else CpuSet.from_mask(value)
+        except (ValueError, BadInput):
+            return None
+        entries += [one] * min(int(times or 1) if times.isdecimal() or not times else 1, ranks)
+    nodes = tuple(entries[at % len(entries)] for at in range(ranks))
+    return BoundMemory("prefer" if match[1] else "only", nodes, f"--mem-bind={text}"[:80])
+
+
+def slurm_memory(case: Prediction, ranks: int) -> BoundMemory | None:
+    """Return where a line of srun's takes the memory of local ranks from by a list."""
+    return memory_listed(case.line.first.value("--mem-bind") or case.line.words.environment.get("SLURM_MEM_BIND", ""), ranks)
+
+
+def refuse_memory(text: str, ranks: int, topology: Topology) -> None:
+    """Raise Refused where a list of --mem-bind gives one of some ranks nodes that are not there."""
+    listed = memory_listed(text, ranks)
+    beyond = (
+        union(nodes for nodes in listed.nodes if nodes) - CpuSet(node.os_index for node in topology.nodes) if listed else CpuSet()
+    )
+    if beyond:
+        raise Refused(f"srun ends with an error: --mem-bind names NUMA nodes {beyond}, which are not there")
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return what Slurm sorts host names by: their numbers as numbers."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def numbered_cpus(topology: Topology, *, in_job: bool) -> int:
+    """Return how many CPUs Slurm knows of a node; in a job of its own, numbers not seen are those of other jobs."""
+    if not in_job:
+        return len(topology.pus)
+    last = topology.pus.last or 0
+    return last + 1 - len([cpu for cpu in topology.missing if cpu <= last])

@@ -279,7 +279,7 @@ def _siblings(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
 def _memory(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     pairs = case.of("memory")
     if pairs:
-        say = "on their CPUs, but memory comes from other NUMA nodes: binding CPUs does not bind memory, the plan's wrapper does"
+        say = "on their CPUs, but memory comes from other NUMA nodes: binding CPUs does not bind it, numactl or the wrapper does"
         yield Cause(id="memory", say=say, ranks=_ranks(pairs))
 
 
@@ -356,9 +356,13 @@ def memory_differs(place: PlannedRank, here: Observation, topology: Topology | N
         return False
     kind, _, nodes = (here.policy or "").partition(":")
     if nodes and kind in ("bind", "interleave", "prefer", "prefer(many)"):
-        return nodes != str(CpuSet(place.memory))
+        return nodes != str(CpuSet(place.memory)) or (place.policy == "only" and kind != "bind")
     if here.mems is not None and not CpuSet(place.memory) <= here.mems:
         return True
+    if here.mems == CpuSet(place.memory):  # its cgroup has no others
+        return False
+    if place.policy and here.policy is None:
+        return False
     own = tuple(node.os_index for node in topology.nodes_of(here.cpus)) if topology else place.nodes
     return own is not None and set(own) != set(place.memory)
 
@@ -420,7 +424,7 @@ def as_gathered(looked: RunningProcesses) -> GatheredReports:
     for process in looked.processes:
         seen = Observation(
             rank=process.rank, size=process.size, local=process.local, host=looked.host or "localhost", pid=process.pid,
-            cpus=process.cpus, mems=process.mems, ucx=process.ucx, omp=process.omp, gpu=process.gpu,
+            cpus=process.cpus, mems=process.mems, policy=process.policy, ucx=process.ucx, omp=process.omp, gpu=process.gpu,
         )  # fmt: skip
         if process.rank is not None and ranks.setdefault(process.rank, seen) != seen:
             repeated.add(process.rank)

@@ -60,10 +60,11 @@ def _processors(server: Server, modules: Modules) -> Iterator[Option]:
 
 def _nodes(server: Server, modules: Modules) -> Iterator[Option]:
     """Yield the memory of the nodes, and which L3 group, or core of one, is in which."""
-    yield "-m", f"{server.nodes * server.mib}M"
-    for node in range(server.nodes):
-        yield "-object", f"memory-backend-ram,id=m{node},size={server.mib}M"
-        yield "-numa", f"node,nodeid={node},memdev=m{node},initiator={node}"
+    sizes = [server.mib] * server.nodes + ([server.hbm] * server.nodes if server.hbm else [])
+    yield "-m", f"{sum(sizes)}M"
+    for node, size in enumerate(sizes):
+        yield "-object", f"memory-backend-ram,id=m{node},size={size}M"
+        yield "-numa", f"node,nodeid={node},memdev=m{node},initiator={node % server.nodes}"
     places: dict[str, dict[int, int]] = {}
     for cpu in sorted(cpus(server)):
         places.setdefault(modules.place(server, cpu.socket, cpu.group), {})[cpu.core] = cpu.node
@@ -75,13 +76,17 @@ def _nodes(server: Server, modules: Modules) -> Iterator[Option]:
 
 
 def _distances(server: Server) -> Iterator[Option]:
-    """Yield the SLIT, and an HMAT of 9 ns a unit of distance, with a bandwidth that falls with it."""
-    pairs = [(a, b) for a in range(server.nodes) for b in range(server.nodes)]
-    yield from (("-numa", f"dist,src={a},dst={b},val={server.distance(a, b)}") for a, b in pairs if a != b)
-    for a, b in pairs:
-        distance, access = server.distance(a, b), f"hmat-lb,initiator={a},target={b},hierarchy=memory"
-        yield "-numa", f"{access},data-type=access-latency,latency={9 * distance}"
-        yield "-numa", f"{access},data-type=access-bandwidth,bandwidth={400 // distance}G"
+    """Yield the SLIT, and an HMAT of 9 ns a unit of distance, with a bandwidth that falls with it; HBM has four times as much."""
+    own = server.nodes
+    every = range(2 * own if server.hbm else own)
+    for a, b in ((a, b) for a in every for b in every):
+        distance = server.distance(a % own, b % own) + (3 if a != b and max(a, b) >= own else 0)
+        if a != b:
+            yield "-numa", f"dist,src={a},dst={b},val={distance}"
+        if a < own:
+            access = f"hmat-lb,initiator={a},target={b},hierarchy=memory"
+            yield "-numa", f"{access},data-type=access-latency,latency={9 * distance}"
+            yield "-numa", f"{access},data-type=access-bandwidth,bandwidth={(1600 if b >= own else 400) // distance}G"
 
 
 def _adapters(server: Server) -> Iterator[Option]:

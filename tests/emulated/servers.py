@@ -40,6 +40,8 @@ class Server:
     """To itself, in the same socket, to the same place in the other socket, elsewhere in it."""
     mib: int = 256
     """Memory of a node."""
+    hbm: int = 0
+    """MiB of HBM beside each node, as one without CPUs: a Xeon Max in flat mode."""
     dimms: int = 16
     maker: str = "Dell Inc."
 
@@ -123,12 +125,16 @@ def _variants() -> Iterator[tuple[str, Server]]:
             yield f"intel{cut}{smt}", replace(_INTEL, nodes=2 * clusters, threads=threads, nics=(2 * clusters - 1,))
 
 
+_MAX = replace(_INTEL, model="Intel(R) Xeon(R) CPU Max 9462", cores=4, threads=1, nodes=4, nics=(3,), order="linear", hbm=256)
+
+
 _NAMED = {
     "naples": _NAPLES,  # 2 x EPYC 7601, SMT off; node 0 has CPUs 0, 8, 16, ...
     "rome-nps4": _NPS4,
     "rome-nps1": replace(_NPS4, nodes=2, nics=(1,)),
     "rome-l3numa": replace(_NPS4, nodes=32, mib=128, nics=(24,)),
     "intel-snc2": _INTEL,
+    "small-hbm": _MAX,
 }
 _ALL = {**dict(_variants()), **_NAMED}
 SERVERS = _ALL | {

@@ -108,7 +108,7 @@ def test_the_svg_has_every_rank() -> None:
 def test_documents_are_streamed() -> None:
     """A document's ranks and the plan come line by line, each a JSON value of its own."""
     plan = placed("a-r7425-2x7601-dell", ranks=3)
-    first = {"cpus": "0", "numa_nodes": [0], "memory": [0], "hca": "mlx5_0", "gpu": None}
+    first = {"cpus": "0", "numa_nodes": [0], "memory": [0], "policy": None, "hca": "mlx5_0", "gpu": None}
     lines = list(plan_lines(fold(plan)))
     assert json.loads(lines[2].removesuffix(",")) == first
     assert json.loads("\n".join(lines)) == fold(plan).model_dump(mode="json", by_alias=True)

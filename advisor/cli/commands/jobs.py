@@ -135,6 +135,7 @@ def bind(
     gpus: job.Gpus = None,
     smt: job.Smt = None,
     core_kind: job.CoreKind = "auto",
+    mem: job.Mem = "auto",
     reserve: job.Reserve = "0",
     part: job.Slice = None,
     launcher: job.LauncherName = None,
@@ -172,7 +173,7 @@ def bind(
     """
     there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()), learned)
     shape = (ranks, ranks_per_node, per_part(ranks_per, COUNTED), threads, strategy, near, smt, reserve, part)
-    wanted = JobOptions(*shape, purpose, core_kind, gpus)
+    wanted = JobOptions(*shape, purpose, core_kind, gpus, mem)
     how, form = LauncherOptions(launcher, launcher_version, exact, wrapper, report), Form(output, json, width, not no_color)
     return _bind(command or [], (there, wanted, how), (benchmark, per), form, (svg, job.JobPage(line, quiet, explain)))
 

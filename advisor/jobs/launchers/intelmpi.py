@@ -14,6 +14,7 @@ from advisor.jobs import each_rank
 from advisor.jobs.hydra import alike, atoi, kin, objects, once
 from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import mpich, wrapper
+from advisor.jobs.memory_binding import OF_MCDRAM, hbw_memory, hbw_policy
 from advisor.jobs.placement import (
     FEW,
     LintRank,
@@ -81,6 +82,14 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     refuse_colon(wish.command)
     if each_rank.wants_wrapper(placement, wish):
         return _wrapped(placement, wish, ())
+    policy = hbw_policy(placement)
+    if policy:
+        made = _pinned(placement, replace(wish, environment={**wish.environment, "I_MPI_HBW_POLICY": policy}), grouped)
+        return made if made.form == "wrapper" else replace(made, notes=(*made.notes, OF_MCDRAM), memory=True)
+    return _pinned(placement, wish, grouped)
+
+
+def _pinned(placement: Placement, wish: LaunchRequest, grouped: Sequence[Run]) -> Launch:
     domain = None if wish.exact else short_form(placement, wish)
     if domain:
         pins = {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": domain, "I_MPI_PIN_ORDER": "compact"}
@@ -519,7 +528,7 @@ _HARMLESS: Final = re.compile(
     r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER"
     r"|(?:FALLBACK|DEVICE|MALLOC|PMI_LIBRARY|JOB_TIMEOUT|SPIN_COUNT|WAIT_MODE|CBWR|LIBRARY_KIND|THREAD_SPLIT|HARD_FINALIZE"
     r"|DYNAMIC_CONNECTION|SCALABLE_OPTIMIZATION|MPIRUN_CLEANUP|COMPATIBILITY|REMOVED_VAR_WARNING|VAR_CHECK_SPELLING|TMPDIR"
-    r"|SILENT_ABORT|PRINT_VERSION|OUTPUT_CHUNK_SIZE|HYDRA_(?:BRANCH_COUNT|PMI_CONNECT|CLEANUP))$|(?:DAPL|TMI|OFA|RDMA|COLL|LUSTRE)_)"
+    r"|SILENT_ABORT|PRINT_VERSION|HBW_POLICY|OUTPUT_CHUNK_SIZE|HYDRA_(?:BRANCH_COUNT|PMI_CONNECT|CLEANUP))$|(?:DAPL|TMI|OFA|RDMA|COLL|LUSTRE)_)"
 )
 """Variables beside which ranks were bound as without them (2021.18, sixty of them on three machines)."""
 
@@ -779,6 +788,7 @@ LAUNCHER = Launcher(
         ranks=ranks,
         claim=claim,
         lists=intel_lists,
+        memory=hbw_memory,
         aliases={**mpich.LINES.aliases, "-machine": "-f"},
         binds=True,
     ),

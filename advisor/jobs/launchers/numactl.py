@@ -8,9 +8,10 @@ from advisor.errors import BadValue
 from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Options
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.line import read_binder
+from advisor.jobs.memory_of_line import BY_OPTION, nodes_of_each
 from advisor.jobs.placement import LintRank, Placement, runs
 from advisor.jobs.predict import binder_cpus
-from advisor.jobs.request import Line, Prediction, Refused, Request, Said, Unclear
+from advisor.jobs.request import BoundMemory, Line, Prediction, Refused, Request, Said, Unclear
 from advisor.machine.cpuset import CpuSet
 
 NAME = "numactl"
@@ -39,13 +40,22 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
         cure = "ask for one rank, or for a launcher: --wrapper binds its ranks by numactl"
         raise BadValue("numactl starts one process, on the host where it is called", cure=cure)
     slot, pus = hosts[0].slots[0], hosts[0].plan.topology.pus
-    policy = wrapper.memory(slot)
-    kind, _, nodes = policy.partition(":")
-    memory = {"local": "--localalloc", "prefer": f"--preferred={nodes}", "only": f"--membind={nodes}"}[kind]
+    kind, _, nodes = wrapper.memory(slot).partition(":")
+    name = {"local": "--localalloc", "prefer": "--preferred", "many": "--preferred-many", "only": "--membind"}[kind]
+    memory = f"{name}={nodes}" if nodes else name
     # numactl refuses CPU numbers beyond the count of CPUs, which are there where numbers have gaps: taskset takes them.
     gaps = (pus.last or 0) >= len(pus)
     cpus = ("taskset", "-c", str(slot.cpus), "numactl") if gaps else ("numactl", f"--physcpubind={slot.cpus}")
-    return Launch(NAME, wish.version, "line", (*cpus, memory, *wish.command), dict(wish.environment))
+    return Launch(NAME, wish.version, "line", (*cpus, memory, *wish.command), dict(wish.environment), memory=True)
+
+
+def memory(case: Prediction, ranks: int) -> BoundMemory | None:
+    """Return where a line of numactl alone takes memory from."""
+    given = [said for said in case.line.options if said.name in BY_OPTION and said.values]
+    if not given:
+        return None
+    last = given[-1]
+    return BoundMemory(BY_OPTION[last.name], nodes_of_each(case, last.values[0], ranks), " ".join(last.written)[:80])
 
 
 def request(_line: Line, told: Request) -> Request:
@@ -106,5 +116,6 @@ LAUNCHER = Launcher(
         request=request,
         glued=re.compile(r"(-[CNmipPw])(=?)([\d+!].*)", re.ASCII),
         settle=mask,
+        memory=memory,
     ),
 )

@@ -27,6 +27,7 @@ from advisor.jobs.placement import (
 )
 from advisor.jobs.request import (
     MOST_RANKS,
+    BoundMemory,
     Given,
     Line,
     Prediction,
@@ -123,7 +124,8 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     argv = ("mpiexec", "-n", str(placement.size), *where, *variables, *bind, *command)
     notes = (UNTRIED, *(wrapper.NOTES if wrap else ()))
     made = wrapper.files(placement, RANKS) if wrap else {}
-    return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, {}, {**files, **made}, avoided, notes)
+    bound = any(word == "--mem-bind" for word in bind)
+    return Launch(NAME, wish.version, "wrapper" if wrap else "list", argv, {}, {**files, **made}, avoided, notes, memory=bound)
 
 
 def _named(hosts: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Lines]]:
@@ -135,10 +137,22 @@ def _named(hosts: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Lines]]:
 
 
 def _memory(slots: Sequence[Slot]) -> tuple[str, ...]:
-    """Return --mem-bind where ranks shall take memory of other nodes than their own: of HBM (ALCF's guide to Aurora)."""
+    """Return --mem-bind where ranks shall take memory of other nodes than their own alone: of HBM (ALCF's guide to Aurora)."""
+    if any(slot.policy == "prefer" for slot in slots):  # PALS knows no wish
+        return ()
     entries = [",".join(map(str, slot.memory or slot.nodes)) for slot in slots]
     elsewhere = any(slot.memory and set(slot.memory) != set(slot.nodes) for slot in slots)
     return ("--mem-bind", f"list:{':'.join(entries)}") if elsewhere and all(entries) else ()
+
+
+def memory(case: Prediction, ranks: int) -> BoundMemory | None:
+    """Return where --mem-bind takes memory from: a list has an entry for each local rank."""
+    text = case.line.first.value("--mem-bind") or ""
+    if not re.fullmatch(r"list:[\d,:-]{1,8192}", text, re.ASCII):
+        return None
+    words = text.removeprefix("list:").split(":")
+    nodes = tuple(CpuSet.parse(words[at]) if at < len(words) else None for at in range(ranks))
+    return BoundMemory("only", nodes, f"--mem-bind {text}"[:80])
 
 
 def claim(words: Words, _tools: frozenset[str]) -> int:
@@ -251,5 +265,6 @@ LAUNCHER = Launcher(
         request=request,
         claim=claim,
         lists=warnings,
+        memory=memory,
     ),
 )

@@ -21,6 +21,7 @@ from advisor.jobs.launcher import (
     RankVariables,
 )
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.memory_binding import mem_bind
 from advisor.jobs.placement import (
     LONGEST,
     LintRank,
@@ -47,11 +48,26 @@ from advisor.jobs.request import (
     seated,
     warning,
 )
-from advisor.jobs.slurm import Entity, Setup, Shape, Step, available, masks, names_of, setups, shape
+from advisor.jobs.slurm import (
+    MEM_BIND,
+    Entity,
+    Setup,
+    Shape,
+    Step,
+    available,
+    masks,
+    names_of,
+    natural,
+    numbered_cpus,
+    refuse_memory,
+    setups,
+    shape,
+    slurm_memory,
+)
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
-from advisor.machine.topology import Topology
+from advisor.machine.units import count as count_of
 
 SRUN: Options = {
     "--ntasks": (1, "starts {0} ranks"),
@@ -190,7 +206,9 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     size = _blocks(placement) if _even(placement, wish) else None  # arbitrary takes no second level
     if size and not wish.exact:
         words = (f"--cpus-per-task={size}", f"--cpu-bind={_verbose(wish)}cores")
-        note = f"--cpus-per-task counts hardware threads: slurm.conf must have the {_threads(placement)} of a core"
+        sizes = {len(logical_numbering(placement.plans[plan].topology).cores[0]) for plan in kinds(placement)}
+        threads = " or ".join(count_of(each, "thread") for each in sorted(sizes))
+        note = f"--cpus-per-task counts hardware threads: slurm.conf must have the {threads} of a core"
         return _line(placement, wish, "cores in blocks", words, ((), (_WHOLE, note)), inner="block")
     avoided = (
         () if wish.exact else (Avoided("--cpu-bind=cores", "the plan does not fill the cores in order, or they are not alike"),)
@@ -219,21 +237,13 @@ def _unnamed(placement: Placement, wish: LaunchRequest) -> Avoided | None:
         sockets = union(package.cpuset for package in node.topology.inside.packages)
         if sockets and not union(cores) <= sockets:
             return Avoided("--cpu-bind", "some cores are shown in no socket, and Slurm counts those of sockets only")
-        count = _counted(node.topology, wish)
+        count = numbered_cpus(node.topology, in_job=wish.scheduler == "slurm")
         last = max(slot.cpus.last or 0 for slot in node.slots)
         if last >= count:
             return Avoided(
                 "--cpu-bind", f"CPU numbers go up to {last}, and Slurm refuses those from the count of CPUs, {count}, on"
             )
     return None
-
-
-def _counted(topology: Topology, wish: LaunchRequest) -> int:
-    """Return how many CPUs Slurm knows of a node; in a job of its own, numbers not seen are those of other jobs."""
-    if wish.scheduler != "slurm":
-        return len(topology.pus)
-    last = topology.pus.last or 0
-    return last + 1 - len([cpu for cpu in topology.missing if cpu <= last])
 
 
 def listed(slots: Sequence[Slot]) -> str:
@@ -266,11 +276,6 @@ def _blocks(placement: Placement) -> int | None:
 def chunks(cores: Sequence[CpuSet], size: int) -> list[CpuSet]:
     """Return so many neighbouring cores, again and again."""
     return [union(cores[i : i + size]) for i in range(0, len(cores) - size + 1, size)]
-
-
-def _threads(placement: Placement) -> str:
-    threads = {len(logical_numbering(placement.plans[plan].topology).cores[0]) for plan in kinds(placement)}
-    return " or ".join(f"{count} thread{'s' * (count > 1)}" for count in sorted(threads))
 
 
 def _nodes(placement: Placement) -> str | None:
@@ -320,9 +325,12 @@ def _each(placement: Placement) -> Iterator[str]:
 def _line(placement: Placement, wish: LaunchRequest, form: str, words: Sequence[str], said: Said, *, inner: str = "") -> Launch:
     hosts, files, environment = where(placement, wish, inner)
     avoided, notes = said
-    argv = ("srun", *hosts, *words, *_gpus(wish), *each_rank.command(wish, NAME))
+    memory = mem_bind(placement)
+    argv = ("srun", *hosts, *words, *memory, *_gpus(wish), *each_rank.command(wish, NAME))
     settings = {**wish.environment, **environment}
-    return Launch(NAME, wish.version, form, argv, settings, files, avoided, (*notes, *memory_notes(placement)))
+    kept = tuple(note for note in notes if not (memory and note == _MEMORY))
+    told = (*kept, *memory_notes(placement))
+    return Launch(NAME, wish.version, form, argv, settings, files, avoided, told, memory=bool(memory))
 
 
 def _gpus(wish: LaunchRequest) -> tuple[str, ...]:
@@ -340,11 +348,6 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     settings = {**wish.environment, **environment}
     notes = (_WHOLE, *wrapper.NOTES)
     return Launch(NAME, wish.version, "wrapper", argv, settings, {**files, **wrapper.files(placement)}, avoided, notes)
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """Return what Slurm sorts host names by: their numbers as numbers."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 _ENTITIES: Final[Mapping[str, Entity | None]] = {
@@ -439,14 +442,14 @@ def _options(line: Line) -> dict[str, str]:
 
 
 def _together(line: Line, found: Mapping[str, str]) -> None:
-    """Raise Refused of options that srun 22.05 does not take together, Unclear of memory that is bound by a list."""
+    """Raise Refused of options that srun 22.05 does not take together, Unclear of memory that is bound in an odd way."""
     if not line.first.command:
         raise Refused("no command given to execute")
     beside_pty = tuple(("--pty", option) for option in ("--output", "--error", "--input"))
     for pair in (("--quiet", "--verbose"), ("--exclusive", "--overlap"), *beside_pty):
         if found.keys() >= {*pair}:
             raise Refused(f"srun takes one of {' and '.join(pair)}; nothing starts")
-    if not re.fullmatch(r"((q|quiet|v|verbose)(,|$))?(none|no|n|local)?", found.get("--mem-bind", ""), re.IGNORECASE):
+    if not MEM_BIND.fullmatch(found.get("--mem-bind", "")):
         raise Unclear(f"--mem-bind={found['--mem-bind'][:40]} is not predicted here")
 
 
@@ -597,6 +600,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
         raise Unclear("--cpus-per-task beside several tasks of a core is not predicted here")
     where = _places(node, wish)
     counts = Counter(where)
+    refuse_memory(said.get("--mem-bind", ""), max(counts.values()), made.topology)
     gpus = _asks_for_gpus(said, min(len(wish.nodes), wish.total), max(counts.values()), len(made.machine.gpus or ()) or 4)
     wish = replace(wish, gpus=gpus)
     possible: Sequence[Setup] | None = setups(made.files, made.machine, node)
@@ -795,6 +799,7 @@ LAUNCHER = Launcher(
         ranks=ranks,
         request=of_srun,
         lists=srun_lists,
+        memory=slurm_memory,
         glued=re.compile(r"(-[nNcwxmBpAqtJCGDoeiK])(=?)([^-=].*)", re.DOTALL),
         parted=False,
     ),

@@ -105,12 +105,16 @@ def places(placement: Placement) -> Iterator[str]:
 
 
 def memory(slot: Slot) -> str:
-    """Return the memory policy: local where that is meant, a wish for one other node, a rule for several."""
+    """Return the memory policy: local where that is meant, a wish for one other node or for several, or a rule."""
+    nodes = ",".join(map(str, slot.memory))
+    if slot.policy:
+        kind = "only" if slot.policy == "only" else "prefer" if len(slot.memory) == 1 else "many"
+        return f"{kind}:{nodes}"
     if not slot.memory or set(slot.memory) == set(slot.nodes):
         return "local"
     # numactl --preferred takes one node; --preferred-many is of numactl 2.0.15 and Linux 5.15, too young to rely on.
     kind = "prefer" if len(slot.memory) == 1 else "only"
-    return f"{kind}:{','.join(map(str, slot.memory))}"
+    return f"{kind}:{nodes}"
 
 
 def _device(name: str | None) -> str:

@@ -111,6 +111,8 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
         reserve=job.reserve,
         part=job.part,
         gpus=job.gpus,
+        core_kind=job.core_kind,
+        mem=job.mem,
     )
     why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less time than {plain(found.baseline, 120)}"
     under = f"; then: {'; '.join(plain(each, 100) for each in found.conditions[:2])}" if found.conditions else ""

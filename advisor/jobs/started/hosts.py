@@ -300,6 +300,8 @@ class JobOptions:
     """Which kind of cores: auto, fast, slow, any, or its name."""
     gpus: int | None = None
     """GPUs in all."""
+    mem: str | None = None
+    """Where there is HBM: auto, hbm, dram; None leaves memory where ranks run."""
 
 
 @dataclass(frozen=True)
@@ -432,7 +434,7 @@ def shape(options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> JobShap
         "per": per,
         "per_count": count,
         "threads": options.threads or _threads(hosts, job_hosts.machines[0], options.smt, notes),
-        **{name: getattr(options, name) for name in ("strategy", "purpose", "near", "core_kind", "gpus")},
+        **{name: getattr(options, name) for name in ("strategy", "purpose", "near", "core_kind", "gpus", "mem")},
         "smt": options.smt or "skip",
         **_reserved(options.reserve),
         "slice": _slice(options.part),

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from advisor.errors import AdvisorError, BadInput, BadValue, in_words
 from advisor.jobs.observe import PlannedBinding, PlannedRank
-from advisor.jobs.placement import Placement, Slot
+from advisor.jobs.placement import MemoryPolicy, Placement, Slot
 from advisor.jobs.started.hosts import MOST as MOST_HOSTS
 from advisor.jobs.started.hosts import expand
 from advisor.machine.cpuset import CpuSet, bounded_sets
@@ -33,6 +33,9 @@ class PlannedSlot(Value):
     numa_nodes: tuple[int, ...] | None = Field(default=None, description="NUMA nodes of its CPUs; null: the plan does not say")
     memory: tuple[int, ...] | None = Field(
         default=None, description="NUMA nodes its memory shall come from; null or empty: not planned"
+    )
+    policy: MemoryPolicy | None = Field(
+        default=None, description="prefer: from these nodes first; only: from no others; null: as it is by default"
     )
     hca: str | None = Field(default=None, description="the adapter it should use")
     gpu: str | None = Field(default=None, description="address of the GPU it should use")
@@ -87,7 +90,8 @@ def fold(placement: Placement, *, sets: bool = True) -> FoldedPlan:
 
 
 def _slot(slot: Slot) -> PlannedSlot:
-    return PlannedSlot(cpus=slot.cpus, numa_nodes=slot.nodes, memory=slot.memory, hca=slot.hca, gpu=slot.gpu)
+    own = {name: getattr(slot, name) for name in ("cpus", "memory", "policy", "hca", "gpu")}
+    return PlannedSlot(numa_nodes=slot.nodes, **own)
 
 
 def _hosts(placement: Placement, numbers: Sequence[int]) -> Iterator[HostRanks]:
@@ -180,7 +184,7 @@ _ROOM = 720 << 20
 _PARTS = 100_000
 """Objects that are no ranks: those of a topology, and the slots of unlike nodes."""
 _CURE = "write it with advisor bind -o DIR -- ./app"
-_KEYS = ("rank", "host", "local", "cpus", "memory", "nodes")
+_KEYS = ("rank", "host", "local", "cpus", "memory", "policy", "nodes")
 _RANK: Final = TypeAdapter(PlannedRank)
 
 
@@ -281,11 +285,11 @@ def _ranks_of(entry: PlannedHosts, nodes: tuple[PlannedNode, ...], most: int) ->
         raise BadValue(f"it has {len(numbers)} ranks for {len(names)} hosts with {len(slots)} slots each")
     if len(numbers) > most:
         raise BadValue(f"more than {MOST} ranks")
-    places = [(local, slot.cpus, slot.memory or None, slot.numa_nodes) for local, slot in enumerate(slots[:each])]
+    places = [(local, slot.cpus, slot.memory or None, slot.policy, slot.numa_nodes) for local, slot in enumerate(slots[:each])]
     at = iter(numbers)
     for host in names:
-        for local, cpus, memory, own in places:
-            yield PlannedRank(rank=next(at), host=host, local=local, cpus=cpus, memory=memory, nodes=own)
+        for local, cpus, memory, policy, own in places:
+            yield PlannedRank(rank=next(at), host=host, local=local, cpus=cpus, memory=memory, policy=policy, nodes=own)
 
 
 def _numbers(text: str) -> CpuSet:

@@ -29,6 +29,7 @@ from advisor.machine.hosts.source import (
     open_host,
 )
 from advisor.machine.machine import Facts, Gap, Machine, merge
+from advisor.machine.memory_kinds import MI300A
 from advisor.machine.sources import fault_counters
 from advisor.machine.sources.cpu import with_processor_name
 from advisor.machine.sources.network import with_link_layers
@@ -41,8 +42,6 @@ _GIB: Final = 1 << 30
 _COHERENT_NAME: Final = re.compile(r"\bG[HB]\d{2,3}\b")
 _SXM2: Final = (0x15F9, 0x1DB1, 0x1DB5)
 """P100 SXM2, V100 SXM2 of 16 and of 32 GB; POWER8NVL and POWER9 have NVLinks of their own, x86 processors have none."""
-_MI300A: Final = 0x74A0
-"""The PCI ID Repository; it shares a package with its cores."""
 _MI250X: Final = (0x7408, 0x740C)
 """The same; on an EX235a each die is joined to the processor by Infinity Fabric (OLCF, Crusher quick start guide)."""
 
@@ -137,7 +136,7 @@ def _way(device: PciDevice, machine: Machine) -> str | None:
         return "NVLink-C2C"
     if device.vendor == NVIDIA and device.device in _SXM2 and (machine.architecture or "").startswith("ppc64"):
         return "NVLink"
-    if device.vendor == AMD and (device.device == _MI300A or (device.device in _MI250X and _is_ex235a(machine))):
+    if device.vendor == AMD and (device.device == MI300A or (device.device in _MI250X and _is_ex235a(machine))):
         return "Infinity Fabric"
     return None
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.jobs.line import binders, binds_itself, bound, read_binder
+from advisor.jobs.line import binders, binds_itself, bound, program_at, read_binder
 from advisor.jobs.predict import binder_cpus
 from advisor.jobs.request import Unclear
 from tests.model.shapes import shape
@@ -52,3 +52,21 @@ def test_a_shell_is_asked_for_the_words_it_runs() -> None:
     """A numactl between quotes is one too."""
     assert binds_itself(["bash", "-c", "exec numactl -N $X ./app"]) == "numactl"
     assert binds_itself(["bash", "-c", "./app"]) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "program", "memory"),
+    [
+        (("sh", "-c", 'exec numactl --preferred=$((L+8)) "$@"', "sh", "./a", "x"), "./a", ["$((L+8))"]),
+        (("sh", "-c", 'each() { shift $L; echo $1; }; exec numactl -m $(each 7 4) "$@"', "sh", "./a"), "./a", ["$(each 7 4)"]),
+        (("sh", "-c", 'export A=$L; exec "$@"', "sh", "numactl", "-m", "8", "./a"), "./a", ["8"]),
+        (("sh", "-c", 'each() { shift $L; echo $1; }; export A=1; exec taskset -c $(each 0 1) "$@"', "sh", "./a"), "./a", []),
+        (("sh", "-c", 'exec taskset -c $MINE "$@"', "sh", "./a"), "sh", []),
+        (("sh", "-c", 'taskset -c 0 ./x; exec "$@"', "sh", "./a"), "sh", []),
+        (("sh", "-c", "numactl -m 8 ./a"), "sh", []),
+    ],
+)
+def test_a_shell_that_starts_the_words_behind_it_is_passed(command: tuple[str, ...], program: str, memory: list[str]) -> None:
+    """The program is what stands behind it, numactl in its text binds; a text that does more is a program itself."""
+    assert command[program_at(command)] == program
+    assert [binder.memory for binder in binders(command)] == memory

@@ -238,9 +238,10 @@ def test_cores_that_slurm_keeps_for_the_system_leave_a_line_open() -> None:
     assert "for the system" in str(predict(line, kept, {KEY: PLAIN}).unclear)
 
 
-def test_memory_that_is_bound_by_number_leaves_a_line_open() -> None:
+def test_memory_of_a_node_that_is_not_there_is_refused() -> None:
     """A node that is not there ends a task before it begins."""
-    assert "--mem-bind" in str(made("srun -n 2 --mem-bind=map_mem:0,9 ./a", PLAIN).unclear)
+    refused = made("srun -n 2 --mem-bind=map_mem:0,9 ./a", PLAIN).refused
+    assert refused == "srun ends with an error: --mem-bind names NUMA nodes 9, which are not there"
     assert len(cpus(made("srun -n 2 --mem-bind=verbose,local ./a", PLAIN))) == 2
 
 

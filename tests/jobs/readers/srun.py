@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from advisor.errors import BadValue
 from advisor.jobs.hydra import objects
 from advisor.jobs.launcher import Lines
-from advisor.jobs.launchers.srun import chunks, natural
+from advisor.jobs.launchers.srun import chunks
+from advisor.jobs.slurm import natural
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as wrapper_table
