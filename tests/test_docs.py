@@ -8,7 +8,9 @@ from types import ModuleType
 
 import pytest
 
+import advisor.cli
 from advisor.advice.audit import AUDIT_SCHEMA, audit_document
+from advisor.errors import BadSheet
 from advisor.machine.machine import Machine, undeclared_facts
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.sources.registry import sources
@@ -129,3 +131,28 @@ def test_every_room_says_how_it_keeps_to_what_is_trusted() -> None:
     told = {name for row in rows for name in re.findall(r"`([\w/]+)`", row)}
     rooms = {path.name for path in (ROOT / "advisor").iterdir() if (path / "__init__.py").exists()}
     assert sorted(rooms - told) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            BadSheet("x is not a setting", file="a.yaml", cure="see settings.yaml"),
+            "a.yaml: x is not a setting; see settings.yaml",
+        ),
+        (
+            AttributeError("module 'advisor.cli' has no attribute 'run'", name="run", obj=advisor.cli),
+            "advisor/cli/__init__.py: cannot be loaded: AttributeError: module 'advisor.cli' has no attribute 'run'; correct it",
+        ),
+    ],
+)
+def test_what_stops_the_pages_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, line: str
+) -> None:
+    """A wrong sheet is named as rules check names it, a module that lacks its function by its file; neither is a traceback."""
+
+    def stopped() -> int:
+        raise error
+
+    monkeypatch.setattr(importlib.import_module("docs.generate"), "main", stopped)
+    assert (importlib.import_module("docs.__main__").main(), capsys.readouterr().err) == (2, f"{line}\n")
