@@ -12,7 +12,16 @@ from advisor.advice.audit_page.card import Head, head_of
 from advisor.advice.bios_files import BiosInput, firmware_from, must_fit, with_apply_time
 from advisor.advice.checklist_page import checklist_document, values
 from advisor.advice.checklist_sheet import Sheet
-from advisor.advice.judgement import HardwareOnOrder, Judgement, judged, maker_of, named, rule_named
+from advisor.advice.judgement import (
+    HardwareOnOrder,
+    Judgement,
+    decided_by_model,
+    forecast,
+    judged,
+    maker_of,
+    named,
+    rule_named,
+)
 from advisor.advice.know.benchmarks import Known, bench_of, proofs, to_measure, unmeasured, unwatched
 from advisor.advice.know.fixes import (
     OPEN,
@@ -27,6 +36,7 @@ from advisor.advice.know.fixes import (
     value_with_unit,
     wanted_setting,
 )
+from advisor.advice.know.intents import Asking, Ground, asked_for, intents, settled
 from advisor.advice.know.vendors import FALLBACK, not_vendors, publications, settings, vendor_by_id
 from advisor.advice.model.findings import Audit, Finding, Fix, Row, Want
 from advisor.advice.model.plan import (
@@ -47,7 +57,7 @@ from advisor.advice.model.plan import (
 )
 from advisor.advice.model.sheets import SEVERITIES, Publication, Setting, Vendor
 from advisor.advice.plan import make
-from advisor.advice.plan.draft import FirmwareState
+from advisor.advice.plan.draft import FirmwareState, Forecast
 from advisor.advice.plan.make import with_plan
 from advisor.errors import BadInput, BadValue, must_be_one_of
 from advisor.machine.hardware import Bios
@@ -56,7 +66,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.platform_traits import Maker
 from advisor.machine.read import read_machine
-from advisor.measure.platform import Platform, Scope
+from advisor.measure.platform import IntentName, Platform, Scope
 from advisor.measure.platforms import platform_on_order
 from advisor.measure.task import measurements_from
 
@@ -101,6 +111,8 @@ class Sheets:
     platform: Platform | None = None
     """Whose published results benchmarks are held against."""
     known: Known = field(default_factory=Known)
+    asking: Asking | None = None
+    """What the server is set for, beside what its rules want."""
     found: Places | None = None
     """The places that the audit's own steps name; those of another maker's words, or another BIOS, are not asked for."""
 
@@ -112,9 +124,14 @@ class Sheets:
 
 def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> tuple[Checklist, tuple[WantedSetting, ...]]:
     """Return the checklist, and the wishes of its lines: what a plan is made from."""
-    asked = [each for each in audit.findings if each.verdict in WEIGHT and not unmeasured(each) and not unwatched(each)]
-    wanted, absent = _offered(asked_by_setting(asked, sheets.decided), sheets, audit.platform_id)
     rows, places = {row.name: row for row in audit.settings}, sheets.places(audit.platform_id)
+    findings = audit.findings
+    if sheets.asking is not None:
+        findings = sheets.asking.heard(findings)
+        ground = Ground(findings, rows, places, sheets.platform, sheets.decided)
+        findings = (*findings, *asked_for(sheets.asking, ground))
+    asked = [each for each in findings if each.verdict in WEIGHT and not unmeasured(each) and not unwatched(each)]
+    wanted, absent = _offered(settled(asked_by_setting(asked, sheets.decided)), sheets, audit.platform_id)
     lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, places) for name, pairs in wanted.items()]
     numbers = {own[0].id: number for number, own in enumerate(audit.by_rule, 1)}
     items = [_finished(item, numbers) for item in (*(item for item, _ in lines), *_wanted_states(asked))]
@@ -304,6 +321,9 @@ class Made(NamedTuple):
     given: BiosInput
     head: Head
     """What the audit comes to."""
+    intent: IntentName | None = None
+    forecast: Forecast | None = None
+    """What rules would find once attributes of the BIOS are changed."""
 
 
 class Ordered(NamedTuple):
@@ -372,6 +392,8 @@ def checklist(
     measurements: Sequence[Path] = (),
     include: Sequence[str] = (),
     only: Sequence[str] = (),
+    intent: IntentName | None = None,
+    unchecked: Sequence[str] = (),
     observer: Observer = SILENT,
 ) -> TuningChecklist:
     """Return the tuning checklist of a machine, None is this one, or of hardware on order, in its vendor's words or another's.
@@ -380,7 +402,10 @@ def checklist(
 
     ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides). ``only`` keeps
     the lines of some rules, each by its id or by the number that the audit gives its finding, of settings or of attributes.
+    ``intent`` is what the server is set for: it settles what guides dispute, and its scope is the one that counts. ``unchecked``
+    names attributes that it may set though neither a registry nor firmware of this generation shows their values.
     """
+    scope = intents()[intent].scope if intent else scope
     given = firmware_from(bios)
     words = vendor_by_id(vendor) if vendor is not None else None
     order = isinstance(source, Ordered)
@@ -395,8 +420,8 @@ def checklist(
         line = None if own else must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware)
     if line:
         observer.say(line)
-    whole = listed(result, words or result.vendor, given, order=order)
-    return _planned(_chosen(whole, result, only), _included(include), order=order)
+    whole = listed(result, words or result.vendor, given, order=order, intent=intent)
+    return _planned(_chosen(whole, result, only), _included(include), order=order, unchecked=unchecked)
 
 
 def checklist_of(result: Judgement, given: BiosInput, only: Sequence[str] = ()) -> TuningChecklist:
@@ -404,11 +429,19 @@ def checklist_of(result: Judgement, given: BiosInput, only: Sequence[str] = ()) 
     return _planned(_chosen(listed(result, result.vendor, given), result, only))
 
 
-def listed(result: Judgement, words: Vendor, given: BiosInput, *, order: bool = False) -> Made:
+def listed(result: Judgement, words: Vendor, given: BiosInput, *, order: bool = False, intent: IntentName | None = None) -> Made:
     """Return the checklist of a judged machine in a vendor's words, or of hardware on order, of which nothing is known."""
     machine, platform = result.machine, result.platform
     given = given if given.bios is not None or machine.bios is None else given._replace(bios=machine.bios)
     sheets = Sheets(settings(), words, publications(), given.bios, maker_of(platform), platform=platform)
+    if intent is not None:
+        setters = {
+            name: frozenset(
+                rule.id for rule in result.book.rules if name in rule.text.set and result.case.scope in rule.text.scope
+            )
+            for name in intents()[intent].settings
+        }
+        sheets = replace(sheets, asking=Asking(intent, intents()[intent], setters), decided=decided_by_model(result))
     if order:
         sheets = replace(sheets, hints=result.hints, decided=result.decided)
     else:
@@ -417,17 +450,23 @@ def listed(result: Judgement, words: Vendor, given: BiosInput, *, order: bool = 
         known = Known(cpu.model_name if cpu else None, shape.sockets if shape else None, virtual)
         sheets = replace(sheets, known=known, found=result.places)
     found = checklist_with(result.audit, sheets, None if order else named(machine))
-    return Made(*found, words, given, head_of(result.audit))
+    bios = given.bios
+    aside = intents()[intent].sets_aside if intent else {}
+    told = None if bios is None else lambda changes: forecast(result, words, bios, changes, aside)
+    return Made(*found, words, given, head_of(result.audit), intent, told)
 
 
 def plan_of(result: Judgement, given: BiosInput) -> Plan:
     """Return the plan of a judged machine in its own vendor's words: that of ``advisor checklist`` for the same inputs."""
     made = listed(result, result.vendor, given)
-    return planned(made.checklist, made.wishes, made.words, made.given)
+    return planned(made.checklist, made.wishes, made.words, made.given, forecast=made.forecast)
 
 
-def _planned(made: Made, include: Sequence[Include] = (), *, order: bool = False) -> TuningChecklist:
-    plan = planned(made.checklist, made.wishes, made.words, made.given, include, order=order)
+def _planned(
+    made: Made, include: Sequence[Include] = (), *, order: bool = False, unchecked: Sequence[str] = ()
+) -> TuningChecklist:
+    more: dict[str, Any] = {"intent": made.intent, "unchecked": unchecked, "forecast": made.forecast}
+    plan = planned(made.checklist, made.wishes, made.words, made.given, include, order=order, **more)
     found = with_plan(made.checklist, plan, made.words)
     return TuningChecklist(found, plan, with_apply_time(made.words, made.given), found, made.head)
 
@@ -473,10 +512,20 @@ def planned(
     include: Sequence[Include] = (),
     *,
     order: bool = False,
+    intent: IntentName | None = None,
+    unchecked: Sequence[str] = (),
+    forecast: Forecast | None = None,
 ) -> Plan:
     """Return the plan of a checklist's wishes."""
     ground = FirmwareState(
-        vendor, checklist.platform_id, given.bios, given.registry, frozenset(include), order=order and given.bios is None
+        vendor,
+        checklist.platform_id,
+        given.bios,
+        given.registry,
+        frozenset(include),
+        order=order and given.bios is None,
+        unchecked=frozenset(unchecked),
+        forecast=forecast,
     )
     told = [f"{item.title}: {item.fix.text} ({item.id})" for item in _states(checklist, SYSTEM)]
     return make.plan_of(
@@ -490,6 +539,7 @@ def planned(
         machine=checklist.machine,
         platform=checklist.platform,
         scope=checklist.scope,
+        intent=intent,
     )
 
 

@@ -1,13 +1,14 @@
 """Judges a machine, or hardware on order: sheets, rules and facts become findings and settings."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from advisor.advice.judge.case import Case, case_of, with_standings
-from advisor.advice.judge.engine import Origins, ask, ask_of_any, explain, finding, judge, waive
+from advisor.advice.judge.case import Case, Standing, case_of, with_standings
+from advisor.advice.judge.engine import Origins, ask, ask_of_any, explain, finding, foreseen, judge, waive
 from advisor.advice.judge.measured import with_measurements
 from advisor.advice.judge.rule import Rule, env_of, setting_readers, settings_in_effect, settings_table
 from advisor.advice.judge.rulebook import Rulebook
@@ -18,14 +19,14 @@ from advisor.advice.model.sheets import Vendor
 from advisor.advice.rules import rulebook
 from advisor.errors import BadValue, must_be_one_of
 from advisor.machine.fault_counters import Watch
-from advisor.machine.hardware import Bios, Cpu
+from advisor.machine.hardware import Bios, Cpu, Scalar
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.platform_traits import Maker
 from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Platform, Scope, best_cut
-from advisor.measure.platforms import Ordered, match_platform, published_figures
+from advisor.measure.platforms import Ordered, match_platform, platform_on_order, published_figures
 
 UNKNOWN_VENDOR = "generic"
 """The sheet with the usual words, for a vendor that has none of its own."""
@@ -182,6 +183,33 @@ def _asked_of_order(ground: Ground, book: Rulebook) -> tuple[Finding, ...]:
     return tuple(each for each in found if _of_order(each, ground.platform))
 
 
+def forecast(
+    result: Judgement, words: Vendor, bios: Bios, changes: Mapping[str, Scalar | None], aside: Container[str] = ()
+) -> tuple[str, ...]:
+    """Return what of weight rules would find once attributes of the BIOS are changed, and what nobody can say, in words.
+
+    Rules that are set ``aside`` are not asked.
+    """
+    kind = result.platform.id if result.platform else None
+    after = bios.model_copy(update={"attributes": {**bios.attributes, **changes}})
+    now, then = (neutral_values(words, kind, each) for each in (bios, after))
+    moved = {
+        name: None if then.get(name) is None else str(then[name]) for name in {*now, *then} if now.get(name) != then.get(name)
+    }
+    if not moved:
+        return ()
+    known = {each.name: each for each in result.case.standings or ()}
+    new = {
+        name: Standing(name=name, title=settings()[name].title, value=value, sure="high", how="as it would be")
+        for name, value in moved.items()
+    }
+    case = with_standings(result.case, ({**known, **new}).values())
+    rules = (rule for rule in result.book.rules if rule.id not in aside)
+    found = foreseen(rules, result.case, case, settings(), result.origins)
+    told = {"finding": "with it {} ({})", "unknown": "whether it brings {} ({}) is not known here: give --from CAPTURE"}
+    return tuple(dict.fromkeys(told[each.verdict].format(each.rule.id, each.rule.text.title) for each in found))
+
+
 def explained(judgement: Judgement, rule: Rule, subject: str | None = None) -> Explanation:
     """Return how a rule came to its verdict, on one subject where one is named."""
     asked = tuple(ask(rule, judgement.case, env_of(judgement.case, settings())))
@@ -250,6 +278,16 @@ def _decided(platform: Platform | None, scope: Scope, model: Ordered | None) -> 
         return {}
     cut = best_cut(platform, scope, model.dies if model else None, None, model.cores if model else None)
     return {name: _SPELLED.get(cut.name) if cut else None}
+
+
+def decided_by_model(result: Judgement) -> Mapping[str, str | None]:
+    """Return what platform and processor's model decide of a machine of which only these are known; {} where more is."""
+    name = result.machine.cpu.model_name if result.machine.cpu else None
+    if result.decided or result.machine.topology is not None or name is None:
+        return result.decided
+    with suppress(BadValue):
+        return _decided(result.platform, result.case.scope, platform_on_order(None, name)[1])
+    return {}
 
 
 def _hints(platform: Platform | None, scope: Scope) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Draws BIOS changes: the plan as YAML to be edited, what is staged and waits, and what the witnesses say."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from advisor.advice.model.plan import BiosPlan, Change, NotWritten, Owner
@@ -34,9 +34,19 @@ def plan_text(
     *,
     left: Iterable[tuple[str, NotWritten]],
     notes: Iterable[str],
+    admitted: Sequence[Change] = (),
 ) -> str:
     """Return a plan as YAML with comments, which reads back as the same plan."""
-    return "\n".join(_plan_lines(plan, changes, moves, legal, left=left, notes=notes)) + "\n"
+    lines = _plan_lines(plan, changes, moves, legal, left=left, notes=notes)
+    return "\n".join((*_intent_lines(plan, admitted), *lines)) + "\n"
+
+
+def _intent_lines(plan: BiosPlan, admitted: Sequence[Change]) -> Iterator[str]:
+    """Yield what a plan is for, and which of its changes nothing else asks for."""
+    if plan.intent is not None:
+        names = ", ".join(plain(each.attribute, _LONGEST) for each in admitted)
+        what = f"{len(admitted)} setting{'s' * (len(admitted) != 1)} that guides dispute, each with its guide below: {names}"
+        yield f"# --for {plan.intent} admits {what if admitted else 'nothing more here'}"
 
 
 def _plan_lines(
@@ -61,7 +71,7 @@ def _plan_lines(
     for key, value in plan.owner.model_dump(mode="json").items():
         if value is not None:
             yield f"  {key}: {_word(value)}"
-    for key in ("registry", "vendor", "platform"):
+    for key in ("registry", "vendor", "platform", "intent"):
         if (told := getattr(plan, key)) is not None:
             yield f"{key}: {_word(told)}"
     for note in notes:
@@ -70,18 +80,32 @@ def _plan_lines(
     for change in changes:
         yield from _change_lines(change, legal.get(change.attribute))
     if moves:
-        yield "# Also changes with these, by the attribute registry; undo restores it:"
+        known = "by the attribute registry; undo restores it" if legal else "as published of such servers"
+        yield f"# Also changes with these, {known}:"
         yield from (
             f"#   {plain(name, _LONGEST)}: {_word(now)} -> {_CONTRADICTED if then is None else _word(then)}"
             for name, (now, then) in moves.items()
         )
     before = ""
-    for name, each in left:
+    for name, each in once(left):
         if name != before:
             yield f"# Not in this plan, {name}:"
         before = name
-        what = each.wanted if each.attribute else f"{each.title}: {each.wanted}"
+        what = each.wanted if each.attribute and "=" in each.wanted else f"{each.title}: {each.wanted}"
         yield from _note(f"{what}: {each.reason}" + (f" ({', '.join(each.rules)})" if each.rules else ""), "")
+
+
+def once(left: Iterable[tuple[str, NotWritten]]) -> Iterator[tuple[str, NotWritten]]:
+    """Yield what is left, once where two settings are one attribute: with the rules of both."""
+    joined: dict[tuple[str, ...], tuple[str, NotWritten]] = {}
+    for name, each in left:
+        key = (name, each.attribute or each.title, each.wanted, each.reason)
+        if key in joined:
+            first = joined[key][1]
+            joined[key] = (name, first.model_copy(update={"rules": tuple(dict.fromkeys((*first.rules, *each.rules)))}))
+        else:
+            joined[key] = (name, each)
+    yield from joined.values()
 
 
 def _change_lines(change: Change, legal: str | None) -> Iterator[str]:

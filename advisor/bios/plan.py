@@ -11,6 +11,7 @@ from typing import Any
 
 from advisor.advice.bios_files import BiosInput, firmware_from, text_of
 from advisor.advice.checklist import TuningChecklist, checklist
+from advisor.advice.know.intents import intents
 from advisor.advice.know.vendors import FALLBACK, match_vendor, vendor_by_id, vendors
 from advisor.advice.model.plan import BiosPlan, Change, NotWritten, Owner, Plan, PlannedChange
 from advisor.advice.model.sheets import VendorValue
@@ -19,12 +20,12 @@ from advisor.bios.door import Door
 from advisor.bios.page import plan_text
 from advisor.bios.reading import BiosReading, bios_input
 from advisor.errors import BadInput, BadSheet, BadValue, must_be_one_of
-from advisor.machine.hardware import Bios, Cpu, Firmware, Registry, Scalar
+from advisor.machine.hardware import Bios, Cpu, Firmware, Memory, Processor, Registry, Scalar
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Environment, Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.platform import Scope
+from advisor.measure.platform import IntentName, Scope
 from advisor.measure.platforms import platform_on_order
 from advisor.sheets import Sheet, model_of, parse_sheet
 
@@ -42,11 +43,25 @@ class PlannedBios:
     left: tuple[tuple[str, NotWritten], ...]
     locked: str | None = None
     """Why most attributes could not be written when the BIOS was read."""
+    offer: tuple[IntentName, int, int] | None = None
+    """An intent that was not asked for, and how many it would settle of what is left to the reader."""
+
+    @property
+    def disputed(self) -> frozenset[str]:
+        """Return the settings that are known to differ, and nobody but the reader can say whether that is wrong."""
+        left = (*self.behind.contested, *(each for each in self.behind.look_up if each.now is not None))
+        return frozenset(each.setting for each in left if each.setting)
+
+    @property
+    def admitted(self) -> tuple[Change, ...]:
+        """Return the changes that only what the server is set for asks for."""
+        return tuple(each for each in self.changes if any(want.chosen for want in each.wanted))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what is to be known before any change."""
-        return (*((self.locked,) if self.locked else ()), *self.behind.notes)
+        offer = [f"--for {self.offer[0]} settles {self.offer[1]} of the {self.offer[2]} left to you"] if self.offer else []
+        return (*((self.locked,) if self.locked else ()), *self.behind.notes, *offer)
 
     @property
     def word(self) -> str:
@@ -58,7 +73,8 @@ class PlannedBios:
 
     def text(self) -> str:
         """Return the plan as YAML with comments, to be read and edited."""
-        return plan_text(self.plan, self.changes, self.moves, self.legal, left=self.left, notes=self.notes)
+        more: dict[str, Any] = {"left": self.left, "notes": self.notes, "admitted": self.admitted}
+        return plan_text(self.plan, self.changes, self.moves, self.legal, **more)
 
     def summary(self, file: Path) -> str:
         """Return what was written, in one line."""
@@ -76,6 +92,8 @@ class PlannedBios:
             "changes": [change.model_dump(mode="json") for change in self.changes],
             "left": [{"list": name, **each.model_dump(mode="json")} for name, each in self.left],
             "notes": list(self.notes),
+            "intent": self.plan.intent,
+            "admitted": [each.attribute for each in self.admitted],
         }
 
 
@@ -84,6 +102,7 @@ def plan_bios(
     source: str | None = None,
     scope: Scope = "mpi",
     *,
+    intent: IntentName | None = None,
     only: Sequence[str] = (),
     unchecked: Sequence[str] = (),
     site: Sequence[Path] = (),
@@ -92,16 +111,27 @@ def plan_bios(
 ) -> PlannedBios:
     """Return what to stage on a machine: what findings want, as far as its BIOS and its registry take it.
 
-    ``only`` keeps what some rules, settings or attributes want; what guides differ about is in a plan only so. ``unchecked``
-    names attributes that may be planned though no attribute registry checks them.
+    ``intent`` is what the server is set for, which settles what guides differ about. ``only`` keeps what some rules, settings or
+    attributes want; what guides differ about is in a plan by one of the two. ``unchecked`` names attributes that may be planned
+    though no attribute registry checks them.
     """
     given = firmware_from(bios)
     if given.bios is None:
         raise BadValue("no BIOS to plan for", cure="give --bios FILE, which advisor bios read --bmc HOST -o FILE writes")
-    include, files = (("contested",) if only else ()), measurements
     machine = source if source is not None else _machine_of(given, observer)
-    found = checklist(machine, scope, site=site, bios=given, measurements=files, include=include, only=only, observer=observer)
-    return _planned(found, given, given.bios, only, unchecked)
+    more: dict[str, Any] = {"site": site, "bios": given, "measurements": measurements, "only": only, "unchecked": unchecked}
+    more["include"] = ("contested",) if only else ()
+    found = checklist(machine, scope, **more, intent=intent, observer=observer)
+    planned = _planned(found, given, given.bios, only, unchecked)
+    if intent is not None or not planned.disputed:
+        return planned
+    other = next(name for name, each in intents().items() if each.scope == scope)
+    settled = _planned(checklist(machine, scope, **more, intent=other), given, given.bios, only, unchecked)
+    return replace(planned, offer=(other, len(planned.disputed - settled.disputed), len(planned.disputed)))
+
+
+_MOST_OF_A_CORE = 2
+"""Hardware threads of an x86 core, where SMT is on."""
 
 
 def _machine_of(given: BiosInput, observer: Observer) -> Machine:
@@ -120,13 +150,20 @@ def _machine_of(given: BiosInput, observer: Observer) -> Machine:
     observer.say(
         f"planned for {owner.model or owner.uuid}, as its BMC says: what its system shows is not known without --from CAPTURE"
     )
-    cpu = None
+    cpu, threads = None, owner.threads
     with suppress(BadValue):
-        match = platform_on_order(None, owner.processor or "")[0].match
+        platform, model = platform_on_order(None, owner.processor or "")
+        match = platform.match
+        if threads is None and owner.sockets is not None and model is not None and model.cores is not None:
+            threads = owner.sockets * model.cores * _MOST_OF_A_CORE
         stepping = match.steppings[0] if match.steppings else None
         cpu = Cpu(vendor=match.vendor, family=match.family, model=match.models[0], stepping=stepping, model_name=owner.processor)
     firmware = Firmware(system_vendor=owner.vendor, product=owner.model, bios_version=owner.bios_version)
-    return Machine(name=owner.host_name, firmware=firmware, cpu=cpu, environment=Environment(virtual="none", container="none"))
+    environment = Environment(virtual="none", container="none")
+    many = owner.sockets or 1
+    each = [Processor(socket=f"CPU{at + 1}", populated=True, threads=threads // many if threads else None) for at in range(many)]
+    memory = Memory(processors=tuple(each)) if owner.sockets or threads else None
+    return Machine(name=owner.host_name, firmware=firmware, cpu=cpu, memory=memory, environment=environment)
 
 
 def _both_orders(uuid: str) -> tuple[str, str]:
@@ -176,12 +213,21 @@ def _planned(found: TuningChecklist, given: BiosInput, bios: Bios, only: Sequenc
         registry=(given.registry.id if given.registry else None) or bios.registry,
         vendor=found.vendor.id,
         platform=found.checklist.platform_id,
+        intent=found.plan.intent,
         changes=tuple(PlannedChange(attribute=each.attribute, value=each.value, now=each.now) for each in changes),
     )
     left = (*blind, *refused, *_left(found.plan, only))
     known = ground.registry.attributes if ground.registry else {}
     takes = {each.attribute: legal(known[each.attribute]) for each in changes if each.attribute in known}
-    return PlannedBios(plan, found.plan, changes, moves_of(plan.values, ground), takes, left, given.locked)
+    moves = moves_of(plan.values, ground) if given.registry else _told(changes, ground)
+    return PlannedBios(plan, found.plan, changes, moves, takes, left, given.locked)
+
+
+def _told(changes: tuple[Change, ...], ground: FirmwareState) -> dict[str, tuple[Scalar | None, Scalar | None]]:
+    """Return what the vendor's sheet says that changes along, where no registry says it: attribute -> now, then."""
+    own = {each.attribute for each in changes}
+    told = {name: to for each in changes for name, to in ground.told_by_sheet(each.attribute, each.value).items()}
+    return {name: (ground.now(name), to) for name, to in told.items() if name not in own}
 
 
 def _unwritten(change: Change, reason: str) -> NotWritten:

@@ -524,4 +524,15 @@ def _owner(raw: Controller, root: Resource) -> Owner:
         bmc_version=text(raw.manager, "FirmwareVersion"),
         host_name=text(raw.system, "HostName"),
         processor=text(processors, "Model") if isinstance(processors, dict) else None,
+        sockets=_count(processors, "Count"),
+        threads=_count(processors, "LogicalProcessorCount"),
     )
+
+
+_MOST_THREADS: Final = 65536
+
+
+def _count(processors: object, key: str) -> int | None:
+    """Return how many a BMC counts; None for what is no count."""
+    count = processors.get(key) if isinstance(processors, dict) else None
+    return count if type(count) is int and 0 < count <= _MOST_THREADS else None

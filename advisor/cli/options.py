@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.measure.platform import Scope
+from advisor.measure.platform import IntentName, Scope
 
 Offers = list[tuple[str, str]]
 
@@ -174,6 +174,22 @@ Topic = Annotated[
 ScopeOption = Annotated[
     Scope, typer.Option("--scope", help="The kind of work to tune for; guides disagree because they mean different work.")
 ]
+ForOption = Annotated[
+    IntentName | None,
+    typer.Option("--for", help="The work it is set for: settles what guides dispute, each setting with its guide."),
+]
+
+
+def scope_for(purpose: IntentName | None, scope: Scope) -> Scope:
+    """Return the scope that an intent is judged for; refuse one beside it that is of other work."""
+    from advisor.advice.know.intents import intents
+
+    own = intents()[purpose].scope if purpose else scope
+    if scope not in ("mpi", own):
+        raise BadValue(f"--for {purpose} is judged for {own}, and --scope says {scope}", cure="leave --scope out")
+    return own
+
+
 MeasurementsOption = Annotated[
     list[Path] | None,
     typer.Option("--measurements", metavar="FILE", help="Use these results of advisor measure; may be repeated."),

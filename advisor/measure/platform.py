@@ -23,6 +23,9 @@ from advisor.machine.value import Amount, Keys, Value, measured_in, optional, wr
 Scope = Literal["mpi", "hpl", "latency", "throughput", "virtualisation"]
 """What a machine is to be good at; guides disagree because they mean different work."""
 
+IntentName = Literal["mpi", "hpl", "latency", "throughput", "energy", "virtualisation"]
+"""What a server is set for: a choice that settles what guides dispute (rules/intents.yaml)."""
+
 Transfers = Annotated[float, measured_in("transfers/s")]
 BytesPerSecond = Annotated[float, measured_in("bytes/s")]
 

@@ -53,7 +53,7 @@ OF_TWO_SOCKETS = {"DlwmForcedWidth", "FixedSocPstate"}
 
 CAPTURES: list[Expected] = [
     ("dell", "capture R6515", "rome", {"DfCState", "IommuSupport", "ProcConfigTdp", "TransparentSme", *OF_TWO_SOCKETS}, {}),
-    ("dell", "registry R750 BIOS 1.8.2", "ice-lake", {"AdddcSetting"}, {}),
+    ("dell", "registry R750 BIOS 1.8.2", "ice-lake", {"AdddcSetting", "PackageCStates"}, {}),
     ("dell", "capture R6615 BIOS 1.7.2", "genoa", OF_TWO_SOCKETS, {}),
     ("dell", "capture WEKApod R6615 BIOS 1.11.2", "genoa", OF_TWO_SOCKETS, {}),
     ("dell", "capture R670 BIOS 1.3.2", "sierra-forest", {"AdddcSetting", "CpuInterconnectBusSpeed"}, {}),
@@ -94,7 +94,7 @@ CAPTURES: list[Expected] = [
 """Vendor, evidence, platform, named and not there, there and not understood: only Auto, where the firmware decides unseen."""
 
 FILES = [
-    ("dell_Bios.json", "dell", "ice-lake", {"AdddcSetting"}, {}),
+    ("dell_Bios.json", "dell", "ice-lake", {"AdddcSetting", "PackageCStates"}, {}),
     ("hpe_A42_Bios.json", "hpe", "milan", set(), {"NumaMemoryDomainsPerSocket": "Auto"}),
     ("hpe_A41_DL325Gen10_Naples_Bios_subset.json", "hpe", "naples", {"Sriov", "ThermalConfig"}, {}),
     ("hpe_U58_Systems_1_Bios.json", "hpe", "emerald-rapids", {"XptPrefetcher"}, {}),

@@ -5,7 +5,7 @@ clock.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, get_args
 
@@ -117,6 +117,30 @@ def _one(rule: Rule, env: Env, subject: str | None) -> Asked:
         return Asked(rule, env, "finding" if fires else "pass", subject, rule.say.fill(env) if fires else None)
     except Trouble as trouble:
         return Asked(rule, env, "error", subject, str(trouble))
+
+
+def foreseen(
+    rules: Iterable[Rule], now: Case, then: Case, settings: Mapping[str, Setting], origins: "Origins"
+) -> Iterator[Asked]:
+    """Yield what rules of weight would find after a change and do not find now; of what nobody can say the verdict is unknown."""
+    before, after = env_of(now, settings), env_of(then, settings)
+    for rule in rules:
+        found = {asked.subject for asked in ask(rule, now, before) if asked.verdict == "finding"}
+        for asked in ask(rule, then, after):
+            if (beyond := _beyond(rule, asked, before)) is not None:
+                yield replace(asked, verdict=beyond)
+            elif asked.verdict == "finding" and asked.subject not in found and finding(asked, origins).severity != "info":
+                yield asked
+
+
+def _beyond(rule: Rule, asked: Asked, before: Env) -> Verdict | None:
+    """Return the verdict on what a rule's own facts show after the restart only; None where the change is not what decides."""
+    if rule.foresee is None or asked.verdict in ("not-applicable", "finding"):
+        return None
+    then, now = (rule.foresee.value({**env, "_steps": [STEPS]}) for env in (asked.env, {**asked.env, **before}))
+    if isinstance(then, Unknown):
+        return "unknown" if now is False else None
+    return "finding" if then and now is not True else None
 
 
 _COPIED: Final = ("id", "title", "scope", "why", "want", "spare", "guides", "refs")

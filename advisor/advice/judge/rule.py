@@ -495,6 +495,7 @@ class Rule:
     only: cached_property[Node | None] = _expression("only")
     agree: cached_property[Node | None] = _expression("agree")
     when: cached_property[Node] = _expression("when")
+    foresee: cached_property[Node | None] = _expression("foresee")
     gain: cached_property[Node | None] = _expression("cost", "gain", kind=NUMBER)
     """What is lost, as published."""
     measured: cached_property[Node | None] = _expression("cost", "measured", kind=NUMBER)
@@ -552,7 +553,7 @@ class Rule:
         return tuple((name, self.at(("set", name), wanted_node, name, value, self.scope, known)) for name, value in rows)
 
 
-_PARTS = ("where", "only", "agree", "when", "say", "subject", "gain", "measured", "wants", "fix", "check", "undo")
+_PARTS = ("where", "only", "agree", "when", "foresee", "say", "subject", "gain", "measured", "wants", "fix", "check", "undo")
 """The parts of a rule that can be wrong though its sheet is well-formed, beside the names that they use."""
 
 

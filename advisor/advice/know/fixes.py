@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from advisor.advice.know.vendors import commands_of, keeper_of, settings, undo_of, vendor_by_id
 from advisor.advice.model.findings import Finding, Fix, Row, Want
+from advisor.advice.model.intent import TOPIC
 from advisor.advice.model.plan import Other, Target, Wanted, WantedSetting, edit_instruction, filled_lines
 from advisor.advice.model.sheets import (
     SEVERITIES,
@@ -280,6 +281,7 @@ def _wanted(finding: Finding, want: Want) -> Wanted:
         contested=finding.severity == "info" or dissent,
         value=want.value,
         claim=(finding.claim or finding.title) if finding.verdict in OPEN else None,
+        chosen=finding.guides if finding.topic == TOPIC else (),
     )
 
 

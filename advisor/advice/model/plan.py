@@ -18,7 +18,7 @@ from advisor.advice.model.findings import Finding, Fix
 from advisor.advice.model.sheets import Guide, Place, Severity, VendorValue, Verdict, Where
 from advisor.machine.hardware import Scalar
 from advisor.machine.value import Value, optional
-from advisor.measure.platform import Scope
+from advisor.measure.platform import IntentName, Scope
 
 _OUT_OF_REACH: Final = {
     "Secure Boot and its keys": r"secure[ _]?boot|^ResetKeys|platform[ _]?key|factory[ _]?key|key[ _]?exchange|TLSCertificate",
@@ -57,6 +57,8 @@ class Owner(Value):
     bmc_version: str | None = None
     host_name: str | None = optional("what its operating system reported to the BMC")
     processor: str | None = optional("the processors' model, by which their generation is known")
+    sockets: int | None = optional("how many processors the BMC counts")
+    threads: int | None = optional("hardware threads of all its processors, as the BMC counts them")
 
 
 class PlannedChange(Value):
@@ -76,6 +78,7 @@ class BiosPlan(Value):
     registry: str | None = optional("the attribute registry that it was checked against")
     vendor: str | None = optional("whose words the attributes are: dell, hpe, ...")
     platform: str | None = None
+    intent: IntentName | None = optional("what it is for, which settles what guides dispute")
     changes: tuple[PlannedChange, ...] = Field(default=(), max_length=500)
 
     @property
@@ -99,6 +102,7 @@ class BiosRecord(Value):
     unlisted: dict[str, Scalar] = optional("of these what was set to a value that the registry has not", {})
     vendor: str | None = None
     platform: str | None = None
+    intent: IntentName | None = optional("what its plan was for")
     outcome: Literal["begun", "staged"] = optional("begun: whether it was staged is not known", "begun")
     job: str | None = optional("the BMC's job that applies it")
     by_hand: tuple[str, ...] = optional("how to go back without advisor: commands of others", ())
@@ -373,6 +377,7 @@ class Wanted(Value):
     contested: bool = optional("whether guides differ, or it is a matter of taste", default=False)
     value: str | None = optional("the neutral value that it wants")
     claim: str | None = optional("what is wrong, in its words")
+    chosen: tuple[Guide, ...] = optional("of what an intent asks for: the guides that it goes by", ())
 
 
 Keeper = Literal["sysctl", "sysfs", "cmdline", "service", "limits", "command"]
@@ -429,6 +434,11 @@ class WantedSetting(Value):
     def speak(self) -> tuple[Wanted, ...]:
         """Return whose weight counts: the findings, and where there are none all that ask."""
         return self.found or self.wanted
+
+    @property
+    def chosen(self) -> bool:
+        """Return whether what the server is set for asks for it, and no rule of weight: it is a choice, and no fault."""
+        return any(each.chosen for each in self.speak) and all(each.chosen or each.contested for each in self.speak)
 
     @property
     def claim(self) -> str | None:
@@ -540,6 +550,7 @@ class Plan(Value):
     vendor: str
     vendor_id: str
     scope: str
+    intent: IntentName | None = optional("what it is for: what guides dispute is settled by it")
     order: bool = optional("hardware on order: no present value can be known, its script saves them", default=False)
     changes: tuple[Change, ...] = optional("in the order of writing: those to write, and comments", ())
     look_up: tuple[NotWritten, ...] = optional("wanted, and the present value is not known", ())

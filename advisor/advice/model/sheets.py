@@ -282,6 +282,9 @@ class RuleText(Value):
     let: dict[str, Expression] = optional("named values, which a site may override", {})
     only: Expression | None = optional("where this is false the rule does not apply")
     when: Expression = Field(description="where this is true there is a finding")
+    foresee: Expression | None = optional(
+        "where this is true after a change of settings the rule would find what `when` sees only after the restart"
+    )
     say: Plain = Field(description="the claim")
     why: Plain = Field(description="the mechanism, two sentences")
     cost: CostText | None = None

@@ -14,6 +14,7 @@ from advisor.errors import did_you_mean
 from advisor.machine.hardware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 
 Values = Mapping[str, Scalar | None]
+Forecast = Callable[[Values], tuple[str, ...]]
 
 _VALUE: Final = "CurrentValue"
 _ROUNDS: Final = 20
@@ -167,6 +168,10 @@ class FirmwareState:
     include: frozenset[Include] = field(default_factory=frozenset)
     order: bool = False
     """Hardware on order: nothing of it can be known, and its script saves what is there."""
+    unchecked: frozenset[str] = frozenset()
+    """Attributes that may be written though nobody can check their values."""
+    forecast: Forecast | None = field(default=None, compare=False, repr=False)
+    """What rules would find once attributes are changed; None where nobody can ask them."""
 
     @property
     def present(self) -> Mapping[str, Scalar | None]:
@@ -339,6 +344,11 @@ class Draft:
     def serious(self) -> bool:
         """Return whether a wish behind it is neither contested nor a matter of taste."""
         return any(not wish.contested and wish.speak[0].severity != "info" for wish in self.wishes)
+
+    @property
+    def chosen(self) -> bool:
+        """Return whether only what the server is set for asks for it."""
+        return bool(self.wishes) and all(wish.chosen for wish in self.wishes)
 
     @property
     def weight(self) -> int:

@@ -41,6 +41,7 @@ from advisor.advice.model.sheets import Lock, Place, Require, Vendor, VendorValu
 from advisor.advice.plan.draft import Draft, FirmwareState, LeftOut, Settled, moved, named, settle
 from advisor.machine.hardware import Registry, Scalar
 from advisor.machine.units import count
+from advisor.measure.platform import IntentName
 
 
 def with_needs(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> list[Draft]:
@@ -269,8 +270,11 @@ def reconcile(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> lis
     for lock in ground.locks:
         names = (*(draft.attribute for draft in drafts), *ground.present)  # with the suffix that it has on this board
         name = next((name for name in names if is_named(lock.attribute, name)), lock.attribute)
-        if ground.lacks(name) is None:
+        lacks = ground.lacks(name)
+        if lacks is None:
             drafts = _Profile(lock, name, ground, lists).settled(drafts)
+        elif ground.now(name) is not None and not ground.same(name, ground.now(name), lock.value):
+            drafts = _Profile(lock, name, ground, lists).fixed(drafts, lacks)
     return _without_one_time(drafts, ground, lists)
 
 
@@ -291,6 +295,12 @@ class _Profile:
             return [*rest, *self._with_wish(wanted, held)]
         return [*rest, *self._without_wish(wanted, held)] if held else drafts
 
+    def fixed(self, drafts: list[Draft], why: str) -> list[Draft]:
+        """Return the drafts without what a profile holds that cannot be changed itself."""
+        held = [draft for draft in drafts if self._holds(draft)]
+        self.lists.refuse(held, lambda _: f"{self.name}={self.now} holds it, and of {self.name} {why}")
+        return [draft for draft in drafts if draft not in held]
+
     def _holds(self, draft: Draft) -> bool:
         """Return whether the profile keeps an attribute: as its list says, or as the attribute's own entry does."""
         needs = (need for wish in draft.wishes if wish.place for need in wish.place.requires)
@@ -300,8 +310,12 @@ class _Profile:
         return one is not None and self.ground.same(self.name, one, other)
 
     def _sets(self, value: Scalar | None) -> Mapping[str, VendorValue]:
-        """Return what a value of the profile sets; {} where that is not known."""
-        return self.ground.sets(self.lock, self.name, value)
+        """Return what a value of the profile sets, as the sheet knows or the registry; {} where that is not known."""
+        known, registry = self.ground.sets(self.lock, self.name, value), self.ground.registry
+        if known or registry is None or value is None:
+            return known
+        along = moved(registry, self.ground.present, {self.name: value})
+        return {name: to for name, to in along.items() if to is not None}
 
     def _answers(self, value: Scalar | None, draft: Draft) -> bool:
         """Return whether the profile sets an attribute as a draft wants it."""
@@ -322,8 +336,9 @@ class _Profile:
             if not upset and min(draft.weight for draft in serious) >= profile.weight:
                 serious, upset = [], []
             else:
-                names = ", ".join(draft.told() for draft in serious) or ", ".join(upset)
-                self.lists.refuse([profile], lambda _: f"it would overwrite {names}. {self.lock.policy or ''}".strip())
+                names = ", ".join(draft.told() for draft in serious) or ("" if self.ground.forecast else ", ".join(upset))
+                why = [*([f"it would overwrite {names}"] if names else []), *(upset if self.ground.forecast else [])]
+                self.lists.refuse([profile], lambda _: f"{'; '.join(why)}. {self.lock.policy or ''}".strip())
                 return self._without_wish(None, held)
         aside = [self._aside(draft, f" in place of {profile.value}") for draft in others] if self.ground.order else []
         if not aside:
@@ -343,7 +358,13 @@ class _Profile:
         return "" if draft.serious else f", and a machine is not moved to {self.lock.value} for what guides differ about"
 
     def _upset(self, profile: Draft) -> list[str]:
-        """Return what is right as it is and the profile would change."""
+        """Return what speaks against the profile: findings that it would bring, else what is right and would be changed."""
+        if self.ground.forecast is not None:
+            along: dict[str, Scalar | None] = {**self.ground.told_by_sheet(self.name, profile.value)}
+            if self.ground.registry is not None:
+                along |= moved(self.ground.registry, self.ground.present, {self.name: profile.value})
+            found = [f"{name}={now} ({', '.join(wish.rules)})" for name, (now, wish) in self._against(along)]
+            return [*self.ground.forecast({self.name: profile.value, **along}), *found]
         found = []
         for stem, value in self._sets(profile.value).items():
             for attribute, (now, wish) in self.lists.content.items():
@@ -351,6 +372,11 @@ class _Profile:
                 if own and is_named(stem, attribute) and not self.ground.same(attribute, now, value):
                     found.append(f"{attribute}={now} ({', '.join(wish.rules)})")
         return found
+
+    def _against(self, along: Mapping[str, Scalar | None]) -> list[tuple[str, tuple[VendorValue, WantedSetting]]]:
+        """Return what the server is set for, is so, and would be changed along."""
+        content = ((name, self.lists.content[name]) for name in along if name in self.lists.content)
+        return [(name, (now, wish)) for name, (now, wish) in content if wish.chosen]
 
     def _one_by_one(self, profile: Draft, held: list[Draft], upset: list[str]) -> list[Draft]:
         """Return the free value, then all that the profile would have set, with what is wanted otherwise in its place."""
@@ -593,7 +619,7 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
     now = ground.now(name) if ground.bios is not None else place.spoken.get(wish.now) if wish.now is not None else None
     if now is not None and ground.same(name, now, value):
         if wish.done is False:
-            lists.by_hand.append(_left(wish, "the BIOS already has it: a restart is due, or something overrides it"))
+            lists.by_hand.append(_left(wish, _overridden(place, ground)))
     elif now is not None and (why := _no_way_back(place, now, ground)):
         lists.refused.append(_left(wish, why))
     elif wish.others:
@@ -603,6 +629,15 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
     else:
         return _weighed(wish, place, value, now, ground=ground, lists=lists)
     return None
+
+
+def _overridden(place: Place, ground: FirmwareState) -> str:
+    """Return why a setting is not so though the BIOS has the value that is wanted."""
+    for need in place.requires:
+        now = ground.now(need.attribute)
+        if need.gates and now is not None and not ground.same(need.attribute, now, need.value):
+            return f"the BIOS already has it, and it counts only with {need.attribute}={need.value}: now it is {now}"
+    return "the BIOS already has it: a restart is due, or something overrides it"
 
 
 def _no_way_back(place: Place, now: Scalar, ground: FirmwareState) -> str | None:
@@ -619,7 +654,7 @@ def _weighed(
     wish: WantedSetting, place: Place, value: VendorValue, now: Scalar | None, *, ground: FirmwareState, lists: LeftOut
 ) -> Draft | None:
     """Return a draft, marked where it is one to look at twice, or list it where it is not asked for."""
-    unknown, small = now is None or not wish.found, wish.speak[0].severity in _SMALL
+    unknown, small = now is None or not wish.found, wish.speak[0].severity in _SMALL and not wish.chosen
     marks: list[Mark] = ["contested"] if wish.contested else []
     marks += ["unknown"] if unknown else []
     if ground.order:
@@ -635,6 +670,9 @@ def _weighed(
     if unsaid := ground.unsaid(place.attribute or "", place.label):
         lists.by_hand.append(_left(wish, unsaid))
         return None
+    if wish.chosen and (why := _not_chosen(place, value, ground)):
+        lists.refused.append(_left(wish, why))
+        return None
     return Draft(
         attribute=place.attribute or "",
         value=value,
@@ -647,6 +685,15 @@ def _weighed(
         active=not ground.order or not (small or wish.contested),
         verified=place.verified,
     )
+
+
+def _not_chosen(place: Place, value: VendorValue, ground: FirmwareState) -> str | None:
+    """Return why what is a choice, and no fault, is not written; None where it may be."""
+    blind = ground.registry is None and not ground.order and place.attribute not in ground.unchecked
+    if blind and not place.verified:
+        return "no firmware of this generation was seen with that value: give the attribute registry with a further --bios"
+    brings = ground.forecast({place.attribute or "": value}) if ground.forecast else ()
+    return f"a rule speaks against it: {'; '.join(brings)}" if brings else None
 
 
 def _accompanied(drafts: list[Draft], lists: LeftOut) -> list[Draft]:
@@ -711,6 +758,7 @@ def plan_of(
     machine: str | None = None,
     platform: str | None = None,
     scope: str = "mpi",
+    intent: IntentName | None = None,
 ) -> Plan:
     """Return the plan for what is wanted on a machine of which ``ground`` is known."""
     lists, vendor = LeftOut(), ground.vendor
@@ -730,6 +778,7 @@ def plan_of(
         vendor=vendor.name,
         vendor_id=vendor.id,
         scope=scope,
+        intent=intent,
         order=ground.order,
         changes=tuple(_change(draft, drafts, ground) for draft in drafts),
         look_up_with=_look_up(lists.look_up, vendor),
@@ -801,6 +850,8 @@ def _why(draft: Draft) -> Iterable[str]:
     for wish in draft.wishes:
         own = wish in draft.own
         yield f"{wish.title}: {wish.text} ({was if own else 'set by this too'}; {', '.join(wish.rules)})"
+        for each in (each for each in wish.wanted if each.chosen):
+            yield f"--{each.id.replace('-', ' ', 1)}: {'; '.join(f'{guide.says} [{guide.ref}]' for guide in each.chosen)}"
         if gain := next((each.gain for each in wish.speak if each.gain), None):
             yield f"worth: {gain}"
     yield from draft.why
@@ -809,8 +860,9 @@ def _why(draft: Draft) -> Iterable[str]:
         yield "check twice: it may not be wrong here"
     if not draft.verified:
         yield "name not verified against a registry"
-    guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides)
-    if guides and ("contested" in draft.marks or len(guides) > 1):
+    chosen = {guide for wish in draft.own for each in wish.wanted for guide in each.chosen}
+    guides = dict.fromkeys(f"{guide.says} [{guide.ref}]" for wish in draft.own for guide in wish.guides if guide not in chosen)
+    if guides and ("contested" in draft.marks or len(guides) > 1 or chosen):
         yield f"guides differ: {'; '.join(guides)}"
 
 

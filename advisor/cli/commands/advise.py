@@ -213,6 +213,7 @@ def checklist(
     cpu: opt.OrderedCpu = None,
     vendor: opt.VendorName = None,
     scope: opt.ScopeOption = "mpi",
+    purpose: opt.ForOption = None,
     rules: opt.Rules = None,
     bios: GivenBios = NO_BIOS,
     measurements: opt.MeasurementsOption = None,
@@ -234,7 +235,8 @@ def checklist(
     or --cpu it is the list for hardware on order, the table of BIOS settings first, and no machine is read. --as writes it
     as a page (txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm,
     ilorest, onecli, sum or redfish for the BIOS. Those files hold findings alone: values that are known to differ from the
-    recommended ones, where no guide contradicts; --include unknown and --include contested add the rest, marked. --as plan
+    recommended ones, where no guide contradicts; --include unknown and --include contested add the rest, marked. --for says
+    what the server is set for, and settles what guides dispute for this work, each setting with its guide. --as plan
     is the plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
     ~/.config/advisor/templates/checklist is a format too. Changes nothing.
 
@@ -270,7 +272,8 @@ def checklist(
         _alone(source, measurements)
     found = run_checklist(
         Ordered(platform, cpu) if order else source,
-        scope,
+        opt.scope_for(purpose, scope),
+        intent=purpose,
         vendor=vendor,
         site=rules or (),
         bios=bios.read(observer, here=source is None and not order),

@@ -124,6 +124,7 @@ def bios_plan(
     source: opt.From = None,
     bios: opt.Bios = None,
     scope: opt.ScopeOption = "mpi",
+    purpose: opt.ForOption = None,
     only: Only = None,
     unchecked: Unchecked = None,
     rules: opt.Rules = None,
@@ -132,8 +133,9 @@ def bios_plan(
     """Plan the BIOS changes of one server, as its own registry allows. Changes nothing.
 
     Each change stands with its reason, its present value and the values that are legal here; below it what changes along
-    with it, and what is left out and why. The YAML is to be read and edited; bios stage checks it again. --only keeps the
-    changes of some rules, settings or attributes, with what they need, and is how a change that guides differ about gets in.
+    with it, and what is left out and why. The YAML is to be read and edited; bios stage checks it again. --for says what the
+    server is set for: one choice that settles what guides dispute for this work, each setting with its guide. --only keeps the
+    changes of some rules, settings or attributes, with what they need, and lets in a single change that guides differ about.
     With --bmc or -w the BIOS is read at once; of many BMCs each plan goes into a file of its own. Without --from it is
     planned for this machine where the BIOS is this machine's, else for what the file says of its server. Without an
     attribute registry nothing is planned by name, but what --unchecked names.
@@ -146,6 +148,7 @@ def bios_plan(
     First: --bmc --hosts --from --bios --only --scope --login-file --ca --json --output
     Example: advisor bios plan --bios bios.json -o plan.yaml
     Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
+    Example: advisor bios plan --from node.tar.gz --bios bios.json --for mpi -o plan.yaml
     Example: advisor bios plan --from node.tar.gz --bios bios.json --only numa.nps -o plan.yaml
     Example: advisor bios plan fleet/ --bios bios.json -o plans/%k.yaml
     """
@@ -162,7 +165,8 @@ def bios_plan(
         return plan_bios(
             given,
             source,
-            scope,
+            opt.scope_for(purpose, scope),
+            intent=purpose,
             only=only or (),
             unchecked=unchecked or (),
             site=rules or (),
