@@ -193,7 +193,7 @@ def given(name: str, whole: Path | None = None) -> BiosInput:
         return firmware_from(files)._replace(owner=server.owner)
     shown, locked = facts(server.vendor)[server.evidence], name == "R750 1.13"
     now = R750_LOCKED if locked else shown["now"]
-    free = {"SubNumaCluster"} if locked else set(now)
+    free = {"SubNumaCluster", "ProcC1E"} if locked else set(now)
     rows = [
         choice(each, *values, **({} if each in free else {"ReadOnly": True}))
         for each, values in shown["attributes"].items()

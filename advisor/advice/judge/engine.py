@@ -124,13 +124,22 @@ def foreseen(
 ) -> Iterator[Asked]:
     """Yield what rules of weight would find after a change and do not find now; of what nobody can say the verdict is unknown."""
     before, after = env_of(now, settings), env_of(then, settings)
-    for rule in rules:
+    old, new = ({each.name: each.value for each in case.standings or ()} for case in (now, then))
+    changed = {f"{SETTING}.{name}" for name in {*old, *new} if old.get(name) != new.get(name)}
+    for rule in (rule for rule in rules if not changed.isdisjoint(_reads(rule))):
         found = {asked.subject for asked in ask(rule, now, before) if asked.verdict == "finding"}
         for asked in ask(rule, then, after):
             if (beyond := _beyond(rule, asked, before)) is not None:
                 yield replace(asked, verdict=beyond)
             elif asked.verdict == "finding" and asked.subject not in found and finding(asked, origins).severity != "info":
                 yield asked
+
+
+@cache
+def _reads(rule: Rule) -> frozenset[str]:
+    """Return the facts that a rule's verdict may hang on."""
+    nodes = [*_grounds(rule), *([rule.foresee] if rule.foresee else [])]
+    return frozenset(_facts(rule, facts_of(*nodes)))
 
 
 def _beyond(rule: Rule, asked: Asked, before: Env) -> Verdict | None:
