@@ -19,7 +19,7 @@ from advisor.advice.plan.draft import FirmwareState, legal, moved, refusals
 from advisor.bios.door import Door
 from advisor.bios.page import plan_text
 from advisor.bios.reading import BiosReading, bios_input
-from advisor.errors import BadInput, BadSheet, BadValue, must_be_one_of
+from advisor.errors import AdvisorError, BadInput, BadSheet, BadValue, must_be_one_of
 from advisor.machine.hardware import Bios, Cpu, Firmware, Memory, Processor, Registry, Scalar
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Environment, Machine
@@ -276,6 +276,13 @@ def moves_of(wanted: Mapping[str, VendorValue], ground: FirmwareState) -> dict[s
         return {}
     along = moved(ground.registry, ground.present, wanted)
     return {name: (ground.now(name), value) for name, value in along.items() if name in ground.present}
+
+
+def planned_for_before(file: Path) -> IntentName | None:
+    """Return what the plan in a file is for, which the one that takes its place is for too; None where it is no such plan."""
+    with suppress(AdvisorError):
+        return load_plan(file).intent
+    return None
 
 
 _LARGEST = 1 << 20

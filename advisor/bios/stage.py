@@ -28,6 +28,7 @@ from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.units import printable
+from advisor.measure.platform import IntentName
 
 if TYPE_CHECKING:
     from advisor.bios.session import Session
@@ -163,6 +164,8 @@ class Staging:
     answered: bool = True
     registry: str | None = None
     """By which registry values and side effects were checked; None where the BMC gives none."""
+    intent: IntentName | None = None
+    """What the plan was for."""
 
     @property
     def word(self) -> str:
@@ -220,7 +223,7 @@ def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm, un
         moves = moves_of(values, ground)
         nothing_foreign(reading, {name: {value} for name, value in {**_then(moves), **values}.items()}, ground)
         place = record or record_name(session.address.name, "stage")
-        staging = replace(_staging("stage", reading, values, place), moves=moves)
+        staging = replace(_staging("stage", reading, values, place), moves=moves, intent=wanted.intent)
         if all(ground.same(name, to_be(reading, name), value) for name, value in values.items()):
             return replace(staging, state="nothing to do", waiting=reading.waiting)
         if reading.locked and reading.locked.known:
@@ -260,6 +263,7 @@ def _staged(
     if not said:
         raise CannotWork(f"{reading.bmc}: nothing was staged: not confirmed")
     begun, place, accepted = record_of(reading, ground, values, _then(staging.moves)), Path(staging.record), None
+    begun = begun.model_copy(update={"intent": staging.intent})
     save_record(place, begun, new=True)
     try:
         with seen_to_its_end(session.stop):
@@ -418,7 +422,7 @@ def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm, unc
         values, left = _back(saved, reading, ground)
         _all_checked(reading, values, unchecked, str(record))
         place = kept or record_name(session.address.name, "undo")
-        staging = replace(_staging("undo", reading, values, place), left=left)
+        staging = replace(_staging("undo", reading, values, place), left=left, intent=saved.intent)
         if not values:
             return replace(staging, state="nothing to do", waiting=reading.waiting)
         if saved.job and (job := job_at(session, saved.job)) is not None and job.state in _NOT_BEGUN:
@@ -430,8 +434,13 @@ def undo_bios(record: Path, door: Door, kept: Path | None, confirm: Confirm, unc
             values, left = _back(saved, reading, ground_of_record(saved, reading))
             if not values:
                 return replace(staging, state="withdrawn", waiting=reading.waiting)
-            staging, confirm = replace(_staging("undo", reading, values, place), left=left), lambda _: True
+            staging = replace(_staging("undo", reading, values, place), left=left, intent=saved.intent)
+            confirm = _yes
         return _staged(session, reading, staging, values, ground=ground, confirm=confirm)
+
+
+def _yes(_: Staging) -> bool:
+    return True
 
 
 _NOT_BEGUN: Final = ("New", "Pending", "Starting", "Scheduled")

@@ -1,8 +1,9 @@
 """One BIOS plan and one checklist for each kind of hardware: what differs inside a kind stands beside its nodes."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from advisor.fleet.fleet import Kind
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.platform import Scope
+from advisor.measure.platform import IntentName, Scope
 
 
 @dataclass(frozen=True)
@@ -104,34 +105,36 @@ def fleet_plan(
     bios: Sequence[Path] = (),
     scope: Scope = "mpi",
     *,
+    intent: IntentName | None = None,
     site: Sequence[Path] = (),
     only: Sequence[str] = (),
     observer: Observer = SILENT,
 ) -> FleetPlan:
     """Return one BIOS plan for each kind, of the BIOS that its captures or one of the files have."""
+    make = partial(plan_bios, scope=scope, intent=intent, site=site, only=only)
     found = audit_fleet(places, scope, site=site, observer=observer)
     plans: dict[str, PlannedBios] = {}
     without: dict[str, str] = {}
     for kind in found.fleet.kinds:
         first = next(iter(_equal(found, kind).values()))[0]
         try:
-            plans[kind.name] = _planned(str(file_of_node(found.asked, first)), (*found.bios_of(first), *bios), scope, site, only)
+            plans[kind.name] = _planned(str(file_of_node(found.asked, first)), (*found.bios_of(first), *bios), make)
         except AdvisorError as error:
             without[kind.name] = error.problem if isinstance(error, BadInput) else str(error)
     return FleetPlan(plans, found.fleet.kinds, without)
 
 
-def _planned(source: str, files: Sequence[Path], scope: Scope, site: Sequence[Path], only: Sequence[str]) -> PlannedBios:
+def _planned(source: str, files: Sequence[Path], make: Callable[[BiosInput, str], PlannedBios]) -> PlannedBios:
     """Return the plan of a kind's most usual node, from its own BIOS or the first file that can be one of its kind."""
     machine = read_machine(source)
     if machine.bios is not None:
-        return plan_bios(BiosInput(machine.bios), source, scope, only=only, site=site)
+        return make(BiosInput(machine.bios), source)
     for file in files:
         try:
             given = bios_for([file], machine)
         except BadInput:
             continue
-        return plan_bios(given, source, scope, only=only, site=site)
+        return make(given, source)
     raise BadInput(
         "no BIOS attributes lie beside its captures, and no --bios fits: advisor bios read -w NODES -o DIR/%h.bios.json"
     )

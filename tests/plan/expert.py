@@ -11,7 +11,7 @@ from advisor.advice.bios_files import BiosInput, firmware_from
 from advisor.advice.know.fixes import neutral_values
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.plan import Owner
-from advisor.advice.plan.draft import FirmwareState, settle
+from advisor.advice.plan.draft import FirmwareState, moved
 from advisor.bios.plan import PlannedBios, plan_bios
 from advisor.machine.hardware import Bios, Scalar
 from advisor.measure.platform import IntentName
@@ -228,7 +228,7 @@ def outcome(name: str, intent: IntentName | None, whole: Path | None = None) -> 
     more = tuple(setting for setting, (value, _) in wanted.items() if after.get(setting) == value and setting not in checked)
     left = {setting: named[setting] for setting in wanted if setting not in (*checked, *more) and setting in named}
     missed = tuple(setting for setting in wanted if setting not in (*checked, *more) and setting not in left)
-    return Outcome(checked, more, left, missed, tuple(_wrong(every, bios, name, after)))
+    return Outcome(checked, more, left, missed, tuple(_wrong(every, bios, name, after if intent in (None, "mpi") else {})))
 
 
 def _planned(bios: BiosInput, intent: IntentName | None, *, seen: bool) -> PlannedBios:
@@ -269,11 +269,9 @@ def _wrong(planned: PlannedBios, bios: BiosInput, name: str, after: dict[str, st
     """Return every law that a plan breaks, what it changes unsaid, and what an expert would have otherwise."""
     assert bios.bios is not None
     found = [each for each in broken(planned.behind, bios.bios, bios.registry) if "beside" not in each or bios.registry]
-    now = bios.bios.attributes
     if bios.registry is not None:
-        settled = settle(bios.registry, now, planned.plan.values).values
-        said = {*planned.moves, *planned.plan.values}
-        found += [f"{each} changes unsaid" for each, to in settled.items() if now.get(each) != to and each not in said]
+        along = moved(bios.registry, bios.bios.attributes, planned.plan.values)
+        found += [f"{each} changes unsaid" for each in along if each in bios.bios.attributes and each not in planned.moves]
     before = _after_nothing(bios, name, planned)
     wanted = SERVERS[name].wanted
     return found + [

@@ -243,7 +243,7 @@ def checklist(
     With FLEET, a folder of captures, it is one list per kind of hardware, with the nodes that need each step (txt, json).
 
     Group: Set up
-    First: --from --cpu --vendor --scope --bmc --as --todo --only --verbose --output
+    First: --from --cpu --vendor --for --bmc --as --todo --only --verbose --output
     Example: advisor checklist
     Example: advisor checklist --cpu "EPYC 7702" --vendor dell --as html -o rome.html
     Example: advisor checklist --from node.tar.gz --only 1 --as racadm -o bios.sh

@@ -18,7 +18,7 @@ from advisor.bios.experiment_page import experiment_chart, list_page, plan_page,
 from advisor.bios.experiment_plan import experiment_plan, list_document, listed, ready_programs
 from advisor.bios.many import Kept
 from advisor.bios.page import proof_page, read_page, restart_page, status_page
-from advisor.bios.plan import PlannedBios, Planner, plan_bios
+from advisor.bios.plan import PlannedBios, Planner, plan_bios, planned_for_before
 from advisor.bios.prove import prove_bios
 from advisor.bios.reading import BiosReading, read_bios
 from advisor.bios.stage import bios_status as run_bios_status
@@ -138,14 +138,15 @@ def bios_plan(
     changes of some rules, settings or attributes, with what they need, and lets in a single change that guides differ about.
     With --bmc or -w the BIOS is read at once; of many BMCs each plan goes into a file of its own. Without --from it is
     planned for this machine where the BIOS is this machine's, else for what the file says of its server. Without an
-    attribute registry nothing is planned by name, but what --unchecked names.
+    attribute registry nothing is planned by name, but what --unchecked names. A plan that is made again, into the file that it
+    is in, is for the same work.
 
     With FLEET, a folder of captures, it is one plan per kind of hardware, that of its most usual node: from the BIOS
     attributes beside its capture (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the
     first --bios that fits. In the file name %k is the kind. bios stage checks each server again before it writes.
 
     Group: Set up
-    First: --bmc --hosts --from --bios --only --scope --login-file --ca --json --output
+    First: --bmc --hosts --from --bios --for --only --login-file --ca --json --output
     Example: advisor bios plan --bios bios.json -o plan.yaml
     Example: advisor bios plan -w 'bmc[001-400]' --from node.tar.gz -o plans/%h.yaml
     Example: advisor bios plan --from node.tar.gz --bios bios.json --for mpi -o plan.yaml
@@ -157,16 +158,19 @@ def bios_plan(
         named = {"--bmc and -w": bool(asked.doors), "--from": source is not None, "--unchecked": bool(unchecked)}
         for name, given in {**named, "--measurements": bool(measurements)}.items():
             opt.at_most_one({"FLEET": True, name: given})
-        made = fleet_plan(fleet, bios or (), scope, site=rules or (), only=only or (), observer=Terminal())
+        more: dict[str, Any] = {"intent": purpose, "site": rules or (), "only": only or ()}
+        made = fleet_plan(fleet, bios or (), opt.scope_for(purpose, scope), **more, observer=Terminal())
         return _plans(made, asked.form)
     opt.at_most_one({"--bios": bool(bios), "--bmc and -w": bool(asked.doors)})
+
+    intent = purpose or (None if asked.many or asked.form.output is None else planned_for_before(asked.form.output))
 
     def make(given: BiosInput | Sequence[Path], observer: Observer) -> PlannedBios:
         return plan_bios(
             given,
             source,
-            opt.scope_for(purpose, scope),
-            intent=purpose,
+            opt.scope_for(intent, scope),
+            intent=intent,
             only=only or (),
             unchecked=unchecked or (),
             site=rules or (),
