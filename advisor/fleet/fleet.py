@@ -5,7 +5,7 @@ A fleet's folder holds ``NODE.tar.gz`` for each node that answered, ``NODE.measu
 """
 
 import json
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -217,3 +217,33 @@ class Fleet(Value):
     def reaches(self, severity: Severity) -> bool:
         """Return whether a finding is as severe as this, or worse."""
         return any(SEVERITIES.index(each.severity) <= SEVERITIES.index(severity) for each in self.wrong)
+
+
+class Change(Value):
+    """What happened to an incident since a day, and on which nodes."""
+
+    what: str = Field(description="appeared, went, healed (came and went in between), flaps")
+    id: str
+    action: Action
+    severity: Severity
+    nodes: str = Field(description="folded")
+    count: int
+    text: str
+    first: str = Field(description="the first snapshot that has it")
+    last: str = Field(description="the last that has it")
+    after: str = Field(description="it changed after this snapshot was taken")
+    until: str = Field(description="and until this one was")
+    changes: int = Field(description="how often it came or went since the day")
+
+
+class Since(Value):
+    """What a fleet became since a day."""
+
+    since: str = Field(description="the snapshot that it is compared with")
+    until: str = Field(description="the last one")
+    snapshots: int = Field(description="how many were read")
+    changes: tuple[Change, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of ``advisor fleet since --json``."""
+        return {"schema": "advisor-fleet-since/1", **self.model_dump(mode="json")}

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from advisor.advice.audit import DIALECT
 from advisor.advice.model.sheets import SEVERITIES
-from advisor.fleet.fleet import ACTIONS, Drift, Fleet, Incident, Silent, Slow, Split, Wrong
+from advisor.fleet.fleet import ACTIONS, Drift, Fleet, Incident, Silent, Since, Slow, Split, Wrong
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.jinja import fill
 from advisor.machine.units import count, duration, flop_rate, plain, printable, throughput
@@ -502,6 +502,29 @@ def _row_in(text: str, width: int) -> list[Line]:
     return [*wrapped([(f"  {printable(text)}", "")], width, indent=4)]
 
 
+def since_page(found: Since, width: int | None = None) -> Page:
+    """Return what became of a fleet since a day: appeared, flapping, healed, gone."""
+    styles = {"appeared": "high", "flaps": "warn", "healed": "dim", "went": "good"}
+
+    def lines(room: int) -> list[Line]:
+        head = f"{found.since} to {found.until}: {count(found.snapshots, 'snapshot')}"
+        made = list(wrapped([(head, "title")], room))
+        for what, style in styles.items():
+            for at, each in enumerate(each for each in found.changes if each.what == what):
+                times = f", {each.changes} times" if each.what == "flaps" else ""
+                seen = (
+                    f"first {each.first}, last {each.last}"
+                    if each.what != "appeared"
+                    else f"between {each.after} and {each.until}"
+                )
+                said = f"{each.count:>5}  {each.nodes}  {plain(each.text, 160)} ({each.action}{times}; {seen})"
+                made += labelled(what.upper() if at == 0 else "", [(printable(said), style)], room, _SINCE_ROOM)
+        return made if found.changes else [*made, (("nothing changed", "good"),)]
+
+    return Page(lines, width)
+
+
+_SINCE_ROOM: Final = 10
 _Bad = tuple[Mapping[str, Any], Mapping[str, Any], str]
 """A figure, what is bad in it, and with whom."""
 _PAIRS_ROOM: Final = 13

@@ -179,6 +179,10 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
             ("fleet", "golden", "diff", out / "golden.yaml", out / "golden.yaml"),
             ("fleet", "audit", site["fleet"], "--golden", out / "golden.yaml"),
         ],
+        "fleet since": [
+            ("fleet", "audit", site["fleet"], "--keep", "52w"),
+            ("fleet", "since", "2020-01-01", site["fleet"]),
+        ],
         "fleet capture": [("fleet", "capture", "-w", words[1], "-o", out / "none", "--timeout", "1")],
         "fleet measure": [("fleet", "measure", "-w", words[1], "-o", out / "none", "--timeout", "1")],
         "bios plan": [plan, (*plan, "--json"), (*plan, "-o", out / "plan.yaml")],

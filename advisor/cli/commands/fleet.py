@@ -1,10 +1,11 @@
 """Commands of many nodes: capture, audit, show, measure."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from shlex import split
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 
@@ -13,9 +14,11 @@ from advisor.cli import options as opt
 from advisor.cli.bmc_options import with_several
 from advisor.cli.output import Form, Terminal, say, show
 from advisor.errors import BadValue
-from advisor.fleet.audit import audit_fleet
+from advisor.fleet.audit import AuditedFleet, audit_fleet
 from advisor.fleet.capture import CaptureOptions, age, capture_fleet, capture_now
 from advisor.fleet.golden import golden_changes, golden_in, golden_of, golden_text, held
+from advisor.fleet.history import arguments, day_named, new_incidents, since, snapshots
+from advisor.fleet.history import keep as write_snapshot
 from advisor.fleet.measure import measure_fleet, measure_fleet_hpl
 from advisor.fleet.measure_pairs import PairsOptions, measure_pairs
 from advisor.fleet.page import (
@@ -28,6 +31,7 @@ from advisor.fleet.page import (
     node_document,
     node_page,
     pairs_page,
+    since_page,
     wrong_document,
     wrong_page,
 )
@@ -35,6 +39,7 @@ from advisor.jobs.started.hosts import LauncherOptions
 from advisor.jobs.started.hpl import HplOptions
 from advisor.machine.hosts.errands import Way
 from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.live import LiveHost
 
 Where = Annotated[
     str | None, typer.Option("--hosts", "-w", metavar="LIST", help="The nodes: n[001-400], or @group of ClusterShell.")
@@ -145,6 +150,20 @@ GoldenFile = Annotated[
     Path | None, typer.Option("--golden", metavar="FILE", help="Hold nodes to this file of fleet golden save, not to their kind.")
 ]
 
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        "--keep", metavar="AGE", help="Keep a snapshot in DIR/history for fleet since; remove those older than 4w, 52w."
+    ),
+]
+
+OnNew = Annotated[
+    str | None,
+    typer.Option(
+        "--on-new", metavar="CMD", help="With --keep: run CMD ACTION SEVERITY ID NODES TEXT for each new incident, no shell."
+    ),
+]
+
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every line, unshortened.")]
 
 What = Annotated[str, typer.Argument(metavar="WHAT", help="An incident's number on the screen or its id, a rule, or a node.")]
@@ -189,6 +208,8 @@ def fleet_audit(
     exclude: Exclude = None,
     exclude_from: ExcludeFrom = "high",
     golden: GoldenFile = None,
+    keep: Keep = None,
+    on_new: OnNew = None,
     verbose: Verbose = False,
     json: opt.Json = False,
     output: opt.Output = None,
@@ -202,8 +223,8 @@ def fleet_audit(
     together by their hardware. Facts in which at most a tenth of a kind differs from the rest and findings of the same cause
     are one incident: DRAIN keeps jobs away, TICKET is to be repaired or set, ASK divides a kind and only you know which side
     is meant, WATCH may wait, INFO is no fault. fleet show N has each in full. A second audit of a folder reads only what is
-    new. Exit status is 0 whatever
-    it finds, unless --fail-on or --fail-on-missing says otherwise; 2 where no node answered.
+    new. --keep writes what each node has to DIR/history, which fleet since reads. Exit status is 0 whatever it finds, unless
+    --fail-on or --fail-on-missing says otherwise; 2 where no node answered.
 
     Group: Many nodes
     First: --hosts --hostfile --slurm --scope --fail-on --fail-on-missing --exclude --verbose --json --output
@@ -212,16 +233,65 @@ def fleet_audit(
     Example: advisor fleet audit 'captures'/*.tar.gz --json
     Example: advisor fleet audit fleet/ --fail-on high --exclude odd.nodes
     Example: advisor fleet audit fleet/ --golden golden.yaml
+    Example: advisor fleet audit fleet/ --keep 52w --on-new /usr/local/sbin/open-ticket
     """
-    observer = Terminal()
+    observer, oldest = Terminal(), None if keep is None else age(keep)
+    if on_new is not None and oldest is None:
+        raise BadValue("--on-new needs a snapshot to know what is new", cure="give --keep, too: --keep 52w")
+    if oldest is not None and (len(places) != 1 or not places[0].is_dir()):
+        raise BadValue("--keep writes into a fleet's folder", cure="give one DIR")
     meant = None if golden is None else partial(held, golden_in(golden), today=datetime.now().astimezone().date())
     found = audit_fleet(places, scope, site=rules or (), exclude_from=exclude_from, holding=meant, observer=observer)
     if exclude is not None:
         write_file(exclude, f"{found.fleet.exclude}\n".encode())
         observer.say(f"wrote {exclude}: {excluded_text(found.fleet)}")
+    if oldest is not None:
+        _kept(found, places[0], oldest, on_new, observer)
     page = partial(fleet_page, found.fleet, [str(place) for place in places], verbose=verbose, width=width)
     show(Form(output, json, width, not no_color), found.document, page)
     return int((fail_on != "never" and found.fleet.reaches(fail_on)) or (fail_on_missing and bool(found.fleet.silent)))
+
+
+def _kept(found: AuditedFleet, folder: Path, oldest: timedelta, on_new: str | None, observer: Terminal) -> None:
+    """Keep a snapshot, and start the command for each incident that the one before does not have."""
+    before = snapshots(folder)
+    fresh = [] if on_new is None else new_incidents(found, before[-1] if before else None)
+    observer.say(f"wrote {write_snapshot(found, folder, datetime.now(UTC), oldest)}")
+    for each in fresh:
+        ran = LiveHost().launch(arguments(split(on_new or ""), each), lambda _: None, timeout=_PATIENCE)
+        if ran.why is not None or ran.status:
+            observer.say(f"--on-new {on_new}: {ran.why or f'exit status {ran.status}'} for {each.nodes}: {each.text}")
+
+
+_PATIENCE: Final = 60.0
+"""Seconds that a command may take for an incident."""
+When = Annotated[str, typer.Argument(metavar="WHEN", help="monday, yesterday, 2026-01-31, or a snapshot of DIR/history.")]
+
+FleetFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
+
+
+def fleet_since(
+    when: When,
+    folder: FleetFolder,
+    *,
+    json: opt.Json = False,
+    output: opt.Output = None,
+    width: opt.Width = None,
+    no_color: opt.NoColor = False,
+) -> int:
+    """Show what appeared, went or flaps in a fleet since a day.
+
+    Reads the snapshots that advisor fleet audit --keep AGE has written to DIR/history, and compares the last with the last
+    one that is not younger than WHEN. Each change has the snapshots between which it came, and the first and last that have
+    it. Of a node that did not answer nothing is taken to have changed.
+
+    Group: Many nodes
+    Example: advisor fleet since monday fleet/
+    Example: advisor fleet since 2026-01-31 fleet/ --json
+    """
+    found = since(folder, day_named(when, datetime.now(UTC)))
+    show(Form(output, json, width, not no_color), found.document, lambda: since_page(found, width))
+    return 0
 
 
 Words = Annotated[list[str], typer.Argument(metavar="save DIR | diff A B", help="What to do, and with what.")]
