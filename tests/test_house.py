@@ -117,7 +117,7 @@ REACHING = (
     "bios/twin_port.py", "cli/",
     "exports/export.py", "exports/single.py",
     "fleet/audit.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
-    "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
+    "jobs/ask.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts.py",
     "measure/run.py", "measure/task.py", "sheets.py", "start.py",
 )  # fmt: skip

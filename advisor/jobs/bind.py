@@ -492,12 +492,18 @@ def lint_line(
     version: str | None = None,
     slurm_conf: Path | None = None,
     live: bool = False,
+    asking: bool = True,
+    observed: str | None = None,
     observer: Observer = SILENT,
 ) -> "Lint":
-    """Return what an existing launch line does on a machine and what goes wrong; nothing is started.
+    """Return what an existing launch line does on a machine and what goes wrong; of the line nothing is started.
 
-    ``machine`` may be what --from names, None for this machine; ``live`` says of a Machine that it is this one.
+    ``machine`` may be what --from names, None for this machine; ``live`` says of a Machine that it is this one. The launcher that
+    is installed here is asked too, if ``asking``; ``observed`` is a file with what the probe printed under this very line.
     """
+    from advisor.jobs.answers import observed_in
+    from advisor.jobs.ask import ask, installed_for
+    from advisor.jobs.line import which_of
     from advisor.jobs.lint import files_of, lint
 
     words, given = screened_words(words), tuple(words)
@@ -507,7 +513,19 @@ def lint_line(
     live = live or machine is None
     read = machine if isinstance(machine, Machine) else read_machine(machine, observer)
     slurm = setup(slurm_conf, live=live)
-    return _with_slurm(lint(words, read, version=version, files=_texts(names) | {KEY: slurm.text}), slurm)
+    here = installed_for(words, version, read, live=live) if asking else None
+    if here is None:
+        which_of(words, version, read.tools or ())
+    found = lint(
+        words,
+        read,
+        version=f"{here.family}-{here.version}" if here else version,
+        files=_texts(names) | {KEY: slurm.text},
+        known_from=here.path if here else None,
+        ask=ask if asking else None,
+        observed=observed_in(observed) if observed else None,
+    )
+    return _with_slurm(found, slurm)
 
 
 def _with_slurm(found: "Lint", slurm: SlurmWords) -> "Lint":

@@ -12,7 +12,17 @@ from typing import Any, Final
 from rich.cells import cell_len
 
 from advisor.jobs.launcher import title_of
-from advisor.jobs.placement import Lint, LintRank, LintTranslation, LintWarning, Placement, RankPlace, Slot
+from advisor.jobs.placement import (
+    Lint,
+    LintAnswer,
+    LintRank,
+    LintTranslation,
+    LintWarning,
+    Placed,
+    Placement,
+    RankPlace,
+    Slot,
+)
 from advisor.jobs.started.plan_file import FoldedPlan
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
@@ -167,6 +177,8 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
         shown = cut(plain(text, 400), max(20, width // 2))
         result += wrapped([(f"  {shown}", "label" if known else "unknown"), (f"  {plain(says, 400)}", "")], width, indent=6)
     result += [(), (("Rank placement here", "heading"),), *wrapped([("  ", ""), (plain(told.binding, 2000), "")], width)]
+    if told.answers:
+        result += wrapped([("  ", ""), (how_known(told.placed, told.answers), "dim")], width)
     result += rows_of_ranks(told.ranks or (), width)
     result += [(), (("Problems", "heading"),)]
     result += [line for each in told.warnings for line in _warning(each, width)]
@@ -177,6 +189,18 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
         result += wrapped([("  ", ""), (text, "unknown")], width)
     result += [(), (("The same for other launchers", "heading"),)]
     return result + _translations(told.translations, width)
+
+
+def how_known(placed: Placed, answers: Sequence[LintAnswer]) -> str:
+    """Return how it is known where ranks go: who was asked, and what agrees with it."""
+    if placed == "not-told":
+        return "NOT TOLD: the answers differ"
+    best = answers[-1]
+    others = [each.kind for each in answers[:-1] if each.ranks == best.ranks]
+    otherwise = [each.kind for each in answers[:-1] if each.ranks != best.ranks]
+    by = f": {plain(best.by, 200)}" if best.by else ""
+    said = f"; {' and '.join(others)} alike" if others else ""
+    return f"{best.kind}{by}{said}" + (f"; {' and '.join(otherwise)} otherwise" if otherwise else "")
 
 
 def rows_of_ranks(ranks: tuple[LintRank, ...], width: int) -> list[Line]:

@@ -5,15 +5,17 @@ import shlex
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from advisor.errors import AdvisorError, BadInput
-from advisor.jobs.bind_page import node_lines, rows_of_ranks
+from advisor.jobs.answers import Ask
+from advisor.jobs.ask import ask, installed
+from advisor.jobs.bind_page import how_known, node_lines, rows_of_ranks
 from advisor.jobs.line import parse, rewrite
 from advisor.jobs.lint import lint
-from advisor.jobs.placement import Lint, LintRank, Slot
+from advisor.jobs.placement import Lint, LintAnswer, LintRank, Placed, Slot
 from advisor.jobs.request import ADVISE, release_of
 from advisor.jobs.scripts import gpu_faults, header_faults, step_faults
 from advisor.jobs.scripts.expansion import is_known, shown
@@ -109,8 +111,9 @@ class CheckedStep(Value):
     threads: Count
     gpus: Count
     gpus_per_node: Count
-    placed: Literal["simulated", "not-told"] = Field(description="how it is known where ranks go")
+    placed: Placed = Field(description="how it is known where ranks go: asked of the launcher, simulated, observed, not told")
     placement: tuple[LintRank, ...] | None = Field(default=None, description="where each rank goes, where it is known")
+    answers: tuple[LintAnswer, ...] = Field(default=(), description="every answer; where they differ none of them counts")
     binding: str = Field(default="", description="the same in a sentence, or why it is not known")
     unknown: dict[str, str] = Field(default={}, description="of each count that is not known, what it depends on")
     repeated: bool = Field(default=False, description="whether it stands in a loop")
@@ -169,12 +172,14 @@ def check(
     version: str | None = None,
     text: str | None = None,
     environment: Mapping[str, str] | None = None,
+    asking: bool = False,
     observer: Observer = SILENT,
 ) -> Check:
     """Return what a job script starts and what is wrong in it; nothing of it is run.
 
     ``machine`` is one of the nodes it will run on, or what --from names; ``text`` is the script where the file is not to be read,
-    ``environment`` what is set where it will be run, if it is no script for a scheduler but is run in a job.
+    ``environment`` what is set where it will be run, if it is no script for a scheduler but is run in a job. With ``asking`` the
+    launcher that is installed here plans the lines that are its own; ``true`` stands for the program.
     """
     text = script_text(Path(file)) if text is None else text
     read_one = read_machine(machine, observer) if isinstance(machine, str) else machine
@@ -186,7 +191,7 @@ def check(
     node, source, cpus = _node(script, read_one)
     found = faults(script, known)
     new, left = mended(text, known, environment)
-    steps, more = _steps(script, node, slurm, known, version)
+    steps, more = _steps(script, node, slurm, known, (version, ask if asking else None))
     there = {(fault.line, fault.id) for fault in found}
     there |= {(line, "too-many-threads") for line, name in there if name == "one-core"}  # the same, seen without a machine
     found += [each for each in more if (each.line, each.id) not in there]
@@ -321,7 +326,7 @@ def _assumed(script: Scripted, slurm: SlurmWords | None, known: Known, source: s
 
 
 def _steps(
-    script: Scripted, node: Machine | None, slurm: SlurmWords | None, known: Known, version: str | None
+    script: Scripted, node: Machine | None, slurm: SlurmWords | None, known: Known, how: tuple[str | None, Ask | None]
 ) -> tuple[list[CheckedStep], list[Fault]]:
     steps: list[CheckedStep] = []
     more: list[Fault] = []
@@ -329,7 +334,7 @@ def _steps(
         answer: Lint | None = None
         why = ""
         if node is not None and not step.nothing:
-            answer, why = _predicted(step, node, slurm, known, version)
+            answer, why = _predicted(step, node, slurm, known, how)
         if answer is not None:
             more += [
                 Fault(
@@ -355,8 +360,9 @@ def _steps(
                 threads=_values(step, "threads"),
                 gpus=_values(step, "gpus"),
                 gpus_per_node=_values(step, "gpus_per_node"),
-                placed="simulated" if ranks is not None else "not-told",
+                placed=answer.placed if answer else "not-told",
                 placement=ranks,
+                answers=answer.answers if answer else (),
                 binding=answer.binding if answer else f"not known: {why}" if why else "",
                 unknown=step.why,
                 repeated=step.launch.repeated,
@@ -387,8 +393,11 @@ _OF_SLURM: Final = (
 )  # fmt: skip
 
 
-def _predicted(step: Step, node: Machine, slurm: SlurmWords | None, known: Known, version: str | None) -> tuple[Lint | None, str]:
+def _predicted(
+    step: Step, node: Machine, slurm: SlurmWords | None, known: Known, how: tuple[str | None, Ask | None]
+) -> tuple[Lint | None, str]:
     """Return what a line does on a node, or why that is not known."""
+    version, asked = how
     words = [word.text for word in step.launch.words]
     odd = next((text for text in words if not is_known(text)), None)
     ends = len(words) - len(step.program)
@@ -417,9 +426,17 @@ def _predicted(step: Step, node: Machine, slurm: SlurmWords | None, known: Known
         given = f"srun {known.slurm[0]}.{known.slurm[1]:02}" if known.slurm else None
     files = {KEY: slurm.text} if slurm else {}
     try:
-        return lint([*(f"{name}={text}" for name, text in variables.items()), *words], node, version=given, files=files), ""
+        line = [*(f"{name}={text}" for name, text in variables.items()), *words]
+        return lint(line, node, version=given, files=files, ask=asked if _is_here(step) else None), ""
     except AdvisorError as error:
         return None, getattr(error, "problem", str(error))
+
+
+def _is_here(step: Step) -> bool:
+    """Whether a line starts the launcher that is installed where the script is checked: it names no other, and loads none."""
+    here = installed(step.launcher)
+    own = step.loaded is None or (here is not None and here.version == step.loaded)
+    return own and step.launch.words[0].text == step.launcher
 
 
 def _reads_one_node(step: Step) -> bool:
@@ -571,6 +588,8 @@ def _step(step: CheckedStep, width: int) -> list[Line]:
         result += wrapped(
             [("    ", ""), (plain(step.binding, 1000), "unknown" if step.placed == "not-told" else "")], width, indent=6
         )
+    if step.answers:
+        result += wrapped([("    ", ""), (how_known(step.placed, step.answers), "dim")], width, indent=6)
     if step.placement:
         result += [((f"  {line[0][0]}", line[0][1]), *line[1:]) for line in rows_of_ranks(step.placement, width - 2)]
     return result

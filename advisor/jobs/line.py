@@ -101,7 +101,7 @@ def take_apart(arguments: Sequence[str]) -> Words:
             binder, at = read_binder(plain, at, ends)
             around.append(binder)
         elif started_by(name):
-            return Words(environment, tuple(around), name, tuple(plain[at + 1 : ends]), others, odd)
+            return Words(environment, tuple(around), name, tuple(plain[at + 1 : ends]), others, odd, word)
         else:
             break
     if around and not around[-1].stray and at < ends and not _is_other(plain[at]):
@@ -366,6 +366,21 @@ def _launcher(words: Words, version: str | None, tools: Sequence[Tool]) -> tuple
         return name, number, "--launcher-version"
     tool = next((tool for tool in tools if tool.name in launchers()[name].tools), None)
     return name, tool.version if tool else None, "this machine" if tool and tool.version else f"the word {words.launcher}"
+
+
+def which_of(arguments: Sequence[str], version: str | None, tools: Sequence[Tool] = ()) -> None:
+    """Refuse a number alone where several launchers have such versions, and neither the line nor the machine says which."""
+    words = take_apart(arguments)
+    named, number = _said(version)
+    owners = started_by(words.launcher)
+    release = release_of(number)
+    if named or release is None or len(owners) < 2 or not {"openmpi5", "mpich"} <= {*owners}:
+        return
+    words = replace(words, rest=_before_program(words.rest, owners))
+    have = frozenset(tool.name for tool in tools)
+    if max(of_lines()[each].claim(words, have) for each in owners) < 2:
+        known = f"openmpi-{number} or mpich-{number}" if release[0] < 1000 else f"intelmpi-{number}"
+        raise BadInput(f"{words.launcher} {number}: {words.launcher} is of several launchers", cure=f"--launcher-version {known}")
 
 
 def _said(version: str | None) -> tuple[str | None, str | None]:

@@ -3,17 +3,31 @@
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from advisor.errors import BadInput
 from advisor.jobs import each_rank
+from advisor.jobs.answers import Ask, settled
 from advisor.jobs.launcher import LaunchRequest, is_foreign, launchers, of_lines, title_of
 from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
 from advisor.jobs.memory_of_line import memory_in_words, memory_warnings
 from advisor.jobs.mpirun import slot_text
 from advisor.jobs.openmpi import newer
 from advisor.jobs.openmpi_map import default_level
-from advisor.jobs.placement import FEW, HostPlan, JobShape, Lint, LintOption, LintRank, LintTranslation, NodePlan, Placement, Slot
+from advisor.jobs.placement import (
+    FEW,
+    HostPlan,
+    JobShape,
+    Lint,
+    LintAnswer,
+    LintOption,
+    LintRank,
+    LintTranslation,
+    NodePlan,
+    Placement,
+    Slot,
+)
 from advisor.jobs.predict import MEANINGS, predict, warnings
 from advisor.jobs.request import OBJECTS, Line, Prediction, Said, Texts, cpusets_of, ranks_here
 from advisor.machine.cpuset import CpuSet
@@ -329,10 +343,23 @@ def files_of(arguments: Sequence[str], version: str | None = None) -> tuple[str,
     return tuple(name for name in (want.rankfile, want.hostfile) if name)
 
 
-def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = None, files: Texts | None = None) -> Lint:
-    """Return what a line says, does and does wrong on a machine; raise BadInput where it is no launch line."""
+def lint(
+    arguments: Sequence[str],
+    machine: Machine,
+    *,
+    version: str | None = None,
+    files: Texts | None = None,
+    known_from: str | None = None,
+    ask: Ask | None = None,
+    observed: LintAnswer | None = None,
+) -> Lint:
+    """Return what a line says, does and does wrong on a machine; raise BadInput where it is no launch line.
+
+    ``known_from`` is what says the version, ``observed`` what ranks of this very line saw.
+    """
     line = parse(arguments, version, machine.tools or ())
-    made = predict(line, machine, files or {})
+    line = replace(line, known_from=known_from) if known_from else line
+    made, placed, answers = settled(predict(line, machine, files or {}), ask, observed)
     return Lint(
         launcher=line.family,
         version=line.version,
@@ -344,6 +371,8 @@ def lint(arguments: Sequence[str], machine: Machine, *, version: str | None = No
         command=tuple(commands(line)),
         ranks=made.ranks,
         binding=in_words(made) + memory_in_words(made),
+        placed=placed,
+        answers=answers,
         threads=made.want.threads,
         warnings=(*warnings(made), *memory_warnings(made)),
         translations=tuple(translations(made)),

@@ -11,6 +11,7 @@ from advisor.jobs.launcher import Options
 from advisor.jobs.line import BINDING, binders, rebound
 from advisor.jobs.placement import LintWarning
 from advisor.jobs.request import (
+    ADVISE,
     Line,
     Prediction,
     Request,
@@ -488,7 +489,9 @@ class Missing:
 def missing(line: Line, want: Request) -> Iterator[Missing]:
     """Yield what this version of Open MPI does not know; nothing starts then."""
     for said in line.options if line.family in ("openmpi4", "openmpi5") else ():
-        if said.known and "=" in said.written[0]:
+        if not said.known:
+            lacking = _of_hydra(said)
+        elif said.known and "=" in said.written[0]:
             lacking = _joined(said, line)
         else:
             lacking = _gone(said, want) if line.family == "openmpi5" else _new(said)
@@ -498,6 +501,26 @@ def missing(line: Line, want: Request) -> Iterator[Missing]:
 
 Lacking = tuple[str, str, str] | None
 """The problem's id, why, and what is better."""
+
+
+_HYDRAS: Final = {
+    "-ppn": "--map-by ppr:N:node",
+    "-perhost": "--map-by ppr:N:node",
+    "-genv": "-x NAME=VALUE",
+    "-env": "-x NAME=VALUE",
+    "-genvall": "-x NAME",
+    "-hosts": "--host A:SLOTS,B:SLOTS",
+    "-f": "--hostfile FILE",
+    "-prepend-rank": "--tag-output",
+}
+"""Options of Hydra, and what Open MPI has for them."""
+
+
+def _of_hydra(said: Said) -> Lacking:
+    name = f"-{said.written[0].partition('=')[0].lstrip('-')}"
+    if better := _HYDRAS.get(name):
+        return "of-another-launcher", f"{name} is an option of MPICH and Intel MPI", f"{better}, {ADVISE}"
+    return None
 
 
 def apart(said: Said) -> bool:
@@ -530,6 +553,11 @@ _UNKNOWN_TO_5: Final = ("--quiet", "--do-not-resolve", "--display-devel-allocati
 def _gone(said: Said, want: Request) -> Lacking:
     name, first, text = said.name, said.written[0], (said.values[-1] if said.values else "").lower()
     leave = f"leave {' '.join(said.written)} out"
+    if name == "--bind-to" and (not text or text.endswith(":")):
+        why = (
+            f"5.0.11 dies of a --bind-to that {'is empty' if not text else 'ends in a colon'} (seen: no message, nothing starts)"
+        )
+        return "dies-of-colon", why, f"--bind-to {text.rstrip(':') or 'core'}"
     if name == "-rf":
         better = f"--map-by rankfile:file={said.values[0]}"
         return "rankfile-of-4", "-rf is gone in 5.x; rankfiles are a way of mapping there", better

@@ -180,6 +180,10 @@ class Placement(Value):
                 rank += 1
 
 
+Placed = Literal["asked", "simulated", "observed", "not-told"]
+"""How it is known where ranks go: by the launcher's own plan, by what is known of it here, by the ranks themselves."""
+
+
 class LintOption(Value):
     """One option of the line, or a variable before it."""
 
@@ -194,6 +198,15 @@ class LintRank(Value):
     rank: int
     host: str | None = Field(description="None where the line has no hosts")
     cpus: CpuSet | None = Field(description="the kernel's CPU numbers; None where the rank is not bound")
+
+
+class LintAnswer(Value):
+    """One answer to where ranks go."""
+
+    kind: Placed = Field(description="asked of the launcher itself, simulated here, or observed by the ranks")
+    by: str = Field(default="", description="who answers: the launcher and its version, or the file that the ranks wrote")
+    ranks: tuple[LintRank, ...] | None = Field(default=None, description="None where it is refused, or not known")
+    refused: str | None = Field(default=None, description="why nothing starts")
 
 
 class LintWarning(Value):
@@ -226,6 +239,8 @@ class Lint(Value):
     options: tuple[LintOption, ...]
     command: tuple[str, ...]
     ranks: tuple[LintRank, ...] | None = Field(description="None where it is not known exactly")
+    placed: Placed = Field(default="not-told", description="how it is known where ranks go, or that nothing starts")
+    answers: tuple[LintAnswer, ...] = Field(default=(), description="every answer; where they differ none of them counts")
     binding: str = Field(description="what the line does, in words")
     threads: int | None = Field(description="threads of each rank, where the line says so")
     assumed: tuple[str, ...] = Field(default=(), description="what is taken for granted of the cluster")

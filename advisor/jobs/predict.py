@@ -170,7 +170,11 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
         )
     if other := next(filter(None, (binds_itself(part.command) for part in made.line.segments)), None):
         raise Unclear(f"which CPUs {other} in the command gives each rank is not predicted here")
-    found = ranks(made)
+    return after_binders(made, ranks(made))
+
+
+def after_binders(made: Prediction, found: tuple[LintRank, ...]) -> tuple[LintRank, ...]:
+    """Return the ranks that a launcher places, with what numactl and taskset of the command leave them."""
     if not made.line.inner:
         return found
     return tuple(rank.model_copy(update={"cpus": _inner(made, rank.cpus)}) for rank in found)

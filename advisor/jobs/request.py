@@ -106,6 +106,8 @@ class Words:
     """Launchers in further commands of the same line."""
     odd: tuple[str, ...] = ()
     """Words with hyphens that are none."""
+    path: str = ""
+    """The launcher as the line has it, with its folder."""
 
 
 @dataclass(frozen=True)

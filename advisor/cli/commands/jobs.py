@@ -209,6 +209,13 @@ CheckFailOn = Annotated[
     Literal["high", "medium", "low", "never"],
     typer.Option("--fail-on", help="Exit 1 on any fault of this severity or above in a script."),
 ]
+NoAsk = Annotated[
+    bool, typer.Option("--no-ask", help="Simulate only; do not ask the launcher that is installed here where ranks would go.")
+]
+SeenRanks = Annotated[
+    str | None,
+    typer.Option("--observed", metavar="FILE", help="What the probe of advisor verify printed under this very line: it counts."),
+]
 SlurmVersion = Annotated[str | None, typer.Option("--slurm-version", metavar="V", help="Slurm's version: 23.02, 24.05.")]
 
 
@@ -220,6 +227,8 @@ def check(
     launcher_version: Version = None,
     slurm_conf: job.SlurmConf = None,
     slurm_version: SlurmVersion = None,
+    observed: SeenRanks = None,
+    no_ask: NoAsk = False,
     fix: Fix = False,
     fail_on: CheckFailOn = "never",
     json: Json = False,
@@ -231,9 +240,10 @@ def check(
 
     Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux): what each launch line starts, how many ranks, threads and GPUs,
     what is wrong with the line's number, and the cure. --fix prints the corrected script as a patch, -o writes it to a new file.
-    With a node of the job (--from) it says where ranks go. After -- stands a line instead of a file: its options are explained,
-    and the same is written for other launchers. Nothing is run. Exit status 1 where a line goes wrong, or a script has a fault of
-    --fail-on.
+    With a node of the job (--from) it says where ranks go, and how that is known: the Open MPI or MPICH that is installed here is
+    asked for its plan, a simulation answers beside it, and where both differ it is not told. After -- stands a line instead of a
+    file: its options are explained, and the same is written for other launchers. Nothing of the line is run. Exit status 1 where
+    a line goes wrong, or a script has a fault of --fail-on.
 
     Group: Run
     Example: advisor check job.sbatch
@@ -250,11 +260,21 @@ def check(
             "no script and no line", cure="advisor check job.sbatch, or a line after --: advisor check -- mpirun -np 8 ./app"
         )
     if _is_line(given):
-        return _line(there, given, (launcher_version, slurm_conf, slurm_version), form)
+        return _line(there, given, (launcher_version, slurm_conf, slurm_version), (observed, not no_ask), form)
+    if observed is not None:
+        raise BadValue("--observed goes with one line", cure="advisor check --observed FILE -- LINE")
     terminal = Terminal()
     machine = one_machine(there, terminal) if there.sources or there.assume else None
-    versions = {"slurm_version": slurm_version, "version": launcher_version}
-    found = run_check(given[0], machine, slurm_conf=slurm_conf, environment=os.environ, observer=terminal, **versions)
+    found = run_check(
+        given[0],
+        machine,
+        slurm_conf=slurm_conf,
+        slurm_version=slurm_version,
+        version=launcher_version,
+        environment=os.environ,
+        asking=not no_ask,
+        observer=terminal,
+    )
     if output is not None:
         corrected = found.corrected if found.corrected is not None else script_text(Path(given[0]))
         write_file(output, corrected.encode(errors="surrogateescape"))
@@ -273,9 +293,15 @@ def _is_line(words: list[str]) -> bool:
     return len(words) > 1 or starts or (" " in words[0] and not Path(words[0]).exists())
 
 
-def _line(there: HostOptions, words: list[str], how: tuple[str | None, Path | None, str | None], form: Form) -> int:
+def _line(
+    there: HostOptions,
+    words: list[str],
+    how: tuple[str | None, Path | None, str | None],
+    answers: tuple[str | None, bool],
+    form: Form,
+) -> int:
     """Say what an existing line does; return 1 where something goes wrong."""
-    version, slurm_conf, slurm_version = how
+    (version, slurm_conf, slurm_version), (observed, asking) = how, answers
     terminal = Terminal()
     machine = one_machine(there, terminal)
     if (
@@ -285,7 +311,16 @@ def _line(there: HostOptions, words: list[str], how: tuple[str | None, Path | No
     ):
         version = f"srun {slurm_version}"
     inside = surroundings(words, os.environ) if not there.sources else words
-    found = lint_line(inside, machine, version=version, slurm_conf=slurm_conf, live=not there.sources, observer=terminal)
+    found = lint_line(
+        inside,
+        machine,
+        version=version,
+        slurm_conf=slurm_conf,
+        live=not there.sources,
+        asking=asking,
+        observed=observed,
+        observer=terminal,
+    )
     show(form, lambda: lint_document(found), lambda: lint_page(found, form.width))
     return 1 if found.warnings else 0
 

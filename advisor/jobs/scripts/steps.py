@@ -43,6 +43,8 @@ class Step:
     family: str | None
     """Whose it is: openmpi4, intelmpi, mpich, srun; None where nothing says it."""
     segments: list[Segment]
+    loaded: str | None = None
+    """The version of the MPI that the script loads or puts in its path, "" where it does not say it; None where it loads none."""
     ranks: int | None = None
     nodes: int | None = None
     per_node: int | None = None
@@ -182,7 +184,7 @@ def step_of(launch: Launch, job: Job, script: Script) -> Step:
         launcher = f"{launcher} {verb}"
     family = _family(launcher, launch, script)
     segments = [walked(part, launcher, family) for part in parts(words)] or [Segment()]
-    step = Step(launch, launcher, family, segments)
+    step = Step(launch, launcher, family, segments, _loaded(launch, script)[1])
     if words and words[0].text in ASKS:
         step.ranks, step.nothing, step.threads, step.gpus, step.nodes = 0, True, None, 0, 1
         return step
@@ -233,14 +235,7 @@ def _family(launcher: str, launch: Launch, script: Script) -> str | None:
         return launcher.split(" ", maxsplit=1)[0]
     texts = [word.text for word in launch.words[1:]]
     names = {text.partition("=")[0] for text in texts}
-    loaded = [module for module, _ in script.modules] + [path for path, _ in script.sourced] + [launch.words[0].text]
-    loaded += [
-        text for name in ("PATH", "LD_LIBRARY_PATH", "MPI_HOME", "OPAL_PREFIX") for text, _, _ in script.assigned.get(name, ())
-    ]
-    found = next(
-        (name for text in reversed(loaded) for name, pattern in _MODULES if re.search(pattern, shown(text), re.IGNORECASE)), None
-    )
-    version = next((match[1] for text in reversed(loaded) if (match := _VERSIONS.search(shown(text)))), None)
+    found, version = _loaded(launch, script)
     if names & {"--cpu-bind", "-cpu-bind", "--depth", "--gpu-bind", "--mem-bind"} or (
         "-d" in names and names & {"-ppn", "--ppn"}
     ):
@@ -276,6 +271,19 @@ def _family(launcher: str, launch: Launch, script: Script) -> str | None:
     if any(re.fullmatch(r"intel(/[\d.]+[ab]?)?|toolchain/intel.*", module) for module, _ in script.modules):
         return "intelmpi?"
     return None
+
+
+def _loaded(launch: Launch, script: Script) -> tuple[str | None, str | None]:
+    """Return whose MPI a script loads, puts in its path or starts by its path, and the version; "" where it is not said."""
+    loaded = [module for module, _ in script.modules] + [path for path, _ in script.sourced] + [launch.words[0].text]
+    loaded += [
+        text for name in ("PATH", "LD_LIBRARY_PATH", "MPI_HOME", "OPAL_PREFIX") for text, _, _ in script.assigned.get(name, ())
+    ]
+    found = next(
+        (name for text in reversed(loaded) for name, pattern in _MODULES if re.search(pattern, shown(text), re.IGNORECASE)), None
+    )
+    version = next((match[1] for text in reversed(loaded) if (match := _VERSIONS.search(shown(text)))), None)
+    return found, version or ("" if script.modules or script.sourced or "PATH" in script.assigned else None)
 
 
 def _major(version: str | None) -> str:

@@ -253,6 +253,22 @@ class LiveHost:
         except MemoryError:  # each thread needs room of its own (ulimit -v): alone there may be enough
             return self._run(argv, timeout)
 
+    def ask(self, argv: tuple[str, ...], variables: Mapping[str, str], timeout: float) -> Ran:
+        """Return what a command printed that gets these variables and no others; what it started ends with it."""
+        program = find(argv[0])
+        if program is None:
+            return Ran(why=Why.ABSENT)
+        # abspath() as in launch
+        process = _started(argv, os.path.abspath(program), variables)  # noqa: PTH100
+        if isinstance(process, Ran):
+            return process
+        try:
+            return _watch(process, program, monotonic() + timeout)
+        finally:
+            for pid in _session(process.pid):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+
     def launch(
         self,
         argv: tuple[str, ...],
