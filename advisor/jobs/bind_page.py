@@ -194,7 +194,7 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
 def how_known(placed: Placed, answers: Sequence[LintAnswer]) -> str:
     """Return how it is known where ranks go: who was asked, and what agrees with it."""
     if placed == "not-told":
-        return "NOT TOLD: the answers differ"
+        return "NOT KNOWN: the answers differ"
     best = answers[-1]
     others = [each.kind for each in answers[:-1] if each.ranks == best.ranks]
     otherwise = [each.kind for each in answers[:-1] if each.ranks != best.ranks]

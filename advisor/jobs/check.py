@@ -111,7 +111,9 @@ class CheckedStep(Value):
     threads: Count
     gpus: Count
     gpus_per_node: Count
-    placed: Placed = Field(description="how it is known where ranks go: asked of the launcher, simulated, observed, not told")
+    placed: Placed = Field(
+        description="how it is known where ranks go: asked of the launcher, simulated, observed; not-told where it is not known"
+    )
     placement: tuple[LintRank, ...] | None = Field(default=None, description="where each rank goes, where it is known")
     answers: tuple[LintAnswer, ...] = Field(default=(), description="every answer; where they differ none of them counts")
     binding: str = Field(default="", description="the same in a sentence, or why it is not known")

@@ -241,7 +241,7 @@ def check(
     Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux): what each launch line starts, how many ranks, threads and GPUs,
     what is wrong with the line's number, and the cure. --fix prints the corrected script as a patch, -o writes it to a new file.
     With a node of the job (--from) it says where ranks go, and how that is known: the Open MPI or MPICH that is installed here is
-    asked for its plan, a simulation answers beside it, and where both differ it is not told. After -- stands a line instead of a
+    asked for its plan, a simulation answers beside it, and where both differ it is not known. After -- stands a line instead of a
     file: its options are explained, and the same is written for other launchers. Nothing of the line is run. Exit status 1 where
     a line goes wrong, or a script has a fault of --fail-on.
 
