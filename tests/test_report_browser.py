@@ -63,7 +63,7 @@ def test_a_report_prints_on_a4_with_everything_that_matters_on_the_first_sheet(t
     assert printed(page, tmp_path / "report.pdf") <= SHEETS
     (look,) = open_page(page, [Look(width=760, media="print")])
     first = look["text"][:2500]
-    wanted = ("Fix 1 thing", "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4", "Memory bandwidth, triad", "Not seen:")
+    wanted = ("Fix 1 thing", "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4", "Memory bandwidth, triad", "Not checked:")
     assert [words for words in wanted if words not in first] == []
     assert "/proc/sys/kernel/hostname" not in look["text"]
 

@@ -37,7 +37,7 @@ from advisor.paths import template
 from advisor.show.commandline import word
 from advisor.show.lines import text_of
 from advisor.show.picture import picture
-from advisor.show.svg import draw_svg
+from advisor.show.svg import NARROW, draw_svg
 from advisor.show.topology import Block, Device, Mark, Picture, Slot, Strip
 
 MOST_SLOTS: Final = 32
@@ -216,6 +216,8 @@ def _of_links(setting: str) -> bool:
     return setting.startswith(_OF_LINKS)
 
 
+_LARGEST_DRAWING: Final = 200_000
+"""Bytes up to which a machine is drawn once more, for a narrow window."""
 _FIXES: Final = 3
 """So many stand in full on the first page."""
 _OFTEN: Final = 3
@@ -313,6 +315,7 @@ def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str
     seen = marked(picture(machine, content.layout), machine, audit, content.measured, only)
     about = f"{seen.processors}; {seen.counts}; numbers mark findings, listed below"
     svg = draw_svg(seen, head=False) if drawn and machine.topology else ""
+    small = draw_svg(seen, head=False, pages=NARROW) if svg else ""
     steps = (step for finding in audit.found for step in finding.fix if step.where == "bios")
     raced = [each for page in content.races for each in ("--tuned", page.folder)]
     settings = _settings(audit, content.publications, only)
@@ -323,6 +326,9 @@ def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str
         "more": cards[_FIXES:],
         "every": [*cards, *rest],
         "drawing": embedded(svg, "machine-drawn", f"Drawing of {seen.title}", about) if svg else "",
+        "narrow": embedded(small, "machine-narrow", f"Drawing of {seen.title}", about)
+        if 0 < len(small) < _LARGEST_DRAWING
+        else "",
         "on_picture": places(seen),
         "exhibits": exhibits(content.measurements if drawn else None, content.measured, machine),
         "races": race_exhibits(content.races, drawn=drawn),
@@ -347,7 +353,7 @@ def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str
     sections = (
         ("machine", "The machine", found["drawing"]), ("measured", "Measured", True), ("settings", "Settings", settings),
         ("plan", "Plan", True), ("launch", "Launch lines", found["launches"]),
-        ("races", "Races of launch lines", found["races"]), ("unseen", "Not seen", True),
+        ("races", "Races of launch lines", found["races"]), ("unseen", "Not checked", True),
         ("findings", "Findings in full", found["every"]), ("facts", "Every fact", True), ("sources", "Sources", found["sources"]),
     )  # fmt: skip
     return {**found, "contents": [(name, title) for name, title, there in sections if there]}

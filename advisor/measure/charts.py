@@ -309,7 +309,8 @@ def _draw_parts(measurements: Measurements) -> "Figure":
     bars = _parts(measurements)
     results = [result for bar in bars for result in bar.results]
     drawn = _bars(bars, [_beside(bar) for bar in bars], "bytes/s", [COLOURS[0]] * len(bars))
-    about = "whiskers: from the slowest to the fastest of its kind"
+    spread = any(bar.high > bar.low for bar in bars)
+    about = "whiskers: from the slowest to the fastest of its kind" if spread else "all of a kind alike"
     entitle(drawn, f"bandwidth of one part at a time ({headline(results) or ''})", measurements, results, about)
     return drawn
 

@@ -161,7 +161,8 @@ def device_name(device: Device, *, whole: bool = False) -> str:
 
 def device_facts(device: Device) -> tuple[str, ...]:
     """Return what is known of devices: of themselves, of their link, of what is in its way."""
-    return tuple(fact for fact in (*device.facts, device.link, *device.remarks) if fact)
+    behind = f"behind PCIe switch {device.switch.removeprefix('0000:')}" if device.switch else ""
+    return tuple(fact for fact in (*device.facts, device.link, behind, *device.remarks) if fact)
 
 
 def guesses(picture: Picture) -> tuple[str, ...]:

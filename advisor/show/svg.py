@@ -4,7 +4,7 @@ Each tile knows its size, so that they are put together without measuring twice.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from typing import NamedTuple
@@ -30,6 +30,9 @@ from advisor.show.topology import Block, Box, Device, Group, Mark, Member, Pictu
 
 PAGES, MARGIN = (960, 1280, 1600), 24
 """Widths of a page: the narrowest is taken on which a picture is not too high, so that its letters are not too small."""
+
+NARROW = (520,)
+"""The width on a telephone: the sockets stand below each other."""
 
 TALL = 0.8
 """A page is too high above so much of its width."""
@@ -210,9 +213,10 @@ def _gridded(tiles: Sequence[Tile], columns: int, gap: float = _GAP) -> Tile:
 
 
 def _columns_for(items: int, width: float, least: float, gap: float = _GAP) -> int:
-    """Return how many columns, evenly filled, as many items take in a width."""
+    """Return how many columns as many items take in a width: a number that leaves no row short, if that is most of what fits."""
     most = max(1, min(items, int((width + gap) // (least + gap))))
-    return -(-items // -(-items // most)) if items else 1
+    full = next((number for number in range(most, most // 2, -1) if items % number == 0), None)
+    return full or (-(-items // -(-items // most)) if items else 1)
 
 
 def _inset(tile: Tile, edges: tuple[float, float], colours: tuple[str, str], head: str, *, dashed: bool = False) -> Tile:
@@ -240,14 +244,14 @@ def _badges_width(marks: Sequence[Mark]) -> float:
     return len(marks) * (2 * _DISC + 4) + 4 if marks else 0.0
 
 
-def draw_svg(seen: Picture, *, whole: bool = False, head: bool = True) -> str:
+def draw_svg(seen: Picture, *, whole: bool = False, head: bool = True, pages: Sequence[int] = PAGES) -> str:
     """Return a picture as SVG; on large machines alike parts are drawn once, unless the whole is asked for.
 
-    Without a head, its name and size stand on the page around it.
+    Without a head, its name and size stand on the page around it. ``pages`` are the widths to choose from.
     """
     if not whole and (sum(part.cores for part in seen.blocks) > PICTURE_CORES or len(seen.blocks) > SOCKETS):
         seen = collapsed(seen)
-    for width in PAGES:
+    for width in pages:
         room = width - 2 * MARGIN
         tiles = (*([_head(seen, room)] if head else []), _blocks(seen, room), *_links_and_loose(seen, room), _foot(seen, room))
         page = _stacked((tile for tile in tiles if tile.height), 18)
@@ -416,10 +420,21 @@ def _store(words: str, room: float) -> Tile:
 def _chips(devices: Sequence[Device], width: float) -> Tile:
     """Return devices on the branches of a line that comes from above, each with its link."""
     width = min(width, _CHIP)
+    devices = [alone for device in devices for alone in (_each(device) if device.kind == "gpu" else [device])]
     links = max(width_of(device.link, _SLOW_LINK if device.slow else _LINK) for device in devices)
-    tiles = [_chip(device, width, min(0.6 * width, links + 32)) for device in devices]
+    tiles = [_chip(device, width, min(0.6 * width, links + 32)) for device in devices if not device.switch]
+    for switch in dict.fromkeys(device.switch for device in devices if device.switch):
+        own = _chips([replace(device, switch="") for device in devices if device.switch == switch], width - 32)
+        head = _rect(width - 24, 24, *COLOURS["link between sockets"], x=24, y=8) + _line(16, 20, 24, 20)
+        head += _text(34, 24, f"PCIe switch {switch.removeprefix('0000:')}", Font(12, bold=True), width - 44)
+        tiles.append(_stacked((Tile(width, 32, head), Tile(width, own.height, _moved(own, 24, 0))), 0))
     hung = _stacked(tiles, 0)
     return Tile(width, hung.height, _line(16, 0, 16, sum(tile.height for tile in tiles[:-1]) + 26) + hung.body)
+
+
+def _each(device: Device) -> Iterator[Device]:
+    """Yield each of devices that are alike: a GPU is too much of a machine to be one of several."""
+    yield from (replace(device, names=(name,)) for name in device.names)
 
 
 def _chip(device: Device, width: float, branch: float) -> Tile:
@@ -458,14 +473,16 @@ def _links_and_loose(seen: Picture, room: float) -> Iterator[Tile]:
 
 
 def _foot(seen: Picture, room: float) -> Tile:
-    """Distances at the left; what was inferred, notes and legend at the right."""
+    """Distances at the left; what was inferred, notes and legend at the right, or below where that is too narrow."""
     table = _heatmap(seen.table, room * 0.4) if seen.table else Tile(0, 0, "")
-    left = table.width + 40 if table.width else 0
+    left = table.width + 40 if table.width and room >= LEAST_BLOCK + 100 else 0
     notes = []
     for note in (*guesses(seen), *seen.notes):
         body, lines = _paragraph(note, Font(12, "#8d2b0b"), room - left, _Place(0, 12, 17))
         notes.append(Tile(room - left, lines * 17, body))
     words = _stacked((_statements(seen.statements, room - left), _stacked(notes, 2), _legend(seen, room - left)), 12)
+    if table.width and not left:
+        return _stacked((table, words), 12)
     return Tile(room, max(table.height, words.height), _moved(table, 0, 0) + _moved(words, left, 0))
 
 

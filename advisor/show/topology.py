@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hardware import ETHERNET, INFINIBAND, NAMES, Gpu, Hca, Locality, Nic, PciDevice, Port
@@ -93,6 +93,8 @@ class Device:
     remarks: tuple[str, ...] = ()
     """What must be said besides: where its path is narrowed, why its place is not known."""
     marks: tuple[Mark, ...] = ()
+    switch: str = ""
+    """The PCIe switch that it shares with others; empty where there is none, or it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +361,27 @@ def devices(machine: Machine) -> tuple[PlacedDevice, ...]:
         if device.address not in named and device.kind in SHOWN and not screen:
             name = device.address.removeprefix("0000:")
             found.append(_placed((device.kind, name), (device.name or "",), "none", device.locality, device))
-    return tuple(sorted(found, key=lambda placed: SHOWN.index(placed.device.kind)))
+    switches = _shared_switches(pci.values())
+    own = (each if each.device.switch in switches else replace(each, device=replace(each.device, switch="")) for each in found)
+    return tuple(sorted(own, key=lambda placed: SHOWN.index(placed.device.kind)))
+
+
+_DEEP: Final = 4
+"""Host bridge, root port, a switch's port up, its port down: so many stand above a device behind a switch."""
+
+
+def _switch(card: PciDevice | None) -> str:
+    """Return the upward port of the PCIe switch above a card; empty where there is none, or it is not known."""
+    return card.upstream[-2] if card is not None and card.upstream and len(card.upstream) >= _DEEP else ""
+
+
+def _shared_switches(cards: Iterable[PciDevice]) -> set[str]:
+    """Return the switches that have more than one card below them."""
+    below: dict[str, set[str]] = {}
+    for card in cards:
+        if card.kind in SHOWN and card.upstream and _switch(card):
+            below.setdefault(_switch(card), set()).add(card.upstream[-1])
+    return {switch for switch, ports in below.items() if len(ports) > 1}
 
 
 def attach(blocks: tuple[Block, ...], placed: Iterable[PlacedDevice]) -> tuple[tuple[Block, ...], tuple[Device, ...]]:
@@ -420,6 +442,7 @@ def _placed(
         slow=not virtual and held_back(kind, card),
         guessed=why if nodes else None,
         remarks=(hindered,) if hindered else (),
+        switch=_switch(card),
     )
     return PlacedDevice(nodes, device, None if nodes else why)
 

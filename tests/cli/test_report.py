@@ -61,7 +61,7 @@ def test_a_ticket_may_be_about_one_finding(name: str, node: str, capsys: Capture
         "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4",
         "| NPS | 1 | 4 |",
     )
-    others = ("vm.swappiness", "Launch lines", "Checks:", "Nothing was measured", "Not seen")
+    others = ("vm.swappiness", "Launch lines", "Checks:", "Nothing was measured", "Not checked")
     assert ([each for each in wanted if each not in said], [each for each in others if each in said]) == ([], [])
     assert said.rstrip().endswith(f"The whole report: `advisor report --from {node} --as md`")
 

@@ -78,7 +78,7 @@ def words_of(page: str) -> str:
 
 def test_a_ticket_gets_verdict_fixes_figures_plan_and_launch_lines(rome: Report, golden: Golden) -> None:
     """Golden: the Markdown of a Rome at NPS1, but for how many checks there are."""
-    golden("report.md", rome.markdown().partition("## Not seen")[0])
+    golden("report.md", rome.markdown().partition("## Not checked")[0])
 
 
 @pytest.mark.slow

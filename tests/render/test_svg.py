@@ -9,7 +9,7 @@ from defusedxml.ElementTree import fromstring
 from advisor.machine.hardware import Firmware
 from advisor.machine.machine import Machine
 from advisor.show.picture import picture
-from advisor.show.svg import COLOURS, Font, _colour, draw_svg, width_of
+from advisor.show.svg import COLOURS, Font, _colour, _columns_for, draw_svg, width_of
 from tests.conftest import Golden
 from tests.render import made
 
@@ -141,3 +141,23 @@ def test_nothing_from_elsewhere() -> None:
     """The drawing needs no font, script, image or address from outside."""
     text = draw_svg(picture(made.naples(), made.layout())).replace("http://www.w3.org/2000/svg", "")
     assert not [word for word in ("http", "href", "url(", "@import", "<script", "<image") if word in text]
+
+
+def test_gpus_and_adapters_hang_below_the_switch_that_they_share() -> None:
+    """Each GPU is drawn by itself; a switch with one card below it is no branch."""
+    ports = {"0000:41:00.0": "b1:00.0", "0000:42:00.0": "b2:00.0", "0000:43:00.0": "b2:01.0", "0000:44:00.0": "b2:02.0"}
+    cards = []
+    for address, port in ports.items():
+        switch = f"0000:{port[:2]}:ff.0"
+        upstream = ("pci0000:40", "0000:40:01.1", switch, f"0000:{port}")
+        cards.append(made.card(address, "gpu", 0).model_copy(update={"upstream": upstream, "card": None, "link": None}))
+    seen = words(svg(made.rome().model_copy(update={"pci": tuple(cards), "gpus": None, "hcas": None, "nics": None})))
+    assert [each for each in seen if each.startswith(("GPU", "PCIe switch"))] == [
+        "GPU 41:00.0", "PCIe switch b2:ff.0", "GPU 42:00.0", "GPU 43:00.0", "GPU 44:00.0",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("items", "columns"), [(16, 2), (12, 3), (7, 3), (8, 2), (1, 1), (0, 1)])
+def test_a_grid_leaves_no_tile_alone_in_the_last_row(items: int, columns: int) -> None:
+    """Of three columns that fit two are taken where three would leave a row short."""
+    assert _columns_for(items, 300, 90) == columns
