@@ -1,4 +1,4 @@
-"""What is written through a BMC: attributes to its settings object, and one reset; by the laws of docs/bios.md."""
+"""What is written through a BMC: attributes to its settings object, one reset, its own job taken back; by docs/bios.md."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 import advisor
 from advisor.bios.connection import hearing
 from advisor.bios.door import Door
+from advisor.bios.drain import checked_name
 from advisor.bios.rollout_course import EVENTS, STEPS, Event, Node, Now, Policy, Step, may_begin, must_stop, to_take_back
 from advisor.bios.rollout_steps import Steps
 from advisor.errors import AdvisorError, BadInput, CannotWork, Interrupted
@@ -138,6 +139,8 @@ def policy_of(journal: Journal) -> Policy:
 def doors_of(folder: Path, base: Door) -> tuple[Door, ...]:
     """Return the doors to the BMCs of a rollout."""
     journal = read_journal(folder, Use.RUNS)  # it says whom a password is sent to
+    for node in journal.now.nodes:
+        checked_name(node.name)
     return tuple(replace(base, bmc=each["bmc"], node=each["node"]) for each in journal.head["nodes"])
 
 
@@ -324,3 +327,5 @@ def must_have_nodes(doors: Sequence[Door]) -> None:
         raise CannotWork(
             f"{nameless.bmc}: which node it is is not known; name nodes: -w LIST --bmc-name 'bmc-%h', or --node NAME"
         )
+    for door in doors:
+        checked_name(door.name)

@@ -125,7 +125,7 @@ class Steps:
         if step in ("stage", "restart", "find out", "wait until up"):
             return ground.nodes.seen(names)
         if step == "measure":
-            return self._measured([node.name for node in nodes if node.measures], "after")
+            return self._measured([node.name for node in nodes if node.measures and not node.gain], "after")
         if step == "prove":
             return self._captured(names, "after") if ground.captures else {}
         if step != "look before":

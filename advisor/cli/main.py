@@ -94,7 +94,7 @@ OPTIONS = (
 )
 SOURCES = (
     "Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or a"
-    " folder or archive with its /sys and /proc. Only advisor bios stage, undo and restart, and advisor experiment,"
+    " folder or archive with its /sys and /proc. Only advisor bios stage, undo, restart and rollout, and advisor experiment,"
     " change anything on a machine, and they ask first."
 )
 

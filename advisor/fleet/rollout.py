@@ -26,6 +26,7 @@ from advisor.machine.hosts.errands import Reply, Way
 from advisor.machine.hosts.files import FILE, write_file
 from advisor.machine.hosts.nodes import ask_nodes, brought, errand, new_mark
 from advisor.machine.observer import SILENT, Observer
+from advisor.machine.secrecy import WITHHELD
 from advisor.sheets import model_of, parse_sheet
 
 _LOOK: Final = '{ cat /proc/sys/kernel/random/boot_id; cat /sys/class/dmi/id/product_uuid 2>/dev/null || echo -; } >"$2"\n'
@@ -175,6 +176,9 @@ def resume_rollout(
 
 def _kept(journal: Journal) -> tuple[Program | None, dict[str, Any]]:
     """Return what is run before and after, and who drains the nodes, as a journal's head has them."""
+    if WITHHELD in str(journal.head.get("scheduler")):
+        cure = "pass it in a file or the environment, and begin in another --folder"
+        raise BadInput("a command line has a credential, which no journal keeps", file=str(journal.folder / FILE), cure=cure)
     try:
         known = dict(journal.head["scheduler"])
         program = known.pop("program", None)

@@ -188,9 +188,11 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
         "bios plan": [plan, (*plan, "--json"), (*plan, "-o", out / "plan.yaml")],
         "bios prove": [("bios", "prove", out / "wish.yaml"), ("bios", "prove", out / "wish.yaml", "--json")],
         "bios read": [("bios", "read"), ("bios", "read", "--json"), ("bios", "read", "-o", out / "read.json")],
+        "bios rollout": [("bios", "rollout", out / "wish.yaml", "--node", "n1", "--dry-run", *how) for how in ((), ("--json",))],
         "bios stage": [stage],
         "bios status": [look, ("bios", "status", "--json")],
         "bios restart": [stage, restart],
+        "bios twin": [("bios", "twin", site["json"])],  # of what is no BIOS; one that is serves until it is interrupted
         "bios undo": [
             stage,
             restart,
@@ -201,7 +203,7 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
     }
 
 
-OF_BMC: Final = ("bios read", "bios stage", "bios status", "bios restart", "bios undo", "bios prove")
+OF_BMC: Final = ("bios read", "bios stage", "bios status", "bios restart", "bios undo", "bios prove", "bios rollout")
 REFUSED: Final = {
     "is a tool for": "a checklist for the tool of another maker than the server's",
     "no believed triad": "an export whose reference values nobody measured while the machine was idle",
