@@ -41,6 +41,13 @@ def command(wish: LaunchRequest, launcher: str, cpus: Sequence[str] = ()) -> tup
     return ("sh", "-c", f'{shell(wish.each, LOCAL[launcher], listed=bool(cpus))}; exec {bind}"$@"', "sh", *wish.command)
 
 
+def listed(words: Sequence[str], cpus: Sequence[str], local: str, *, taskset: bool = False) -> tuple[str, ...]:
+    """Return a command that binds itself to the CPUs of its number, by numactl, or by taskset where numbers have gaps."""
+    binder = "taskset -c $(each {})" if taskset else "numactl --localalloc --physcpubind=$(each {})"
+    script = f'{_LISTED % local}; exec {binder.format(" ".join(cpus))} "$@"'
+    return ("sh", "-c", script, "sh", *words)
+
+
 def bound(words: Sequence[str], launcher: str) -> tuple[str, ...]:
     """Return the CPUs to which the ranks of a host bind themselves in a command as it is written here; () in any other."""
     script = words[2] if len(words) > 3 and tuple(words[:2]) == ("sh", "-c") else ""
@@ -108,11 +115,22 @@ _ORDERED: Final = {"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE", "ZE_ENABLE_PCI_ID_DE
 """How Level Zero numbers cards, by their addresses and not by their tiles (its programming guide, environment variables)."""
 
 
-def chosen(placement: Placement, machines: Sequence[Machine]) -> tuple[dict[str, tuple[str, ...]], int]:
-    """Return the values that differ among the ranks of a host, and how many GPUs it has where they choose among these."""
+def chosen(placement: Placement, machines: Sequence[Machine]) -> tuple[dict[str, tuple[str, ...]], int, tuple[int | None, ...]]:
+    """Return the values that differ among the ranks of a host, how many GPUs it has where they choose, and these GPUs' nodes."""
     gpus = _of_gpus(placement, machines)
     there = max((len(numbered_gpus(machine)) for machine in machines), default=0) if gpus != {} else 0
-    return _values(None if gpus is None else {**gpus, **_of_adapters(placement)}, placement), there
+    values = _values(None if gpus is None else {**gpus, **_of_adapters(placement)}, placement)
+    return values, there, _homes(placement, machines)
+
+
+def _homes(placement: Placement, machines: Sequence[Machine]) -> tuple[int | None, ...]:
+    """Return the NUMA node of each local rank's GPU on the first kind of host; None where the firmware names none, or several."""
+    places = {gpu.address: gpu.locality for machine in machines for gpu in machine.gpus or ()}
+    found: list[int | None] = []
+    for slot in placement.plans[0].slots:
+        place = places.get(slot.gpu or "")
+        found.append(place.numa_nodes[0] if place and not place.inferred and len(place.numa_nodes) == 1 else None)
+    return tuple(found) if any(slot.gpu for slot in placement.plans[0].slots) else ()
 
 
 def numbered_gpus(machine: Machine) -> dict[str, tuple[str, int]]:

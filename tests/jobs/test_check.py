@@ -312,7 +312,7 @@ def test_what_starts_workers_itself_is_started_once_on_a_node(line: str) -> None
         assert "--ntasks-per-node=1 " in found.corrected
         assert "--cpus-per-task=32" in found.corrected
         step = read(found.corrected).steps[0]
-        assert (step.per_node, step.cpus, step.gpus_per_node) == (1 if " gpu " in line else 8, 32, 8)
+        assert (step.per_node, step.cpus, step.gpus_per_node) == (8, 32, 8)
 
 
 def test_variables_of_one_word_are_no_program() -> None:

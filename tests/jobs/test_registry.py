@@ -23,7 +23,7 @@ def test_the_folder_is_the_registry() -> None:
 
 def test_no_launcher_is_named_where_all_are_dealt_with() -> None:
     """Outside of launchers' own modules and what they share, no name of a launcher is compared with."""
-    shared = [ROOT / "jobs" / f"{name}.py" for name in ("line", "lint", "problems", "request")]
+    shared = [ROOT / "jobs" / f"{name}.py" for name in ("line", "lint", "predict", "request")]
     shared += [*(ROOT / "jobs").glob("openmpi*.py"), *(ROOT / "jobs/launchers").iterdir()]
     shared += [ROOT / "measure/build.py", ROOT / "advice/judge/published.py"]  # which compiler, which publication
     # What a script starts is one reader for all launchers: who counts how, what a scheduler hands to whom.
@@ -90,9 +90,13 @@ def test_a_named_launcher_has_the_version_that_is_there() -> None:
 
 
 def test_what_can_be_asked_for() -> None:
-    """The names of all launchers, those of a family by one; the wrapper, numactl and qsub start no ranks, likwid none unbound."""
+    """The names of all launchers, those of a family by one; some start no ranks or none unbound."""
     others = set(names()) - set(names(starting=True))
-    assert (others, "openmpi4" in names(), "openmpi" in names()) == ({"wrapper", "numactl", "likwid", "sge"}, False, True)
+    assert (others, "openmpi4" in names(), "openmpi" in names()) == (
+        {"wrapper", "numactl", "likwid", "sge", "torchrun"},
+        False,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

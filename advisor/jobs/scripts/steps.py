@@ -491,7 +491,8 @@ def _of_charmrun(step: Step, job: Job, script: Script) -> None:
 
 def _of_torchrun(step: Step, job: Job, script: Script) -> None:
     del script
-    step.ranks = _known(step, "ranks", step.value("--nproc-per-node"))
+    by_gpu = step.value("--nproc-per-node") in ("gpu", "auto") and job.gpus_of_a_node
+    step.ranks = by_gpu or _known(step, "ranks", step.value("--nproc-per-node"))
     step.nodes, step.per_node, step.inherited = 1 if step.ranks else None, step.ranks, True
     step.gpus = job.gpus_of_a_node
 
@@ -679,6 +680,8 @@ def _agents(step: Step, job: Job) -> None:
         return
     step.agent_count = segment.value(option)
     each = whole(step.agent_count) if segment.has(option) else 1
+    if step.agent_count in ("gpu", "auto") and step.per_node == 1:  # one agent on a node has all GPUs that the step has there
+        each = (step.gpus_per_node if step.gpus_per_node is not None else job.gpus_of_a_node) or None
     if each is None:
         step.ranks, step.why["ranks"] = None, shown(step.agent_count or f"{agent}'s processes of a node")
         return
