@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from advisor.advice.audit_page.card import Asker, missing_facts
 from advisor.advice.audit_page.explain import Told
@@ -37,7 +37,6 @@ from advisor.measure.task import measurements_from
 from advisor.show.document import counts_document, layout_document
 
 Audience = Literal["internal", "vendor", "public"]
-AUDIENCES: Final[tuple[str, ...]] = get_args(Audience)
 """internal: all but credentials; vendor: no people, hosts and networks; public: nothing that an anonymised capture drops."""
 
 

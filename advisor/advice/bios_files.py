@@ -82,9 +82,9 @@ def _other_model(bios: Bios | None, firmware: Firmware | None, model: str | None
     """
     product = (firmware.product if firmware else None) or ""
     said = next((str(bios.attributes[name]) for name in _MODEL if bios.attributes.get(name)), "") if bios else ""
-    own = _plain(product)
+    own = bare_registry(product)
     for name, sure in ((said, True), (model or "", bool(_words(model or "") & _words(product)))):
-        theirs = _plain(name)
+        theirs = bare_registry(name)
         if own and theirs and own not in theirs and theirs not in own:
             yield BiosMismatch(f"the BIOS attributes are of a {name[:60]}, and this machine is a {product}", sure=sure)
 
@@ -156,16 +156,17 @@ def _other_registry(bios: Bios | None, registry: Registry | None, firmware: Firm
     version = (firmware.bios_version if firmware else None) or ""
     if rom and re.match(r"[A-Z]\d{2}\b", version) and not version.startswith(rom[1]):
         yield BiosMismatch(f"the BIOS attributes are of ROM family {rom[1]}, and the machine runs {version[:3]}", sure=True)
-    if said is None or registry is None or registry.id is None or _plain(said) == _plain(registry.id):
+    if said is None or registry is None or registry.id is None or bare_registry(said) == bare_registry(registry.id):
         return
     known = {text for each in registry.attributes.values() for text in (each.name, each.shown)}
     if bios and len(known.intersection(bios.attributes)) >= COVERS * len(bios.attributes):
         return  # it is known by its content: Dell's three names of one registry differ in their version
-    same = _plain(said.partition(".")[0]) == _plain(registry.id.partition(".")[0])
+    same = bare_registry(said.partition(".")[0]) == bare_registry(registry.id.partition(".")[0])
     yield BiosMismatch(f"the BIOS attributes name the registry {said}, and {registry.id} was given", sure=not same)
 
 
-def _plain(name: str) -> str:
+def bare_registry(name: str) -> str:
+    """Return a registry's name without case, signs and the v of a version: as two names of one are the same."""
     return re.sub(r"[^a-z0-9]|(?<=\.)v", "", name.lower())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.bios.experiment_plan import Cell, Column, ExperimentPlan, ExperimentResult
-from advisor.jobs.racing.result import in_time, percent
+from advisor.jobs.racing.result import in_time, interval_drawn, percent
 from advisor.machine.units import count, flop_rate, plain, throughput
 from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
 from advisor.show.lines import Line, Page, Span, cut, wrapped
@@ -147,19 +147,8 @@ def _row(cell: Cell) -> str:
 
 
 def _drawn(cell: Cell, low: float, high: float, room: int) -> str:
-    """Return an interval as a line with its middle, a bare middle where there is none; the mark is the first state."""
-    cells = [" "] * room
-
-    def at(value: float) -> int:
-        return max(0, min(room - 1, round((value - low) / (high - low) * (room - 1))))
-
-    cells[at(1.0)] = "|"
-    if cell.low is not None and cell.high is not None:
-        for each in range(at(cell.low), at(cell.high) + 1):
-            cells[each] = "-"
-    if cell.ratio is not None:
-        cells[at(cell.ratio)] = "o"
-    return "".join(cells)
+    ends = (cell.low, cell.high) if cell.low is not None and cell.high is not None else None
+    return interval_drawn(cell.ratio, ends, (low, high), room)
 
 
 def plan_page(document: Mapping[str, Any], plan: ExperimentPlan, width: int | None = None) -> Page:

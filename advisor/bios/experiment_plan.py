@@ -25,7 +25,6 @@ from advisor.measure.measurement import Purpose
 from advisor.paths import rules
 from advisor.sheets import Sheet, load_sheet, model_of, parse_sheet, read_sheet
 
-PLAN_FORMAT: Final = "advisor-experiment/1"
 MOST_STATES: Final = 16
 MOST_RESTARTS: Final = 128
 """Of all states together on one node."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
-from advisor.advice.bios_files import text_of
+from advisor.advice.bios_files import bare_registry, text_of
 from advisor.advice.model.plan import BiosPlan, BiosRecord, Owner, Target, edit_instruction, filled_lines, out_of_reach
 from advisor.advice.plan.draft import FirmwareState, legal, named, refusals, settle
 from advisor.bios.changes import restart, restart_kind, stage, start, withdraw
@@ -323,12 +323,8 @@ def _same_server(plan: BiosPlan, reading: BiosReading, file: str) -> None:
 def _same_registry(what: str, name: str | None, reading: BiosReading, file: str, cure: str) -> None:
     """Refuse what was checked by another attribute registry than the one that is here."""
     here = [each for each in (reading.checked_by, reading.bios.registry) if each]
-    if name and here and _plain(name) not in map(_plain, here):
+    if name and here and bare_registry(name) not in map(bare_registry, here):
         raise BadInput(f"the {what} is for registry {name}, and here it is {here[0]}", file=file, cure=cure)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]|(?<=\.)v", "", name.lower())
 
 
 def same_owner(then: Owner, here: Owner, file: str, what: str) -> None:

@@ -375,6 +375,13 @@ def at_most_one(given: dict[str, bool]) -> None:
         raise BadValue(f"{names[0]} and {names[1]} do not go together", cure="give one of the two")
 
 
+def keep_apart(some: dict[str, bool], others: dict[str, bool]) -> None:
+    """Refuse an option of some beside any of the others."""
+    for name, given in some.items():
+        for other, is_other in others.items():
+            at_most_one({other: is_other, name: given})
+
+
 def must_be_fleet(places: Sequence[Path]) -> None:
     """Refuse one machine, or the number of a finding, in the place of a fleet."""
     one = str(places[0])

@@ -334,6 +334,13 @@ def names(placement: Placement) -> tuple[str, ...]:
     return tuple(_named(host) for host in placement.hosts if host.ranks and host.name is not None)
 
 
+def host_of_each_rank(placement: Placement) -> Iterator[str]:
+    """Yield a host's name for each of its ranks."""
+    for host in placement.hosts:
+        for _ in range(host.ranks):
+            yield str(host.name)
+
+
 def counted(placement: Placement) -> Iterator[str]:
     """Yield a host file's lines as Hydra, Intel MPI and mpirun_rsh read them: ``n1:16``."""
     for host in placement.hosts:

@@ -162,10 +162,6 @@ class Slurm(Value):
     gres_cores: bool | None = optional("whether gres.conf names the cores near a resource")
 
 
-SCHEDULERS: Final = ("slurm", "pbs", "flux", "lsf")
-"""Those whose jobs are recognised."""
-
-
 class Allocation(Value):
     """The job this process runs in."""
 

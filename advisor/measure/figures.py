@@ -16,7 +16,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.units import UNKNOWN, binary, count, plain
 from advisor.measure.measurement import Distance, Measurements, Part, Purpose, Result, Unit
 from advisor.show.lines import STYLES, Line, Span, cut, width_of, wrapped
-from advisor.show.svg import AWAY, BETWEEN, HOME
+from advisor.show.svg import heat_colour
 
 SCALES: Final[dict[Unit, tuple[float, str]]] = {
     "bytes/s": (1e9, "GB/s"),
@@ -144,13 +144,7 @@ HEATS: Final = 5
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def _heat_colour(share: float) -> str:
-    """Return the colours of the distances' heat map: green at home, sand between, coral far away; lighter where nearer."""
-    near, far, part = (HOME, BETWEEN, 2 * share) if share < 0.5 else (BETWEEN, AWAY, 2 * share - 1)
-    return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in zip(near, far, strict=True))
-
-
-STYLES.update({f"heat {at}": f"black on {_heat_colour(at / (HEATS - 1))}" for at in range(HEATS)})
+STYLES.update({f"heat {at}": f"black on {heat_colour(at / (HEATS - 1))}" for at in range(HEATS)})
 
 
 def heat(value: float, values: Sequence[float], *, more_is_better: bool) -> str:

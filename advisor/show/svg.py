@@ -555,7 +555,7 @@ def _squares(table: Table, room: float, low: int, high: int) -> Tile:
         x = 0
         for distance, same in groupby(row[:nodes]):
             long = len(list(same))
-            colour = _colour((distance - low) / (high - low) if high > low else 0.0)
+            colour = heat_colour((distance - low) / (high - low) if high > low else 0.0)
             for wide in [1] * long if few else [long]:  # many are one square each run
                 parts.append(_moved(_square(distance, (wide * size, size), colour, few=few), 40 + x * size, 20 + y * size))
                 x += wide
@@ -569,7 +569,7 @@ def _square(distance: int, size: tuple[float, float], colour: str, *, few: bool)
     return Tile(width, height, box + number if few else f"<g><title>{distance}</title>{box}</g>")
 
 
-def _colour(share: float) -> str:
+def heat_colour(share: float) -> str:
     """Green at home, sand in between, coral far away: light enough for dark numbers."""
     near, far, part = (HOME, BETWEEN, 2 * share) if share < 0.5 else (BETWEEN, AWAY, 2 * share - 1)
     return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in zip(near, far, strict=True))

@@ -9,7 +9,7 @@ from defusedxml.ElementTree import fromstring
 from advisor.machine.hardware import Firmware
 from advisor.machine.machine import Machine
 from advisor.show.picture import picture
-from advisor.show.svg import COLOURS, Font, _colour, _columns_for, draw_svg, width_of
+from advisor.show.svg import COLOURS, Font, _columns_for, draw_svg, heat_colour, width_of
 from tests.conftest import Golden
 from tests.render import made
 
@@ -121,12 +121,12 @@ def test_contrast() -> None:
     papers = [luminance(fill) for fill, _ in COLOURS.values()]
     assert min((paper + 0.05) / (ink + 0.05) for ink in inks for paper in papers) >= 4.5
     dark = luminance(Font().fill)
-    assert min((luminance(_colour(share / 10)) + 0.05) / (dark + 0.05) for share in range(11)) >= 4.5
+    assert min((luminance(heat_colour(share / 10)) + 0.05) / (dark + 0.05) for share in range(11)) >= 4.5
 
 
 def test_distances_in_grey() -> None:
     """Printed without colours, a farther node is darker."""
-    greys = [luminance(_colour(share / 10)) for share in range(11)]
+    greys = [luminance(heat_colour(share / 10)) for share in range(11)]
     assert greys == sorted(greys, reverse=True)
 
 

@@ -257,11 +257,6 @@ class Checklist(Value):
         """Of how many lines nobody knows whether they are so."""
         return sum(item.done is None for item in self.items)
 
-    @property
-    def conflicts(self) -> tuple[Item, ...]:
-        """Return the lines for which rules want different values."""
-        return tuple(item for item in self.items if item.others)
-
     def proof_of(self, item: Item) -> Proof | None:
         """Return the benchmark that proves a line; None where none shows it."""
         return next((proof for proof in self.proofs if proof.id == item.proof), None)

@@ -79,7 +79,7 @@ def audit(
     Example: advisor audit --from node.tar.gz --bios bios.json --fail-on high
     """
     more = {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok}
-    _together(more, {"--from": source is not None, "--no-measure": not measure})
+    opt.keep_apart(more, {"--from": source is not None, "--no-measure": not measure})
     opt.at_most_one({"--measurements": bool(measurements), "--full": full})
     opt.at_most_one({"--show": bool(shown), "--json": json})
     _must_be_parts(shown or (), rules or ())
@@ -104,13 +104,6 @@ def _must_be_parts(names: Sequence[str], site: Sequence[Path]) -> None:
     known = (*PARTS, *TOPICS, *(rule.topic for rule in rulebook(site).rules)) if names else ()
     for name in names:
         must_be_one_of("part of an audit:", name, known, f"there are {', '.join(dict.fromkeys(known))}")
-
-
-def _together(more: dict[str, bool], others: dict[str, bool]) -> None:
-    """Refuse to measure more where nothing is measured at all."""
-    for name, is_given in more.items():
-        for other, is_other in others.items():
-            opt.at_most_one({other: is_other, name: is_given})
 
 
 def _page(

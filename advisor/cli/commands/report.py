@@ -145,17 +145,17 @@ def report(
         emit_text(EXAMPLE, output)
         return 0
     watcher = Terminal(details=sys.stderr.isatty())
-    _apart(
+    opt.keep_apart(
         {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok},
         {"--from": source is not None, "--no-measure": not measure, "FLEET": bool(fleet)},
     )
-    _apart({"--full": full}, {"--measurements": bool(measurements)})
+    opt.keep_apart({"--full": full}, {"--measurements": bool(measurements)})
     opt.at_most_one({"--json": json, f"--as {form}": form not in (None, "json")})
     form = "json" if json else form
-    _apart({"--only": bool(only)}, {"--as json": form == "json"})
+    opt.keep_apart({"--only": bool(only)}, {"--as json": form == "json"})
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     if contract is not None:
-        _apart({"--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"}, {"--contract": True})
+        opt.keep_apart({"--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"}, {"--contract": True})
         machines: list[str | None] = [str(each) for each in fleet or ()] or [source]
         measures = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and machines == [None] else None
         given = bios.read(watcher, here=machines == [None])
@@ -166,7 +166,7 @@ def report(
     if fleet:
         opt.must_be_fleet(fleet)
         others = {"--from": source is not None, "--bios or --bmc": bios.there, "--measurements": bool(measurements)}
-        _apart({"FLEET": True}, {**others, "--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"})
+        opt.keep_apart({"FLEET": True}, {**others, "--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"})
         return _fleet_report(fleet, form, output, scope, rules or ())
     kind = form_of(form, output)
     asked = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and source is None else None
@@ -192,13 +192,6 @@ def _fleet_report(places: list[Path], form: str | None, output: Path | None, sco
     write_file(output, written)
     Terminal().say(f"wrote {output} ({len(written) >> 10} KiB)")
     return 0
-
-
-def _apart(some: dict[str, bool], others: dict[str, bool]) -> None:
-    """Refuse what does not go together."""
-    for name, given in some.items():
-        for other, is_other in others.items():
-            opt.at_most_one({other: is_other, name: given})
 
 
 def export(

@@ -28,6 +28,7 @@ from advisor.jobs.placement import (
     LintWarning,
     Placement,
     Slot,
+    host_of_each_rank,
     kinds,
     memory_notes,
     names,
@@ -232,14 +233,7 @@ def _where(placement: Placement, *, ordered: bool, own: bool) -> tuple[tuple[str
     named = ("--requires", required) if len(required) <= LONGEST else ()
     if len(hosts) == 1 or not ordered:
         return (*size, *named), {}
-    return (*size, *named, "--taskmap", "hostfile:hostfile"), {"hostfile": lambda: _each(placement)}
-
-
-def _each(placement: Placement) -> Iterator[str]:
-    """Yield a host's name for each of its ranks."""
-    for host in placement.hosts:
-        for _ in range(host.ranks):
-            yield str(host.name)
+    return (*size, *named, "--taskmap", "hostfile:hostfile"), {"hostfile": lambda: host_of_each_rank(placement)}
 
 
 _PER_TASK = ("-n", "-c", "-g")

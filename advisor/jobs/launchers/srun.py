@@ -28,6 +28,7 @@ from advisor.jobs.placement import (
     LintWarning,
     Placement,
     Slot,
+    host_of_each_rank,
     kinds,
     memory_notes,
     names,
@@ -302,7 +303,11 @@ def where(placement: Placement, wish: LaunchRequest, inner: str = "") -> Where:
     if each:
         hosts = () if wish.scheduler == "slurm" else ("--nodelist", ",".join(named))
         return (*size, "--ntasks-per-node", str(each), "--distribution", f"block{tail}", *hosts), {}, {}
-    return (*size, "--distribution", "arbitrary"), {"hostfile": lambda: _each(placement)}, {"SLURM_HOSTFILE": "hostfile"}
+    return (
+        (*size, "--distribution", "arbitrary"),
+        {"hostfile": lambda: host_of_each_rank(placement)},
+        {"SLURM_HOSTFILE": "hostfile"},
+    )
 
 
 def _even(placement: Placement, wish: LaunchRequest) -> int | None:
@@ -313,13 +318,6 @@ def _even(placement: Placement, wish: LaunchRequest) -> int | None:
     if named and wish.scheduler != "slurm" and (list(named) != sorted(named, key=natural) or len(",".join(named)) > LONGEST):
         return None
     return counts.pop()
-
-
-def _each(placement: Placement) -> Iterator[str]:
-    """Yield a host's name for each of its ranks, as SLURM_HOSTFILE wants them."""
-    for host in placement.hosts:
-        for _ in range(host.ranks):
-            yield str(host.name)
 
 
 def _line(placement: Placement, wish: LaunchRequest, form: str, words: Sequence[str], said: Said, *, inner: str = "") -> Launch:

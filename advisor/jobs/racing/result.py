@@ -272,21 +272,22 @@ def _row(row: RaceRow, page: RacePage, low: float, high: float) -> str:
         ends = row.relative
         is_base = raced.name == page.result.baseline
         said = "1" if is_base else f"{ends[1]:.3f} ({ends[0]:.3f} to {ends[2]:.3f}){'' if row.exact else '~'}"
-        drawn = _drawn(ends, low, high)
+        drawn = interval_drawn(ends[1], (ends[0], ends[2]), (low, high), _DRAWN)
     return f"{median:<9} {said:<23} {raced.runs:>4}  {drawn}".rstrip()
 
 
-def _drawn(ends: tuple[float, float, float], low: float, high: float) -> str:
-    """Return an interval as a line with its middle, on a scale that has a mark at the baseline."""
-    cells = [" "] * _DRAWN
+def interval_drawn(middle: float | None, ends: tuple[float, float] | None, scale: tuple[float, float], room: int) -> str:
+    """Return an interval as a line with its middle, a bare middle where there is none; the mark is the baseline, at 1."""
+    cells, (low, high) = [" "] * room, scale
 
     def at(value: float) -> int:
-        return max(0, min(_DRAWN - 1, round((value - low) / (high - low) * (_DRAWN - 1))))
+        return max(0, min(room - 1, round((value - low) / (high - low) * (room - 1))))
 
     cells[at(1.0)] = "|"
-    for cell in range(at(ends[0]), at(ends[2]) + 1):
+    for cell in range(at(ends[0]), at(ends[1]) + 1) if ends else ():
         cells[cell] = "-"
-    cells[at(ends[1])] = "o"
+    if middle is not None:
+        cells[at(middle)] = "o"
     return "".join(cells)
 
 

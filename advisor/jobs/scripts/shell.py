@@ -650,7 +650,7 @@ class Follower(Expander):
             return
         variables = {name: each.text for name, each in self.variables.items() if each.exported}
         inner = Follower(
-            _as_shell(text),
+            as_shell(text),
             variables,
             self.sizes,
             self.is_launcher,
@@ -742,7 +742,7 @@ def _torch_module(words: Sequence[Word]) -> int | None:
     return next((at for at in range(1, len(words)) if words[at - 1].text == "-m" and words[at].text in modules), None)
 
 
-def _as_shell(text: str) -> str:
+def as_shell(text: str) -> str:
     """Return a text whose unknown parts are variables again."""
     return re.sub("\ue000(\\w+)\ue001", r"${\1}", text).replace("\ue000", "").replace("\ue001", "")
 

@@ -12,7 +12,7 @@ from advisor.jobs.scripts import directives
 from advisor.jobs.scripts.directives import Job
 from advisor.jobs.scripts.expansion import Launch, Script, Word, is_known, names_in, shown, whole, words
 from advisor.jobs.scripts.options import Segment, parts, walked
-from advisor.jobs.scripts.shell import Follower
+from advisor.jobs.scripts.shell import Follower, as_shell
 
 _OWN: Final = (*OTHERS, "charmrun", "torchrun", "mpirun.lsf", "lrun", "mpprun", "deepspeed", "accelerate", "horovodrun", "srun")
 _NAMED: Final = re.compile(
@@ -663,7 +663,7 @@ def _agents(step: Step, job: Job) -> None:
         return
     variables = {name: text for name, text in step.launch.variables.items() if is_known(text)}
     found = (
-        Follower(_plain_text(inside), variables, directives.sizes(job), lambda program: program in _COUNTS_OF_AGENTS)
+        Follower(as_shell(inside), variables, directives.sizes(job), lambda program: program in _COUNTS_OF_AGENTS)
         .follow()
         .launches
     )
@@ -689,10 +689,6 @@ def _agents(step: Step, job: Job) -> None:
     step.workers = each
     step.ranks = step.ranks * each if step.ranks is not None else None
     step.per_node = step.per_node * each if step.per_node is not None else None
-
-
-def _plain_text(text: str) -> str:
-    return re.sub("\ue000(\\w+)\ue001", r"${\1}", text).replace("\ue000", "").replace("\ue001", "")
 
 
 def variants(step: Step, name: str) -> int | list[int] | None:
