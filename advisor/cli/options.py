@@ -326,6 +326,9 @@ Observed = Annotated[
 ]
 Pids = Annotated[list[str] | None, typer.Option("--pid", metavar="PID[,PID]...", help="Check running processes.")]
 ProgramName = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Check every running process of this program.")]
+PrintProlog = Annotated[
+    bool, typer.Option("--print-prolog", help="Print the probe as Slurm's TaskProlog: each task says where it is, then starts.")
+]
 PrintProbe = Annotated[bool, typer.Option("--print-probe", help="Print the probe, to be run by each rank of a job script.")]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="Stop the launcher after this time.")

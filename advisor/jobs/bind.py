@@ -331,6 +331,8 @@ def bind(
     """
     if not command:
         raise BadValue("no command to start", cure="put it last, after --: advisor bind --ranks 4 -- ./app")
+    if ":" in command:
+        raise BadValue("a word ':' in the command starts another program", cure="place one program, or start both from a script")
     command, given = screened_words(command), tuple(command)
     host_options = hosts or HostOptions()
     job_hosts = hosts_of_job(host_options, command, environment, observer)

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from advisor.errors import AdvisorError, BadInput
-from advisor.jobs.answers import Ask
+from advisor.jobs.answers import Ask, observed_in
 from advisor.jobs.ask import ask, installed
 from advisor.jobs.bind_page import how_known, node_lines, rows_of_ranks
 from advisor.jobs.line import parse, rewrite
@@ -175,13 +176,15 @@ def check(
     text: str | None = None,
     environment: Mapping[str, str] | None = None,
     asking: bool = False,
+    observed: str | None = None,
     observer: Observer = SILENT,
 ) -> Check:
     """Return what a job script starts and what is wrong in it; nothing of it is run.
 
     ``machine`` is one of the nodes it will run on, or what --from names; ``text`` is the script where the file is not to be read,
     ``environment`` what is set where it will be run, if it is no script for a scheduler but is run in a job. With ``asking`` the
-    launcher that is installed here plans the lines that are its own; ``true`` stands for the program.
+    launcher that is installed here plans the lines that are its own; ``true`` stands for the program. ``observed`` is a job's
+    output with what the probe printed in its only launch line.
     """
     text = script_text(Path(file)) if text is None else text
     read_one = read_machine(machine, observer) if isinstance(machine, str) else machine
@@ -194,6 +197,8 @@ def check(
     found = faults(script, known)
     new, left = mended(text, known, environment)
     steps, more = _steps(script, node, slurm, known, (version, ask if asking else None))
+    if observed is not None:
+        steps = [_as_seen(steps, observed)]
     there = {(fault.line, fault.id) for fault in found}
     there |= {(line, "too-many-threads") for line, name in there if name == "one-core"}  # the same, seen without a machine
     found += [each for each in more if (each.line, each.id) not in there]
@@ -373,6 +378,22 @@ def _steps(
             )
         )
     return steps, more
+
+
+def _as_seen(steps: Sequence[CheckedStep], file: str) -> CheckedStep:
+    """Return the only step with what its ranks saw themselves."""
+    if len(steps) != 1:
+        raise BadInput(f"it has {len(steps)} launch lines", cure="--observed goes with a script that has one, or with a line")
+    seen = observed_in(file)
+    ranks = seen.ranks or ()
+    cpus = Counter((rank.host, cpu) for rank in ranks for cpu in rank.cpus or ())
+    shared = sum(1 for rank in ranks if any(cpus[rank.host, cpu] > 1 for cpu in rank.cpus or ()))
+    sizes = sorted({len(rank.cpus or ()) for rank in ranks})
+    wanted = f" of {steps[0].ranks}" if steps[0].ranks not in (None, len(ranks)) else ""
+    hosts = count(len({rank.host for rank in ranks}), "host")
+    words = f"{len(ranks)}{wanted} ranks on {hosts} ran on {' or '.join(map(str, sizes))} CPU{'s' * (sizes != [1])} each, "
+    words += f"{shared} of them on CPUs of another" if shared else "none on those of another"
+    return steps[0].model_copy(update={"placed": "observed", "placement": ranks, "answers": (seen,), "binding": words})
 
 
 def _program(step: Step) -> str:

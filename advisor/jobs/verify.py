@@ -238,6 +238,12 @@ def probe() -> str:
     return probe_script(template("probe.sh.j2"))
 
 
+def prolog() -> str:
+    """Return the same as a prolog of Slurm's tasks: what it prints behind the word print goes to the task's output (srun(1))."""
+    first, _, rest = probe().partition("\n")
+    return f"{first}\nprintf 'print '\n{rest}"
+
+
 class Running(NamedTuple):
     """Processes that run here, what to warn of, and how they sit beside a plan where there is one."""
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import tests.fakenode.hydra  # noqa: F401 - adds MPICH to PROGRAMS
-from advisor.errors import BadInput, CannotWork
+from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.answers import observed_in, settled
 from advisor.jobs.ask import ask, installed
-from advisor.jobs.bind import lint_line
+from advisor.jobs.bind import bind, lint_line
 from advisor.jobs.bind_page import lint_page
 from advisor.jobs.check import check
 from advisor.jobs.line import parse, which_of
@@ -273,3 +273,9 @@ def test_the_real_launchers_answer(name: str, line: str, wanted: list[str], monk
     answer = ask(made(line, f"{here.family}-{here.version}"))
     assert answer is not None
     assert [str(rank.cpus) for rank in answer.ranks or ()] == wanted
+
+
+def test_a_command_with_a_colon_is_not_bound() -> None:
+    """It would start another program, with ranks that nobody placed."""
+    with pytest.raises(BadValue, match="starts another program"):
+        bind(["./a", ":", "-n", "32", "./b"])

@@ -400,3 +400,33 @@ def test_what_is_hostile_is_read_or_refused_in_one_line(text: str) -> None:
     except BadInput as error:
         said.append(str(error))
     assert not any("\n" in each for each in said)
+
+
+TWO = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks=8\nsrun -n 4 --exact ./a &\nsrun -n 4 --exact ./b &\n"
+
+
+@pytest.mark.parametrize(
+    ("tail", "left"),
+    [("wait\n", []), ("wait -n\n", ["steps-not-awaited"]), ("wait -n\nwait\n", []), ("while wait -n; do :; done\n", [])],
+)
+def test_wait_n_waits_for_one_step(tail: str, left: list[str]) -> None:
+    """The other still runs when the script ends; in a loop it waits for each."""
+    assert [name for name in ids(f"{TWO}{tail}") if name == "steps-not-awaited"] == left
+
+
+def test_a_step_with_a_here_document_runs_in_the_background() -> None:
+    """The sign stands behind the word that ends the document."""
+    found = checked("#!/bin/sh\n#SBATCH -n 8\nsrun ./a <<EOF &\nx & y\nEOF\nsrun ./b\nwait\n")
+    assert [(step.program, step.background) for step in found.steps] == [("./a", True), ("./b", False)]
+
+
+def test_what_ranks_of_a_job_saw_is_its_placement(tmp_path: Path) -> None:
+    """Of a script with one launch line, without a node: two ranks share CPU 0."""
+    row = "ADVISOR-RANK rank={0} size=2 local={0} host=n1 pid=1 cpus=0-{1} mems=0 policy=default last=0 ucx=- omp=- gpu=-\n"
+    (tmp_path / "job.out").write_text(row.format(0, 1) + row.format(1, 1))
+    found = checked("#!/bin/sh\n#SBATCH -n 2\nsrun ./a\n", observed=str(tmp_path / "job.out"))
+    assert [(step.placed, step.binding) for step in found.steps] == [
+        ("observed", "2 ranks on 1 host ran on 2 CPUs each, 2 of them on CPUs of another")
+    ]
+    with pytest.raises(BadInput, match="2 launch lines"):
+        checked("#!/bin/sh\n#SBATCH -n 2\nsrun ./a\nsrun ./b\n", observed=str(tmp_path / "job.out"))

@@ -27,7 +27,7 @@ from advisor.jobs.racing.result import plan_page, race_chart, race_page
 from advisor.jobs.started.benchmark import benchmark_lines
 from advisor.jobs.started.folder import write_job
 from advisor.jobs.started.hosts import COUNTED, HostOptions, JobOptions, LauncherOptions, one_machine, per_part
-from advisor.jobs.verify import probe, running
+from advisor.jobs.verify import probe, prolog, running
 from advisor.jobs.verify import verify as run_verify
 from advisor.jobs.verify_page import comparison_document, comparison_page, running_page
 from advisor.machine.hosts.files import write_file
@@ -214,7 +214,7 @@ NoAsk = Annotated[
 ]
 SeenRanks = Annotated[
     str | None,
-    typer.Option("--observed", metavar="FILE", help="What the probe of advisor verify printed under this very line: it counts."),
+    typer.Option("--observed", metavar="FILE", help="What the probe of advisor verify printed in this very job: it counts."),
 ]
 SlurmVersion = Annotated[str | None, typer.Option("--slurm-version", metavar="V", help="Slurm's version: 23.02, 24.05.")]
 
@@ -261,8 +261,6 @@ def check(
         )
     if _is_line(given):
         return _line(there, given, (launcher_version, slurm_conf, slurm_version), (observed, not no_ask), form)
-    if observed is not None:
-        raise BadValue("--observed goes with one line", cure="advisor check --observed FILE -- LINE")
     terminal = Terminal()
     machine = one_machine(there, terminal) if there.sources or there.assume else None
     found = run_check(
@@ -273,6 +271,7 @@ def check(
         version=launcher_version,
         environment=os.environ,
         asking=not no_ask,
+        observed=observed,
         observer=terminal,
     )
     if output is not None:
@@ -333,6 +332,7 @@ def verify(
     pid: opt.Pids = None,
     job: opt.ProgramName = None,
     print_probe: opt.PrintProbe = False,
+    print_prolog: opt.PrintProlog = False,
     timeout: opt.Timeout = 60,
     source: opt.From = None,
     json: opt.Json = False,
@@ -356,8 +356,8 @@ def verify(
     Example: advisor verify --job xhpl
     """
     form, given, observer = Form(output, json, width, not no_color), words or [], Terminal()
-    if print_probe:
-        say(probe(), own=True)
+    if print_probe or print_prolog:
+        say(prolog() if print_prolog else probe(), own=True)
         return 0
     if pid or job is not None:
         if given:

@@ -84,6 +84,9 @@ PALS: Options = {
     "--pmi": (1, "starts MPI by {0}"),
     "--procinfo-file": (1, "writes where ranks are to {0}"),
     "--wdir": (1, "starts in the folder {0}"),
+    "--envall": (0, "passes all variables on"),
+    "--no-vni": (0, "asks for no virtual network of the job's own"),
+    "--spindle": (0, "loads libraries by Spindle"),
 }
 
 

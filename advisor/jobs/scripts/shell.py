@@ -449,6 +449,8 @@ class Follower(Expander):
                 return
             node = body
         written = self._redirected(redirects)
+        # of <<EOF & the grammar makes an error inside the redirection
+        background = background or any(each.type == "ERROR" and each.text == b"&" for part in redirects for each in part.children)
         if node.type != "command":
             self._statement(node, background=background)
             return
@@ -690,9 +692,12 @@ class Follower(Expander):
         raise _EndedError
 
     def _do_wait(self, words: Sequence[Word], node: "Node") -> None:
-        del node
+        again = self.loops or (node.parent is not None and node.parent.type == "while_statement")
         named = {int(name[1:]) for word in words[1:] for name in names_in(word.text) if re.fullmatch(r"!\d+", name)}
-        self.running = [at for at in self.running if at not in named] if named else []
+        one = any(word.text == "-n" for word in words[1:]) and not again  # wait -n ends with the first step that ends
+        self.running = self.running[1:] if one else [at for at in self.running if at not in named] if named else []
+        if one and self.running:
+            self.left, self.left_top = True, self.top
 
     def _do_trap(self, words: Sequence[Word], node: "Node") -> None:
         del words, node
