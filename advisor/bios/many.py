@@ -165,9 +165,9 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
         raise BadValue(
             f"--bmc-name {pattern[:60]} names one BMC for all nodes", cure="write %h where the node's name goes: bmc-%h"
         )
-    named = _of_file(hosts) if hosts is not None else dict.fromkeys(names_of(where or "", "BMC"))
+    named = _of_file(hosts) if hosts is not None else dict.fromkeys(_listed(where or "", "BMC"))
     if hosts is not None and where is not None:
-        names = names_of(where, "node")
+        names = _listed(where, "node")
         if unknown := next((name for name in names if name not in named), None):
             raise BadInput(f"does not have {unknown}", file=str(hosts), cure="-w beside --hostfile names lines of the file")
         named = {name: named[name] for name in names}
@@ -184,6 +184,16 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
     login = base.login(f"{len(found)} BMCs" if len(found) > 1 else found[0][0])
     known = replace(base, user=None, password_fd=None, login_file=None, given=(login.user, login.password))
     return tuple(replace(known, bmc=bmc, node=node) for bmc, node in found)
+
+
+def _listed(where: str, what: str) -> Sequence[str]:
+    """Return the names of a list, or those of the captures in a folder (fleet/)."""
+    if "/" not in where or not Path(where).is_dir():
+        return names_of(where, what)
+    captures = sorted(Path(where).glob("*.tar.gz"))
+    if not captures:
+        raise BadInput("has no capture", file=where, cure="advisor fleet capture -o DIR writes one for each node")
+    return names_of(",".join(path.name.removesuffix(".tar.gz") for path in captures), what)
 
 
 def _place(bmc: str, *, insecure: bool) -> object:

@@ -29,7 +29,10 @@ AuditHost = Annotated[
     str | None, typer.Option("--bmc", metavar="HOST", help="Read the BIOS through this BMC first, as advisor bios read does.")
 ]
 Where = Annotated[
-    str | None, typer.Option("--hosts", "-w", metavar="LIST", help="Many BMCs: bmc[001-400], or @group of ClusterShell.")
+    str | None,
+    typer.Option(
+        "--hosts", "-w", metavar="LIST", help="Many BMCs: bmc[001-400], @group of ClusterShell, or fleet/: a node each capture."
+    ),
 ]
 HostsFile = Annotated[
     Path | None,

@@ -140,3 +140,16 @@ def test_a_credential_in_a_command_is_not_kept(site: Site, admin: Admin) -> None
     said = admin.types("bios", "rollout", site.plan(), *hosts(site, admin), *more)
     assert (said.status, said.lines, [bmc.writes() for bmc in site.bmcs.values()]) == (2, 1, [[], []]), said.err
     assert ("hunter22222" in Path("rollout-plan/journal.jsonl").read_text(), "credential" in said.err) == (False, True)
+
+
+def test_the_nodes_of_a_fleet_are_its_captures(site: Site, admin: Admin) -> None:
+    """A folder of captures names them; how their BMCs are called, a pattern says. Without a capture it is refused."""
+    ports = sorted(bmc.url.rpartition(":")[2] for bmc in site.bmcs.values())
+    reach = (*hosts(site, admin)[2:], "--bmc-name", "http://127.0.0.1:%h", "--dry-run", "--json")
+    (admin.folder / "fleet").mkdir()
+    empty = admin.types("bios", "rollout", site.plan(), "-w", "fleet/", *reach)
+    assert (empty.status, empty.lines, "has no capture" in empty.err) == (2, 1, True)
+    for port in ports:
+        (admin.folder / "fleet" / f"{port}.tar.gz").touch()
+    said = admin.types("bios", "rollout", site.plan(), "-w", "fleet/", *reach)
+    assert (said.status, [each["node"] for each in said.document["nodes"]]) == (0, ports), said.err

@@ -136,6 +136,7 @@ def bios_rollout(
     Group: Set up
     Example: advisor bios rollout plans/%h.yaml -w 'node[001-400]' --bmc-name 'bmc-%h' --rehearse
     Example: advisor bios rollout plan.yaml --bmc bmc01 --node node01 --drain ./drain.sh --undrain ./undrain.sh
+    Example: advisor bios rollout plans/%h.yaml -w fleet/ --bmc-name 'bmc-%h' --dry-run
     Example: advisor bios rollout --resume rollout-plan
     """
     observer = Terminal()
