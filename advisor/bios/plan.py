@@ -78,10 +78,9 @@ class PlannedBios:
 
     def summary(self, file: Path) -> str:
         """Return what was written, in one line."""
-        many, left = len(self.changes), len(self.left)
-        return (
-            f"{file}: {many} change{'s' * (many != 1)}, {len(self.moves)} along with them; {left} left out, each with its reason"
-        )
+        many, left, work = len(self.changes), len(self.left), f"for {self.plan.intent}, " if self.plan.intent else ""
+        along = f"{many} change{'s' * (many != 1)}, {len(self.moves)} along with them"
+        return f"{file}: {work}{along}; {left} left out, each with its reason"
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor bios plan --json``."""

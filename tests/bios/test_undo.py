@@ -174,6 +174,17 @@ def test_undo_saves_its_own_way_back(imitated: Imitated, admin: Admin) -> None:
     assert admin.record("record.json.undo")["applied"]["Processors_SNC"] == "Enabled"
 
 
+def test_the_records_say_what_the_plan_was_for(imitated: Imitated, admin: Admin) -> None:
+    """What stage saves keeps the plan's intent, and what undo saves keeps it too."""
+    bmc = imitated("lenovo")
+    plan = admin.wish("lenovo")
+    plan.write_text(plan.read_text() + 'intent: "mpi"\n')
+    admin.stages(bmc, plan)
+    admin.restarts(bmc)
+    undone(admin, bmc)
+    assert [admin.record(name)["intent"] for name in ("record.json", "record.json.undo")] == ["mpi", "mpi"]
+
+
 def test_a_value_that_was_read_is_a_way_back(imitated: Imitated, admin: Admin) -> None:
     """Also one that the registry does not have: it was there."""
     bmc = imitated("lenovo", enforces=False)

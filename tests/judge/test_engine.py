@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.judge.case import Case
-from advisor.advice.judge.engine import ASK_BIOS, judge
+from advisor.advice.judge.case import Case, Standing
+from advisor.advice.judge.engine import ASK_BIOS, foreseen, judge
 from advisor.advice.model.findings import Cost
 from advisor.machine.machine import Kernel
 from tests.judge.made import SETTINGS, found, origins, rule
@@ -151,3 +151,34 @@ def test_a_rule_may_be_about_measurements_alone() -> None:
         Cost(gain=0.07, of="triad", basis="measured"),
         Cost(gain=None, of="triad", basis="measured"),
     ]
+
+
+def boosted(value: str) -> Case:
+    """Return a machine of which the BIOS alone is known."""
+    return Case(standings=(Standing(name="cpu.boost", title="boost", value=value),))
+
+
+def test_a_change_brings_what_a_rule_of_weight_finds_after_it() -> None:
+    """A rule that reads the setting finds it; one that is a matter of choice, or that reads nothing that changes, brings nothing."""
+    reads = rule(when='setting.cpu.boost == "off"')
+    taste = rule(id="taste", severity="info", when='setting.cpu.boost == "off"')
+    other = rule(id="other")
+    brought = [
+        (each.rule.id, each.verdict)
+        for each in foreseen([reads, taste, other], boosted("on"), boosted("off"), SETTINGS, origins())
+    ]
+    assert brought == [("made-rule", "finding")]
+
+
+@pytest.mark.parametrize(
+    ("foresee", "verdict"),
+    [
+        ('setting.cpu.boost == "off"', ["finding"]),
+        ('shape.cpus > 255 and setting.cpu.boost == "off"', ["unknown"]),
+        ('setting.cpu.boost == "on"', []),
+    ],
+)
+def test_what_shows_after_the_restart_only_is_foreseen(foresee: str, verdict: list[str]) -> None:
+    """A rule that passes now says what a change would bring, and of what nobody can say that it is not known."""
+    made = rule(foresee=foresee)
+    assert [each.verdict for each in foreseen([made], boosted("on"), boosted("off"), SETTINGS, origins())] == verdict

@@ -1,13 +1,15 @@
 """What a server is set for: one choice settles what guides dispute, and nothing that its firmware or a finding speaks against."""
 
+import json
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from advisor.advice.know.intents import Asking, intents
 from advisor.advice.know.vendors import publications
-from advisor.advice.model.intent import INTENTS
-from advisor.bios.plan import load_plan, plan_bios
+from advisor.advice.model.intent import INTENTS, Choice
+from advisor.bios.plan import load_plan, plan_bios, planned_for_before
 from tests.know.listed import asks
 from tests.plan.expert import SERVERS, given, outcome
 from tests.plan.made import plan, reasons, written
@@ -116,3 +118,23 @@ def test_a_profile_that_cannot_be_changed_keeps_what_it_holds() -> None:
     left = {each.attribute: each.reason for _, each in plan_bios(given("R750 1.13"), intent="mpi").left}
     held = "SysProfile=PerfPerWattOptimizedDapc holds it, and of SysProfile the attribute registry says it is read-only"
     assert left["ProcC1E"] == held
+
+
+def test_a_plan_that_is_made_again_is_for_the_same_work(tmp_path: Path) -> None:
+    """The file that it takes the place of says for what; another file, or none, says nothing."""
+    place = tmp_path / "plan.yaml"
+    place.write_text(plan_bios(given("DGX H100"), intent="latency").text())
+    (tmp_path / "other.yaml").write_text("a: 1\n")
+    assert [planned_for_before(tmp_path / name) for name in ("plan.yaml", "other.yaml", "none.yaml")] == ["latency", None, None]
+
+
+def test_the_document_names_what_only_the_intent_asks_for() -> None:
+    """For programs: the intent, and the attributes that it admits."""
+    found = json.loads(json.dumps(plan_bios(given("DGX H100"), intent="mpi").document()))
+    assert (found["intent"], found["admitted"]) == ("mpi", ["ProcessorHyperThreadingDisable", "PackageCState", "AltEngPerfBIAS"])
+
+
+def test_a_choice_without_a_guide_is_refused() -> None:
+    """Nothing is settled that nobody asks for."""
+    with pytest.raises(ValidationError, match="guides"):
+        Choice.model_validate({"value": "off", "guides": []})
