@@ -159,7 +159,7 @@ def boosted(value: str) -> Case:
 
 
 def test_a_change_brings_what_a_rule_of_weight_finds_after_it() -> None:
-    """A rule that reads the setting finds it; one that is a matter of choice, or that reads nothing that changes, brings nothing."""
+    """A rule that reads the setting finds it; a matter of choice, or what reads nothing that changes, brings nothing."""
     reads = rule(when='setting.cpu.boost == "off"')
     taste = rule(id="taste", severity="info", when='setting.cpu.boost == "off"')
     other = rule(id="other")
