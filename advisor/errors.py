@@ -85,12 +85,12 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.62) -> str | N
 
 
 _PLAIN: Final = {
-    "int_parsing int_type int_from_float": "{said} is no whole number",
-    "float_parsing float_type finite_number": "{said} is no number",
+    "int_parsing int_type int_from_float": "{said} is not a whole number",
+    "float_parsing float_type finite_number": "{said} is not a number",
     "bool_parsing bool_type": "{said} is neither true nor false",
-    "string_type": "{said} is no text",
-    "tuple_type list_type": "{said} is no list; write [one, another]",
-    "dict_type model_type model_attributes_type": "{said} is no mapping of names to values",
+    "string_type": "{said} is not text",
+    "tuple_type list_type": "{said} is not a list; write [one, another]",
+    "dict_type model_type model_attributes_type": "{said} is not a mapping of names to values",
     "too_short string_too_short": "nothing is written here",
     "string_too_long": "longer than {max_length} letters",
     "less_than_equal": "{said} is more than {le:g}",
@@ -103,10 +103,10 @@ def plain_problem(kind: str, given: Any, context: Mapping[str, Any], otherwise: 
     """Return what is wrong with a value in plain words.
 
     >>> plain_problem("int_parsing", "six", {}, "Input should be a valid integer")
-    'six is no whole number'
+    'six is not a whole number'
     """
     if kind == "string_type" and isinstance(given, int | float):
-        return f"{given} is no text; write it in quotes"
+        return f"{given} is not text; write it in quotes"
     shown = {dict: "a mapping", list: "a list", type(None): "null"}.get(type(given), str(given)[:60])
     text = next((words for kinds, words in _PLAIN.items() if kind in kinds.split()), None)
     return text.format(said=shown or "nothing", **context) if text else otherwise.removeprefix("Value error, ")[:200]

@@ -12,17 +12,20 @@ import types
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+
+from rich.text import Text
 
 from advisor import __version__
 from advisor.advice.audit import audit, audit_schema
 from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.screen import Shown, audit_page
+from advisor.advice.checklist import checklist
 from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as manpage
 from advisor.cli import main as program
 from advisor.fleet.page import fleet_schema
-from advisor.jobs.check import Check
+from advisor.jobs.check import Check, check, check_page
 from advisor.jobs.launcher import launchers
 from advisor.jobs.racing.result import RaceResult
 from advisor.jobs.started.plan_file import FoldedPlan
@@ -85,6 +88,38 @@ def audited() -> str:
     return terminal_picture.draw(audit_page(shown), "advisor audit --from node.tar.gz")
 
 
+_SCRIPT: Final = """#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=16
+#SBATCH --gpus-per-node=4
+export OMP_NUM_THREADS=16
+srun -n 8 ./app input.dat &
+"""
+"""A job script with faults, for the picture of `advisor check`."""
+
+
+def filmed() -> str:
+    """Return the three commands of the README, one after the other, with what they print, as a picture that moves."""
+    from tests.machines.catalogue import write_archive
+
+    with tempfile.TemporaryDirectory() as place:
+        node, script = Path(place) / "node.tar.gz", Path(place) / "job.sbatch"
+        write_archive(AUDITED, node)
+        script.write_text(_SCRIPT, encoding="utf-8")
+        found = audit(str(node))
+        steps = checklist(str(node), only=("1",)).text("racadm")
+        checked = check(str(script), environment={}).model_copy(update={"file": "job.sbatch"})
+    judged = found.judgement
+    shown = Shown(found.audit, found.machine, judged.layout, judged.case.measured, Asker(), found.plan, numbers=found.numbers)
+    scenes = (
+        ("sudo advisor audit", audit_page(shown)),
+        ("advisor checklist --only 1 --as racadm", Text(steps.replace(str(node), "node.tar.gz"))),
+        ("advisor check job.sbatch", check_page(checked)),
+    )
+    return terminal_picture.film(scenes)
+
+
 def machine() -> Machine:
     """Return the machine that the README shows."""
     from tests.machines.catalogue import write_archive
@@ -102,6 +137,7 @@ def pictures() -> dict[str, str]:
         "r7425.svg": draw_svg(picture(shown, infer_layout(shown))),
         "rooms.svg": house.drawing(),
         "audit.svg": audited(),
+        "commands.svg": filmed(),
     }
 
 

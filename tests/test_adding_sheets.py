@@ -289,9 +289,9 @@ LACKING = [
     (
         "models: [80-95]",
         "models: [95-80]",
-        "line 9: models: 95-80 is no number and no range of numbers; write 3, or 0-7 with the",
+        "line 9: models: 95-80 is not a number and no range of numbers; write 3, or 0-7 with the",
     ),
-    ("pcie: 6", "pcie: Gen6", "line 18: pcie: Gen6 is no number; generation of PCI Express"),
+    ("pcie: 6", "pcie: Gen6", "line 18: pcie: Gen6 is not a number; generation of PCI Express"),
     ("socket: unverified, ", "", "line 7: socket has no source; write socket: ID, its publication, under sources"),
     ("sources: {socket", "sources: {sokket", "line 7: socket has no source; write socket: ID"),
     (
@@ -321,7 +321,7 @@ LACKING = [
         "line 9: processors of AuthenticAMD have a family, and this",
     ),
     ("id: venice", "id: venise", "the id venise is not the file's name; write id: venice"),
-    ("architecture: Zen 6", "architecture: Zen 6\nscheme: NSP", "line 5: scheme: NSP is no scheme; did you mean NPS?"),
+    ("architecture: Zen 6", "architecture: Zen 6\nscheme: NSP", "line 5: scheme: NSP is not a scheme; did you mean NPS?"),
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nscheme: WHOLE\ncuts: [{name: none, nodes: 1, called: none, source: unverified}]\nbest: []",
@@ -378,7 +378,7 @@ LACKING = [
         "'EPYC 9\\d\\d[56][PF]?'",
         "line 10: EPYC 9965 of turin-dense is a name of this series too; narrow series",
     ),
-    ("'EPYC 9\\d\\d6[PF]?'", "'EPYC 8\\d\\d6'", "line 21: EPYC 9996 is no name of series EPYC 8\\d\\d6; widen series"),
+    ("'EPYC 9\\d\\d6[PF]?'", "'EPYC 8\\d\\d6'", "line 21: EPYC 9996 is not a name of series EPYC 8\\d\\d6; widen series"),
     ("models: [80-95]", "models: [0-7]", "venice both fit AuthenticAMD, family 26, model 0; give match other models"),
     (
         "architecture: Zen 6",
@@ -482,7 +482,7 @@ def test_the_settings_that_a_new_vendor_says_nothing_of_are_one_line_to_copy_fro
 VENDOR_LACKING = [
     ("id: acme\n", "", "line 1: id is missing; as its file is called, in small letters: hpe-cray-ex"),
     ("[{system_vendor: [Acme]}]", "[{system_vendor: ['']}]", "line 3: system_vendor, entry 1: nothing is written here"),
-    ("[{system_vendor: [Acme]}]", "[{system_vendor: Acme}]", "line 3: system_vendor: Acme is no list; write [one, another]"),
+    ("[{system_vendor: [Acme]}]", "[{system_vendor: Acme}]", "line 3: system_vendor: Acme is not a list; write [one, another]"),
     (
         "[{system_vendor: [Acme]}]",
         "[{product: [Edge]}]",
@@ -510,7 +510,7 @@ VENDOR_LACKING = [
     (
         "settings:\n",
         "settings:\n  os.thp: [{label: a, menu: b, values: {always: c}}]\n",
-        "line 10: os.thp is no setting of the BIOS: the operating system takes it, whoever built the server; take it out",
+        "line 10: os.thp is not a setting of the BIOS: the operating system takes it, whoever built the server; take it out",
     ),
     (
         "settings:\n",
@@ -618,7 +618,7 @@ SETTING_LACKING = [
     ),
     (', off: "0"', "", 'writes does not say off; write off: "WHAT IS WRITTEN FOR IT"'),
     ('off: "0"', 'off: "1"', "two values are written as 1; each value has its own text"),
-    ('off: "0"', "off: 0", "off: 0 is no text; write it in quotes"),
+    ('off: "0"', "off: 0", "off: 0 is not text; write it in quotes"),
     ("  set: {", "  sets: {", "sets is not a word of this sheet; did you mean set?"),
     ("  show: sysctl kernel.drilled\n", "", "os.drilled does not say show; write show: the command that shows"),
     ("  read: []", "  #", "os.drilled does not say read; write read: "),

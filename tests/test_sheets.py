@@ -71,11 +71,11 @@ def test_every_value_has_its_line() -> None:
         ("title: a\nparts:\n- title: b", "x: line 3: title is not a word of this sheet; did you mean title?"),
         ("title: a\nparts:\n- weight: b", "x: line 3: weight is not a word of this sheet; there are colour, size"),
         ("title: a\nparts:\n- colour: gren", "x: line 3: colour: gren is not one of red, green; did you mean green?"),
-        ("title: a\nparts:\n- size: [1]", "x: line 3: size: a list is no whole number; in metres"),
-        ("title: a\nparts: {size: 1}", "x: line 2: parts: a mapping is no list; write [one, another]"),
-        ("title: a\nparts:\n- red", "x: line 3: parts, entry 1: red is no mapping of names to values"),
-        ("title: []", "x: line 1: title: a list is no text; what it is called"),
-        ("just words", "x: line 1: sheet: just words is no mapping of names to values; it has title, parts"),
+        ("title: a\nparts:\n- size: [1]", "x: line 3: size: a list is not a whole number; in metres"),
+        ("title: a\nparts: {size: 1}", "x: line 2: parts: a mapping is not a list; write [one, another]"),
+        ("title: a\nparts:\n- red", "x: line 3: parts, entry 1: red is not a mapping of names to values"),
+        ("title: []", "x: line 1: title: a list is not text; what it is called"),
+        ("just words", "x: line 1: sheet: just words is not a mapping of names to values; it has title, parts"),
     ],
 )  # fmt: skip
 def test_a_mistake_names_its_line_and_the_right_word(text: str, says: str) -> None:

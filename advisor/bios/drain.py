@@ -74,7 +74,7 @@ class Slurm:
         text = self.host.run(("scontrol", "show", "node", checked_name(node), "--oneliner")).text or ""
         state = re.search(r"(?:^|\s)State=([A-Z+_*~#!%$@^-]+)", text)
         if state is None:
-            raise CannotWork(f"Slurm does not say how {node} is; give --node NAME, or --no-slurm where it is in none")
+            raise CannotWork(f"Slurm gives no state of {node}; give --node NAME, or --no-slurm if it is not in Slurm")
         words = set(re.findall(r"[A-Z_]+", state[1]))
         return Said("DRAIN" in words and not words.intersection(_BUSY), state[1], "DRAIN" in words, f"Reason={REASON}" in text)
 
@@ -103,7 +103,7 @@ class Pbs:
         text = self.host.run(("pbsnodes", checked_name(node)), timeout=_TURN).text or ""
         states = re.findall(r"^\s*state = (\S.*?)\s*$", text, re.MULTILINE)
         if not states:
-            raise CannotWork(f"PBS does not say how {node} is: pbsnodes {node}")
+            raise CannotWork(f"PBS gives no state of {node}: pbsnodes {node}")
         words = {word.strip() for state in states for word in state.split(",")}
         runs = bool(re.search(r"^\s*jobs = \S", text, re.MULTILINE)) or any(word.startswith(("job-", "busy")) for word in words)
         return Said("offline" in words and not runs, ",".join(sorted(words)), "offline" in words, REASON in text)
@@ -133,7 +133,7 @@ class Lsf:
         rows = (self.host.run(("bhosts", "-w", checked_name(node)), timeout=_TURN).text or "").splitlines()
         row = next((words for line in rows[1:] if len(words := line.split()) >= 5), None)
         if row is None:
-            raise CannotWork(f"LSF does not say how {node} is: bhosts -w {node}")
+            raise CannotWork(f"LSF gives no state of {node}: bhosts -w {node}")
         return Said(
             row[1].startswith("closed_Adm") and row[4] == "0", f"{row[1]}, {row[4]} slots in use", row[1].startswith("closed_Adm")
         )

@@ -41,11 +41,11 @@ HostsFile = Annotated[
 BmcName = Annotated[
     str | None, typer.Option("--bmc-name", metavar="NAME", help="-w and --hostfile name nodes; their BMCs are this: bmc-%h.")
 ]
-User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user; otherwise ADVISOR_BMC_USER, or a prompt.")]
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user; default: ADVISOR_BMC_USER, or a prompt.")]
 PasswordFd = Annotated[
     int | None,
     typer.Option(
-        "--password-fd", metavar="N", min=0, help="Read the password from this file descriptor; otherwise ADVISOR_BMC_PASSWORD."
+        "--password-fd", metavar="N", min=0, help="Read the password from this file descriptor; default: ADVISOR_BMC_PASSWORD."
     ),
 ]
 LoginFile = Annotated[
@@ -68,7 +68,7 @@ RecordFile = Annotated[
 Unchecked = Annotated[
     list[str] | None,
     typer.Option(
-        "--unchecked", metavar="NAME", help="Also this attribute, which no attribute registry can check; may be repeated."
+        "--unchecked", metavar="NAME", help="Include this attribute although no registry can check it; may be repeated."
     ),
 ]
 PlanArgument = Annotated[

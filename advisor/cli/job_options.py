@@ -47,7 +47,7 @@ For = Annotated[
     typer.Option("--for", help="Choose the strategy by goal: memory bandwidth, message latency, throughput of many small jobs."),
 ]
 Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place ranks near this adapter or GPU: mlx5_0, gpu0.")]
-Gpus = Annotated[int | None, typer.Option("--gpus", metavar="N", min=1, help="GPUs in all, one rank beside each.")]
+Gpus = Annotated[int | None, typer.Option("--gpus", metavar="N", min=1, help="Total number of GPUs, one rank near each.")]
 Smt = Annotated[
     Literal["skip", "use", "first"] | None,
     typer.Option("--smt", help="Second hardware threads: come with the core (skip), count (use), or are left out (first)."),
@@ -62,7 +62,7 @@ CoreKind = Annotated[
 ]
 Mem = Annotated[
     Literal["auto", "hbm", "dram"],
-    typer.Option("--mem", help="Where there is HBM: auto fills it first, then DRAM; hbm takes nothing else, dram leaves it."),
+    typer.Option("--mem", help="Where there is HBM: auto fills HBM first, then DRAM; hbm uses only HBM, dram only DRAM."),
 ]
 Reserve = Annotated[
     str,
@@ -226,7 +226,7 @@ def what_to_measure(words: list[str], *, quick: bool, full: bool) -> str:
     at_most_one({"--quick": quick, "--full": full, "".join(words)[:40]: bool(words)})
     if words and words[0] in ("network", "hpl"):
         problem = f"measure {words[0]} is a command with options of its own"
-        raise BadValue(problem, cure=f"write them behind it: advisor measure {words[0]} --help")
+        raise BadValue(problem, cure=f"put its options after it: advisor measure {words[0]} --help")
     return words[0] if words else "full" if full else "quick"
 
 

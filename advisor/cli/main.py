@@ -533,7 +533,7 @@ def must_be_writable(path: Path, *, folder: bool = False) -> None:
     if path.is_dir() != folder and path.exists():
         raise CannotWork(f"{path}: is {'no folder' if folder else 'a directory'}; name another {what} to write{' into' * folder}")
     if not above.is_dir() and above != path:
-        raise CannotWork(f"{path}: {above} is no folder; name another {what} to write")
+        raise CannotWork(f"{path}: {above} is not a folder; name another {what} to write")
     if not os.access(above, os.W_OK | (os.X_OK if above.is_dir() else 0)):
         raise CannotWork(f"{path}: permission denied; name another {what} to write{' into' * folder}")
 

@@ -171,9 +171,7 @@ Topic = Annotated[
         callback=each_of,
     ),
 ]
-ScopeOption = Annotated[
-    Scope, typer.Option("--scope", help="The kind of work to tune for; guides disagree because they mean different work.")
-]
+ScopeOption = Annotated[Scope, typer.Option("--scope", help="The kind of work to tune for: guides differ by work.")]
 ForOption = Annotated[
     IntentName | None,
     typer.Option("--for", help="The work it is set for: settles what guides dispute, each setting with its guide."),
@@ -299,7 +297,7 @@ ReportFormat = Annotated[
         autocompletion=report_formats,
     ),
 ]
-Todo = Annotated[bool, typer.Option("--todo", help="Only what is proven wrong.")]
+Todo = Annotated[bool, typer.Option("--todo", help="Print only what is known to be wrong.")]
 Only = Annotated[
     list[str] | None,
     typer.Option(

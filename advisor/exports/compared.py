@@ -331,7 +331,8 @@ def _warnings(content: ChangeContent) -> Iterator[str]:
     few = [row for row in content.brought if least_p(row.before.number, row.after.number) > SIGNIFICANT]
     if few:
         names = ", ".join(_name(row) for row in few[:3]) + (" and others" if len(few) > 3 else "")
-        yield f"{few[0].before.number} and {few[0].after.number} repeats cannot show a difference, 5 and 5 can: {names}"
+        sides = f"{few[0].before.number} and {few[0].after.number}"
+        yield f"{sides} repeats are too few to show a difference, 5 and 5 are enough: {names}"
 
 
 def _conditions(content: ReportContent) -> str:

@@ -376,7 +376,7 @@ def _line(sheet: Sheet, at: int, text: str) -> Line:
     if found := _FINDINGS.fullmatch(words):
         above = (found["above"] or "info").lower()
         if above not in SEVERITIES:
-            raise sheet.wrong(place, f"{above} is no severity", f"there are {', '.join(SEVERITIES)}")
+            raise sheet.wrong(place, f"{above} is not a severity", f"there are {', '.join(SEVERITIES)}")
         return Line(number, words, above=above)
     if found := _ALIKE.fullmatch(words):
         return Line(number, words, alike=float(found["within"] or 0) / 100)

@@ -112,7 +112,7 @@ def export(
         known = made.includes
         must_be_one_of("such --include", word, known, f"there are {', '.join(known)}" if known else f"{name} has none")
     if not _PREFIX.fullmatch(prefix):
-        raise BadValue(f"--prefix {prefix[:40]!a} is no name", cure="small letters, digits and _: advisor, site_a")
+        raise BadValue(f"--prefix {prefix[:40]!a} is not a name", cure="small letters, digits and _: advisor, site_a")
     if source is not None and is_golden(Path(source)):
         subject = _golden(made, Path(source))
     elif "machine" not in made.takes and "fleet" not in made.takes:
@@ -275,4 +275,4 @@ def document(value: object) -> dict[str, Any]:
         case Value():
             return value.model_dump(mode="json")
         case _:
-            raise TypeError(f"{type(value).__name__} is no value of a task")
+            raise TypeError(f"{type(value).__name__} is not a value of a task")

@@ -149,7 +149,7 @@ def audit_fleet(
 
 def nothing_known(silent: Silent) -> BadValue:
     """Return that a node did not answer."""
-    return BadValue(f"nothing is known of {silent.node[:64]}: {silent.why}", cure="capture it again")
+    return BadValue(f"no capture of {silent.node[:64]}: {silent.why}", cure="capture it again")
 
 
 def bios_beside(named: Asked, node: str) -> tuple[Path, ...]:

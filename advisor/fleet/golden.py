@@ -95,7 +95,7 @@ def golden_in(file: Path) -> Golden:
         raise BadInput(f"its format is {found.format[:40]!a}, this advisor reads {SCHEMA}", file=str(file), cure=_CURE)
     for pattern, share in found.tolerances.items():
         if not _SHARE.fullmatch(share):
-            raise BadInput(f"tolerance {share[:20]!a} of {pattern[:60]} is no share", file=str(file), cure="write 1% or 0.5%")
+            raise BadInput(f"tolerance {share[:20]!a} of {pattern[:60]} is not a share", file=str(file), cure="write 1% or 0.5%")
     return found
 
 

@@ -129,7 +129,7 @@ def day_named(word: str, now: datetime) -> datetime:
     named = _dated(Path(word))
     found = named or (_time(word) if re.match(r"\d{4}-\d\d-\d\d", word) else None)
     if found is None:
-        raise BadValue(f"{word[:40]!a} is no day", cure="write monday, yesterday, 2026-01-31, or a snapshot of DIR/history")
+        raise BadValue(f"{word[:40]!a} is not a day", cure="write monday, yesterday, 2026-01-31, or a snapshot of DIR/history")
     return found
 
 

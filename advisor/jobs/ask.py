@@ -304,7 +304,7 @@ def _cpus(text: str, known: LogicalNumbering, made: Prediction) -> CpuSet | None
             for kind, numbers in parts
         )
     if not cpus or not cpus <= made.topology.inside.pus:
-        raise Unclear(f"{text[:60]} is no binding that is read here")
+        raise Unclear(f"{text[:60]} is not a binding that is read here")
     return cpus
 
 

@@ -233,7 +233,7 @@ def script_text(file: Path) -> str:
         raise BadInput(f"more than {_LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")
     if b"\0" in data:
         raise BadInput(
-            "this is no script",
+            "this is not a script",
             file=str(file),
             cure="name a job script; a line stands behind --: advisor check -- srun -n 8 ./app",
         )
@@ -243,7 +243,7 @@ def script_text(file: Path) -> str:
 def _release(text: str | None) -> tuple[int, int] | None:
     release = release_of((text or "").removeprefix("slurm").strip(" -_")) if text else None
     if text and release is None:
-        raise BadInput(f"{text[:40]!a} is no version of Slurm", cure="such as 23.02 or 24.05.3")
+        raise BadInput(f"{text[:40]!a} is not a version of Slurm", cure="such as 23.02 or 24.05.3")
     return release[:2] if release else None
 
 
@@ -324,7 +324,7 @@ def _assumed(script: Scripted, slurm: SlurmWords | None, known: Known, source: s
         said.append(f"Slurm's set-up from {slurm.source}" if slurm.source else ASSUMED)
         if known.slurm is None:
             said.append(
-                "Slurm's version is not known: what 22.05 to 23.02 do otherwise is said; --slurm-version 24.05 settles it"
+                "Slurm's version is not known: faults in 22.05 to 23.02 alone are listed, too; give --slurm-version 24.05"
             )
     return said
 
@@ -545,7 +545,7 @@ def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
     job = found.job
     asked = [count(job.nodes, "node") if job.nodes else "", count(job.tasks, "task") if job.tasks else ""]
     asked += [
-        f"{count(job.cpus_per_task, 'CPU')} a task" if job.cpus_per_task else "",
+        f"{count(job.cpus_per_task, 'CPU')} per task" if job.cpus_per_task else "",
         count(job.gpus, "GPU") if job.gpus else "",
     ]
     asked.append(f"each time of the array {plain(job.array, 60)}" if job.array else "")
@@ -592,7 +592,7 @@ def _step(step: CheckedStep, width: int) -> list[Line]:
     where = f" on {_number(step.nodes, 'node')}" if step.nodes else ""
     parts = [(_number(step.ranks, "rank") or "ranks not known") + where]
     if not step.nodes and step.ranks_per_node:
-        parts.append(f"{_number(step.ranks_per_node, 'rank')} a node")
+        parts.append(f"{_number(step.ranks_per_node, 'rank')} per node")
     if step.threads:
         parts.append(f"{_number(step.threads, 'thread')} each")
     if step.gpus:

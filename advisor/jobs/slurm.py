@@ -440,7 +440,7 @@ USUAL: Final = "TaskPlugin=task/affinity,task/cgroup\nSelectType=select/cons_tre
 """What the tool kits that build clusters write, and the manuals of centres tell (SchedMD/slurm-gcp, NVIDIA/deepops, OpenHPC)."""
 
 ASSUMED: Final = (
-    "Slurm is taken to be set up as usual (task/affinity, cons_tres, CR_Core_Memory): with task/none no rank is bound, "
+    "Slurm's usual set-up is assumed (task/affinity, cons_tres, CR_Core_Memory): with task/none no rank is bound, "
     "with CR_CPU threads are counted; --slurm-conf FILE takes slurm.conf or the output of scontrol show config"
 )
 _KEYS: Final = words(

@@ -45,7 +45,7 @@ def _spelled(data: Any) -> Any:
 def _numbers(item: Any) -> Any:
     ends = re.fullmatch(r"(\d{1,5})-(\d{1,5})", item) if isinstance(item, str) else None
     if isinstance(item, str) and (ends is None or int(ends[1]) > int(ends[2])):
-        raise ValueError(f"{item[:40]} is no number and no range of numbers; write 3, or 0-7 with the lower one first")
+        raise ValueError(f"{item[:40]} is not a number and no range of numbers; write 3, or 0-7 with the lower one first")
     return range(int(ends[1]), int(ends[2]) + 1) if ends else (item,)
 
 
@@ -66,7 +66,7 @@ NamePattern = Annotated[str, Field(max_length=120), BeforeValidator(_is_pattern)
 def _is_scheme(text: str) -> str:
     if text not in Scheme.__members__:
         near = did_you_mean(text, Scheme.__members__, f"there are {', '.join(Scheme.__members__)}")
-        raise ValueError(f"{text[:40]} is no scheme; {near}")
+        raise ValueError(f"{text[:40]} is not a scheme; {near}")
     return text
 
 

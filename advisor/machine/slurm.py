@@ -473,7 +473,7 @@ def read_slurm_conf(file: str, opened: Opened) -> SlurmConf:
             for key in (*COUNTS, "procs"):  # RealMemory=255G stops slurmctld, which knows K alone
                 value = nodes[-1].said.get(key, "0")
                 if not _COUNT.fullmatch(value):
-                    raise BadInput(f"{key}={value[:40]!a} is no number", place=place, cure=_STOPS)
+                    raise BadInput(f"{key}={value[:40]!a} is not a number", place=place, cure=_STOPS)
     return SlurmConf(file, reading.settings, tuple(nodes), _gres(reading), tuple(reading.unread))
 
 

@@ -127,7 +127,7 @@ class _Header:
     def _variant(self, at: int, words: Sequence[str]) -> Variant:
         name = words[0]
         if not _NAME.fullmatch(name):
-            raise self._wrong(at, f"{name[:40]!a} is no name of a variant: letters, digits, - and _ such as triad-nt")
+            raise self._wrong(at, f"{name[:40]!a} is not a name of a variant: letters, digits, - and _ such as triad-nt")
         if len(words) < 2 or re.fullmatch(UNIT, words[1]) is None:
             lacks = "has no unit" if len(words) < 2 or words[1].isdecimal() else f"has the unit {words[1][:20]}"
             raise self._wrong(at, f"{name[:40]} {lacks}: it is seconds, hertz, or something a second such as bytes/s")

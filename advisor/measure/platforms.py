@@ -77,7 +77,7 @@ def platform_by_id(name: str) -> Platform:
     if wanted in known:
         return platform_sheet(wanted)
     if re.search(r"\d{3}", name):
-        raise BadValue(f"{name[:40]!r} is no generation of processors", cure=f"name a processor with --cpu {name[:40]!r}")
+        raise BadValue(f"{name[:40]!r} is not a generation of processors", cure=f"name a processor with --cpu {name[:40]!r}")
     raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))
 
 
@@ -251,7 +251,7 @@ def _mistake(figure: PublishedFigure, platform: Platform | None) -> tuple[str, s
     if platform is None:
         return None
     if not re.fullmatch(platform.series, figure.processor, re.IGNORECASE):
-        return f"{figure.processor} is no name of {platform.name}", "put it into the file of its own platform"
+        return f"{figure.processor} is not a name of {platform.name}", "put it into the file of its own platform"
     cuts = {cut.name for cut in platform.cuts}
     if figure.numa and figure.numa not in cuts:
         return f"no {platform.name} is ever partitioned {figure.numa}", did_you_mean(

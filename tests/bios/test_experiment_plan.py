@@ -49,7 +49,7 @@ def said(folder: Path, text: str, **more: object) -> str:
         ("format: advisor-experiment/1", "title: x", "DIR/p.yaml: line 1: not an experiment plan"),
         ("factors:", "factors: 3\nx:", "DIR/p.yaml: line "),
         ("measure:", "restarts: 100\nmeasure:", "DIR/p.yaml: line 4: restarts: 100 is more than 32"),
-        ("measure:", "restarts: many\nmeasure:", "DIR/p.yaml: line 4: restarts: many is no whole number"),
+        ("measure:", "restarts: many\nmeasure:", "DIR/p.yaml: line 4: restarts: many is not a whole number"),
     ],
 )
 def test_a_bad_plan_is_one_line_that_names_file_and_place(old: str, new: str, told: str, tmp_path: Path) -> None:

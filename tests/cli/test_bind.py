@@ -234,7 +234,7 @@ def test_ranks_of_a_part(words: tuple[str, ...], ranks: int, command: list[str],
 
 
 def test_cores_are_kept_of_each_part(nodes: Path, capsys: Capture) -> None:
-    """--reserve l3:1 leaves the first core of each L3 group to the system; what is no number of cores is refused."""
+    """--reserve l3:1 leaves the first core of each L3 group to the system; what is not a number of cores is refused."""
     words = (*of(nodes, ROME), "--ranks-per", "l3", "1", "--threads", "3")
     found = document(capsys, *words, "--reserve", "l3:1", "--", "./app")
     assert [rank["cpus"] for rank in found["ranks"][:3]] == ["1-3", "5-7", "9-11"]

@@ -121,5 +121,5 @@ def test_an_option_before_the_word_is_told(word: str, capsys: Capture) -> None:
     """An option between the two words of the command is refused with what to write."""
     assert status(["measure", "--busy-ok", word]) == 2
     assert capsys.readouterr().err == (
-        f"advisor: measure {word} is a command with options of its own; write them behind it: advisor measure {word} --help\n"
+        f"advisor: measure {word} is a command with options of its own; put its options after it: advisor measure {word} --help\n"
     )

@@ -75,7 +75,7 @@ def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("words", "says"),
     [
         (["tune"], "no line to tune"),
-        (["tune", "--worth", "much", "--", "mpirun", "-n", "2", "./a"], "--worth much is no gain; write percent"),
+        (["tune", "--worth", "much", "--", "mpirun", "-n", "2", "./a"], "--worth much is not a gain; write percent"),
         (["tune", "--metric", "x", "--", "mpirun", "-n", "2", "./a"], "does not say whether more is better"),
         (["tune", "--resume", "/nowhere"], "there is no race here"),
         (["tune", "--resume", "a", "--", "mpirun", "./a"], "--resume continues with the settings in its folder"),

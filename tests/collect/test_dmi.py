@@ -108,7 +108,7 @@ def test_persistent_memory_and_hbm_are_not_dram() -> None:
 
 
 def test_a_virtual_machine_makes_no_claim() -> None:
-    """QEMU's single DIMM 0 has no channel, so there is no bandwidth, and the gap says why."""
+    """QEMU's single DIMM 0 has no channel, so there is not a bandwidth, and the gap says why."""
     table = (
         build.system("QEMU", "Standard PC") + build.processor(0) + build.dimm(0, "DIMM 0", kind=7, rated=0, configured=0, width=0)
     )

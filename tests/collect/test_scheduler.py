@@ -118,7 +118,7 @@ def test_nothing_kept_is_one_gap() -> None:
     ],
 )
 def test_the_environment_tells_the_job(variables: dict[str, str], expected: Allocation | None) -> None:
-    """Flux counts before the scheduler it was started under; a variable that is no number is not known."""
+    """Flux counts before the scheduler it was started under; a variable that is not a number is not known."""
     assert expected == software.collect_scheduler(FakeHost(variables=variables)).allocation
 
 

@@ -83,7 +83,7 @@ def test_a_node_that_did_not_answer_is_not_compared_and_why(made: Planted, capsy
     """It is in the fleet: nothing else is guessed to be meant."""
     silent = next(node for node, why in made.silent.items() if why != "truncated")
     assert status(["compare", silent, made.slow[0], str(made.folder)]) == 2
-    assert f"nothing is known of {silent}: {made.silent[silent]}; capture it again" in capsys.readouterr().err
+    assert f"no capture of {silent}: {made.silent[silent]}; capture it again" in capsys.readouterr().err
 
 
 def test_a_setting_that_left_the_golden_file_is_named(made: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

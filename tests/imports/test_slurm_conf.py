@@ -85,10 +85,10 @@ def refused(text: str) -> str | None:
         ("NodeName=n1 CPUs\n", "slurm.conf line 1: 'CPUs' is no KEY=value"),
         ("\n<html>\n", "slurm.conf line 2: '<html>' is no KEY=value"),
         ("NodeName=n[1-99999999] CPUs=1\n", "slurm.conf line 1: 'n[1-99999999]' is more than 65536 nodes"),
-        ("NodeName=n[1- CPUs=1\n", "slurm.conf line 1: 'n[1-' is no set of nodes"),
-        ("NodeName=n[1-9_999_999_999] CPUs=1\n", "slurm.conf line 1: [1-9_999_999_999] is no set of nodes"),
+        ("NodeName=n[1- CPUs=1\n", "slurm.conf line 1: 'n[1-' is not a set of nodes"),
+        ("NodeName=n[1-9_999_999_999] CPUs=1\n", "slurm.conf line 1: [1-9_999_999_999] is not a set of nodes"),
         ("NodeName=n[1-300]r[1-300] CPUs=1\n", "slurm.conf line 1: 'n[1-300]r[1-300]' is more than 65536 nodes"),
-        ("NodeName=n1 RealMemory=255G\n", "slurm.conf line 1: realmemory='255G' is no number"),
+        ("NodeName=n1 RealMemory=255G\n", "slurm.conf line 1: realmemory='255G' is not a number"),
     ],
 )
 def test_what_slurm_would_not_take_is_refused_with_its_line(text: str, message: str) -> None:

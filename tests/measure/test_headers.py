@@ -64,7 +64,7 @@ def test_the_title_is_the_iteration_up_to_a_comma() -> None:
             "no line 'arguments: ', those of its own, or 'arguments: none'",
         ),
         ("--seconds S", "seconds S", 3, "arguments: seconds S does not begin with --"),
-        ("triad  ", "tri+ad ", 8, "'tri+ad' is no name of a variant"),
+        ("triad  ", "tri+ad ", 8, "'tri+ad' is not a name of a variant"),
         ("2  a = b + s*c, as", "2  , as", 8, "triad has no iteration, which up to a comma is its title"),
         (" *   trip     seconds", " *   triad    seconds", 9, "triad stands twice in the table"),
     ],

@@ -75,7 +75,7 @@ def test_a_range_that_runs_backwards_is_refused() -> None:
 
 
 def test_a_field_refuses_a_quantity_of_another_kind() -> None:
-    """A memory speed is no bandwidth."""
+    """A memory speed is not a bandwidth."""
 
     class Speed(BaseModel):
         speed: Transfers

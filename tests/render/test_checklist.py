@@ -222,7 +222,7 @@ class _Tags(HTMLParser):
 
 
 def test_html_is_one_file_that_needs_nothing() -> None:
-    """Every tag is closed, and there is no script, no link and nothing to load."""
+    """Every tag is closed, and there is not a script, no link and nothing to load."""
     tags = _Tags()
     tags.feed(made("html"))
     assert (tags.open, tags.links, tags.seen & {"script", "link", "img", "iframe"}) == ([], [], set())

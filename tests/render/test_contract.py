@@ -44,7 +44,7 @@ def written(folder: Path, *lines: str, head: str = "repeats: 3\n") -> Path:
         (["triad >= 290 GB/s on 4 nodes"], "line 4: triad is of one node"),
         (["triad >= 9 % of ceiling on each core"], "line 4: the ceiling of one core is not known"),
         (["triad >= 290 GB/s, on Sundays"], "line 4: 'on Sundays' is no condition"),
-        (["no finding above lo"], "line 4: lo is no severity"),
+        (["no finding above lo"], "line 4: lo is not a severity"),
         (["triad >= 290 GB/s", "triad <= 200 GB/s"], "line 5: triad <= 200 GB/s contradicts line 4"),
         (["every DIMM at 3200", "every DIMM at 2933 MT/s"], "line 5: every DIMM at 2933 MT/s contradicts line 4"),
     ],

@@ -77,7 +77,7 @@ def test_alone_it_stays_a_moment(shell: list[str], script: str) -> None:
 
 @pytest.mark.parametrize("word", ["a\nADVISOR-RANK rank=1", "x; reboot", "$(id)", "\x1b]0;x", "y" * 300, "*"])
 def test_hostile_variables_do_not_spoil_the_line(word: str, shell: list[str], script: str) -> None:
-    """A variable with anything else than a device's letters is a question mark, a rank that is no number is none."""
+    """A variable with anything else than a device's letters is a question mark, a rank that is not a number is none."""
     seen = observation(printed([*shell, script, "true"], UCX_NET_DEVICES=word, OMP_PLACES=word, PMI_RANK=word, SLURM_PROCID="4"))
     assert seen is not None
     assert (seen.rank, seen.ucx, seen.omp) == (4, "?", "?")

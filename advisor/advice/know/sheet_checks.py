@@ -125,7 +125,7 @@ def _misnamed_cuts(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
         elif not re.fullmatch(allowed, cut.name):
             words = allowed.replace("|", ", ")
             yield sheet.wrong(
-                (*place, "name"), f"{cut.name[:40]} is no partitioning of scheme {platform.scheme}", f"it has {words}"
+                (*place, "name"), f"{cut.name[:40]} is not a partitioning of scheme {platform.scheme}", f"it has {words}"
             )
         elif cut.per == "socket" and cut.name[-1].isdigit() and cut.name[3:] != str(cut.nodes):
             yield sheet.wrong((*place, "nodes"), f"{cut.name} gives {cut.nodes} NUMA nodes", f"write nodes: {cut.name[3:]}")
@@ -236,7 +236,7 @@ def _processors_of_two(sheets: Mapping[str, Sheet]) -> Iterator[BadSheet]:
         for name in platform.processors:
             place = ("processors", name)
             if not _named(platform, name):
-                yield sheet.wrong(place, f"{name} is no name of series {platform.series}", "widen series, or correct the name")
+                yield sheet.wrong(place, f"{name} is not a name of series {platform.series}", "widen series, or correct the name")
             elif name in seen:
                 yield sheet.wrong(place, f"{name} stands in the sheet of {seen[name]} too", "keep one of them")
             else:

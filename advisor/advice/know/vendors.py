@@ -216,7 +216,7 @@ def _check(sheet: Sheet, vendor: Vendor) -> None:
             cure = did_you_mean(name, known, "see rules/settings.yaml", cutoff=0.6)
             raise sheet.wrong(place, f"{name[:60]} is not a setting", cure)
         if known[name].where != "bios":
-            problem = f"{name} is no setting of the BIOS: the operating system takes it, whoever built the server"
+            problem = f"{name} is not a setting of the BIOS: the operating system takes it, whoever built the server"
             raise sheet.wrong(place, problem, "take it out")
     for word, evidence in vendor.evidence.items():
         if evidence.source not in cited:

@@ -113,7 +113,7 @@ class Setting(Value):
             raise wrong_at(("values",), "a choice needs two values or more", "write each with its meaning: {on: ..., off: ...}")
         if self.type == "number" and (words := [value for value in self.values if not value.lstrip("-").isdigit()]):
             raise wrong_at(
-                ("values", words[0]), f"{words[0]} is no number", "the values of a number are numbers; or type: choice"
+                ("values", words[0]), f"{words[0]} is not a number", "the values of a number are numbers; or type: choice"
             )
         if self.type != "number" and self.unit:
             raise wrong_at(("unit",), f"a {self.type} has no unit", "take it out, or write type: number")

@@ -58,16 +58,17 @@ def audit(
 ) -> int:
     """Find what is misconfigured, what it costs and how to fix it.
 
-    Prints one screen: the machine, what to fix first and how, what to consider, what was measured beside what is published,
-    and what was not seen. An idle machine is measured first with small kernels, in under a minute, so that costs are its
-    own; --no-measure skips that, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two
-    hosts, --full everything: all of advisor measure, HPL in most of the memory, and messages where a second host is named or
-    the job has one. --measurements reads earlier measurements, and --hpl and --network add to them. --verbose prints
-    everything: commands, prerequisites, undo, guides, sources, and every fact with the file or command it was read from;
-    --show memory prints of this only what is about memory, --show settings only the settings.
-    Changes nothing on the machine; what it builds and measures is kept in ~/.cache/advisor. Root sees more. Exit status is 0
-    whatever it finds, unless --fail-on names the severity from which findings make it 1; Ctrl-C while it measures keeps the
-    finished part and ends with 130.
+    Prints one screen: the machine, what to fix first and how, what to consider, measurements beside published figures, and
+    what was not checked. An idle machine is measured first with small kernels, in under a minute, for its own costs;
+    --no-measure skips that, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two
+    hosts, --full everything: all of advisor measure, HPL in most of the memory, and messages if there is a second host.
+    --measurements reads earlier measurements; --hpl and --network add to them. --verbose prints everything: commands,
+    prerequisites, undo, guides, sources, and every fact with the file or command it was read from; --show memory prints only
+    the part about memory, --show settings only the settings.
+
+    Changes nothing on the machine; kernels and results are kept in ~/.cache/advisor. Root sees more. Exit status is 0
+    whatever it finds, unless --fail-on names a severity: then findings of that severity or above make it 1. Ctrl-C while it
+    measures keeps the finished part and ends with 130.
 
     Group: Look
     First: --from --scope --show --measurements --network --full --bmc --fail-on --verbose --json
@@ -140,7 +141,7 @@ def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
     return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]
 
 
-Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Only the subject of this name: mlx5_0.")]
+Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Explain only this subject: mlx5_0.")]
 
 
 Trace = Annotated[bool, typer.Option("--trace", help="Show every expression with its values and their sources.")]
@@ -170,10 +171,10 @@ def explain(
 ) -> None:
     """Explain one finding: what it costs, how to fix, check and undo it.
 
-    RULE is the number that an audit gives a finding, or the id of a rule; give the audit's options too. The fix is in the
-    words of the server's vendor: line, menu, attribute, what moves along and what must restart. Of a verdict that is not
-    known it says first what would make it known. --trace shows every expression of the rule with its values, and where each
-    was read; --why-not only what decided where nothing was found.
+    RULE is a finding's number in the audit, or a rule's id; give the audit's options, too. The fix uses the vendor's own
+    names: command, menu, attribute, what changes along with it and what must restart. For a verdict that is not known, the
+    page begins with what would make it known. --trace shows every expression of the rule with its values and where each was
+    read; --why-not shows only what decided that there is no finding.
 
     Group: Look
     First: --from --scope --bios --bmc --measurements --subject --trace --why-not --json --output
@@ -222,18 +223,18 @@ def checklist(
 ) -> None:
     """Print the tuning checklist in this vendor's own setting names.
 
-    A line a step: what is to be done, with the audit's numbers; what is not known, with the one command that reads it; what
-    is right, folded. -v prints everything of each step: why, how to check it, which benchmark proves it, with the published
-    value for this platform, undo and sources. --todo prints what is known to be wrong, --only 1 one finding. With --platform
-    or --cpu it is the list for hardware on order, the table of BIOS settings first, and no machine is read. --as writes it
-    as a page (txt, md, html, json), or as files for your own tools: tuned, sysctl, kernel-cmdline, ansible, and racadm,
-    ilorest, onecli, sum or redfish for the BIOS. Those files hold findings alone: values that are known to differ from the
-    recommended ones, where no guide contradicts; --include unknown and --include contested add the rest, marked. --for says
-    what the server is set for, and settles what guides dispute for this work, each setting with its guide. --as plan
-    is the plan behind them as JSON. A template of your own in /etc/advisor/templates/checklist or
-    ~/.config/advisor/templates/checklist is a format too. Changes nothing.
+    Prints one line per step: what to do, under the audit's numbers; what is not known, with the one command that reads it;
+    what is right, folded. -v adds why, how to check, the benchmark that proves it with its published value, undo and
+    sources. --todo prints only what is known to be wrong, --only 1 one finding. --platform or --cpu is for hardware on
+    order: no machine is read, and the BIOS settings come first.
 
-    With FLEET, a folder of captures, it is one list per kind of hardware, with the nodes that need each step (txt, json).
+    --as writes a page (txt, md, html, json) or a file for your own tools: tuned, sysctl, kernel-cmdline and ansible, or
+    racadm, ilorest, onecli, sum and redfish for the BIOS. Such files hold only values that are known to be wrong and that no
+    guide disputes; --include unknown and --include contested add the others, marked. --for names the work of the server and
+    settles what guides dispute for it, each setting with its guide. --as plan is the plan behind them as JSON. Your own
+    templates in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist are formats, too. Changes nothing.
+
+    FLEET, a folder of captures, gives one list per kind of hardware, with the nodes that need each step (txt, json).
 
     Group: Set up
     First: --from --cpu --vendor --for --bmc --as --todo --only --verbose --output
@@ -341,9 +342,9 @@ def rules(
 ) -> int:
     """List, show, test and check rules, ours and your site's.
 
-    ACTION is list, show, test or check. NAMES are rule ids, topics, or numbers of findings: those of advisor audit of this
-    machine, or of the audit whose options are given too. 'check' reads the rules and lists every mistake with file and line;
-    'test' runs the examples beside each rule as well.
+    ACTION is list, show, test, check, facts or settings. NAMES are rule ids, topics, or numbers of findings in the audit of
+    this machine, or in the audit with the options that you give. 'check' lists every mistake in the rules with file and
+    line; 'test' also runs the examples beside each rule.
 
     Group: For programs
     First: --topic --from --scope --rules --json

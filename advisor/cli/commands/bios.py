@@ -132,18 +132,17 @@ def bios_plan(
 ) -> int:
     """Plan the BIOS changes of one server, as its own registry allows. Changes nothing.
 
-    Each change stands with its reason, its present value and the values that are legal here; below it what changes along
-    with it, and what is left out and why. The YAML is to be read and edited; bios stage checks it again. --for says what the
-    server is set for: one choice that settles what guides dispute for this work, each setting with its guide. --only keeps the
-    changes of some rules, settings or attributes, with what they need, and lets in a single change that guides differ about.
-    With --bmc or -w the BIOS is read at once; of many BMCs each plan goes into a file of its own. Without --from it is
-    planned for this machine where the BIOS is this machine's, else for what the file says of its server. Without an
-    attribute registry nothing is planned by name, but what --unchecked names. A plan that is made again, into the file that it
-    is in, is for the same work.
+    Lists each change with its reason, its present value and the legal values; then what changes along with it, and what was
+    left out and why. Read and edit the YAML; bios stage checks it again. --for names the work of the server: one choice that
+    settles what guides dispute for it, each setting with its guide. --only keeps the changes of some rules, settings or
+    attributes and what they need, and adds a change that guides dispute. --bmc and -w read the BIOS first; each of many BMCs
+    gets its own file. Without --from the plan is for this machine if the BIOS is its own, otherwise for the server that the
+    file describes. Without an attribute registry only the attributes that --unchecked names are planned. A plan written
+    again into its file keeps its work.
 
-    With FLEET, a folder of captures, it is one plan per kind of hardware, that of its most usual node: from the BIOS
-    attributes beside its capture (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the
-    first --bios that fits. In the file name %k is the kind. bios stage checks each server again before it writes.
+    FLEET, a folder of captures, gives one plan per kind of hardware, that of its most usual node: from the BIOS attributes
+    beside its capture (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the first
+    --bios that fits. In the file name %k is the kind. bios stage checks each server again before it writes.
 
     Group: Set up
     First: --bmc --hosts --from --bios --for --only --login-file --ca --json --output
@@ -265,10 +264,9 @@ def bios_prove(
 ) -> int:
     """Prove that a BIOS plan is in effect: by the BMC, the operating system and measurements.
 
-    The BMC: every attribute is applied, nothing waits, its job has ended well, and it is the same server. The operating
-    system, from a capture of the machine after its restart (--from): NUMA nodes per socket, SMT, the order of the CPUs. What
-    was measured, from runs before and after (--before, --after), with an exact p. Exit status 1 where a witness speaks
-    against the plan.
+    The BMC must show every attribute applied, nothing pending, its job finished, and the same server. The operating system,
+    in a capture after the restart (--from), must show the NUMA nodes per socket, SMT and CPU order of the plan. Measurements
+    from before and after (--before, --after) give an exact p. Exit status 1 if one of the three contradicts the plan.
 
     Group: Set up
     First: --bmc --hosts --login-file --ca --from --before --after --record --wait --json
@@ -298,10 +296,9 @@ def bios_prove(
 def bios_read(*, asked: Asked) -> int:
     """Read a server's BIOS settings through its BMC (Redfish). Changes nothing.
 
-    The file that -o writes is what --bios of audit, checklist and bios plan takes: every attribute and its value, what
-    waits, and the registry that says which values there are; secrets, serial numbers and addresses are left out. Without
-    --bmc, on the node itself, its own BMC is looked for. Of many BMCs each goes into a file of its own. docs/bios.md says
-    what is sent.
+    -o writes the file that --bios of audit, checklist and bios plan takes: every attribute with its value, pending changes,
+    and the registry of legal values, without secrets, serial numbers and addresses. Without --bmc, on the node itself, it
+    looks for the node's own BMC. Each of many BMCs gets its own file. docs/bios.md lists the requests.
 
     Group: Set up
     First: --bmc --hosts --hostfile --bmc-name --user --login-file --ca --pin --json --output
@@ -352,11 +349,11 @@ def bios_restart(
 ) -> int:
     """Restart a drained server through its BMC, so that our staged changes take effect.
 
-    Only where exactly the change waits that --record is of, the file that bios stage saved: where a stranger's change waits
-    too, nothing of ours, or another job for the BIOS, the server is named and not restarted. --nothing-staged restarts one
-    on which nothing waits. Shows which server and asks; --yes answers. Where Slurm is, the node must be drained and run
-    nothing; its name is what its system reported to the BMC, --node, or with --bmc-name what -w names. Without Slurm say
-    --drained. A BMC that offers no graceful restart is asked for nothing. The request is sent once, whatever comes back.
+    Restarts only a server with exactly the pending change that bios stage saved in --record. A server with somebody else's
+    change, with none of ours, or with another BIOS job is named and not restarted. --nothing-staged restarts a server
+    without pending changes. Shows the server and asks; --yes answers. Under Slurm the node must be drained and idle; its
+    name is what its system reported to the BMC, or --node, or what -w names with --bmc-name. Without Slurm give --drained. A
+    BMC without a graceful restart is not asked to restart. The request is sent once, whatever the answer.
 
     Group: Set up
     First: --bmc --hosts --login-file --ca --record --nothing-staged --node --drained --yes --json
@@ -386,11 +383,10 @@ def bios_stage(
 ) -> int:
     """Stage a plan of BIOS changes for the next restart. Never restarts anything.
 
-    Shows what changes and what changes along with it, and asks; --yes answers. What is set now is saved first, in the file
-    that --record names: advisor bios undo takes it. Refused where somebody else's change waits already, where a value is not
-    legal on this server, and where the plan is of another server or another BIOS. A BMC without an attribute registry lets
-    nobody check values: each of them is named with --unchecked, or it is refused. What was written is read again: what a BMC
-    accepted and dropped is an error.
+    Shows what changes, and what changes along with it, and asks; --yes answers. Saves the current values first, in the file
+    that --record names, for advisor bios undo. Refuses if somebody else's change is pending, if a value is not legal on this
+    server, or if the plan is for another server or BIOS. Without an attribute registry values cannot be checked: name each
+    attribute with --unchecked. Reads every written value again: a value that the BMC accepted and dropped is an error.
 
     Group: Set up
     First: --bmc --hosts --bmc-name --login-file --ca --pin --record --unchecked --yes --json
@@ -444,8 +440,8 @@ def bios_undo(
 ) -> int:
     """Stage the previous BIOS values, from the record of bios stage. Never restarts anything.
 
-    Only what was asked then, and what changed along with it, goes back: what others changed since stays. Refused where the
-    server, its BIOS or its attribute registry is another than the record's, and where somebody else's change waits.
+    Restores only what that stage changed, and what changed along with it; later changes of others stay. Refuses if the
+    server, its BIOS or its attribute registry is not the record's, or if somebody else's change is pending.
 
     Group: Set up
     First: --bmc --hosts --bmc-name --login-file --ca --pin --record --print --yes --json
@@ -490,12 +486,11 @@ def experiment(
 ) -> int:
     """Measure BIOS and kernel settings over restarts, then restore.
 
-    Stages each state of PLAN through the server's BMC, restarts, proves that the state is in effect, measures, and in the
-    end goes back to where it began, also after errors and Ctrl-C. A restart is one observation, however often a program runs
-    in it: below four of each state nothing is proven, and the page says so beforehand. Runs on another host, which reaches
-    the servers over ssh and their BMCs over Redfish. Every step is on disk before it is done: after a power cut --resume
-    goes on, experiment abort goes back. Servers under Slurm must be drained. docs/experiment.md says how to write a plan and
-    how to read the answer.
+    Stages each state of PLAN through the server's BMC, restarts, proves that the state is in effect, and measures; finally
+    restores the first state, also after errors and Ctrl-C. A restart is one observation, however often a program runs in it:
+    fewer than four per state prove nothing, and the page says so beforehand. Runs on another host, which reaches the servers
+    over ssh and their BMCs over Redfish. Every step is saved before it is done: after a power cut --resume continues, and
+    experiment abort restores. Servers under Slurm must be drained. docs/experiment.md explains plans and answers.
 
     Group: Set up
     First: --bmc --node --hosts --list --dry-run --resume --restarts --partner --hold --yes

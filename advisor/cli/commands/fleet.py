@@ -357,10 +357,9 @@ def fleet_capture(
 ) -> int:
     """Capture many nodes over ssh or srun, each into one file of a folder.
 
-    The script that advisor capture --script prints goes to each node on standard input, over ssh (your own configuration,
-    keys and known_hosts; clush.conf's ssh options) or as one small job of Slurm for each node; the capture comes back, is
-    checked, and is kept as DIR/NODE.tar.gz. Run it again to ask those that have not answered; captures that are there are
-    not taken again.
+    Sends the script of advisor capture --script to each node on standard input, over ssh (with your configuration, keys and
+    known_hosts, and clush.conf's ssh options) or as one small Slurm job per node; checks what comes back and keeps it as
+    DIR/NODE.tar.gz. Run it again to ask the nodes that have not answered; existing captures are not taken again.
 
     Group: Many nodes
     Example: advisor fleet capture -w 'n[001-400]' -o fleet
@@ -401,13 +400,12 @@ def fleet_measure(
 ) -> int:
     """Measure many nodes at once, and name the slow ones.
 
-    Every node must have been captured into DIR first: its plan is made from its capture. Nothing is installed on nodes and
-    nothing left there; each has an idle gate of its own: one that is busy is not measured. Who is slow is measured a second
-    time before being named. --quick sends kernels that are built here. --pairs lets each node exchange messages with some
-    others of its kind, half of the nodes with the other half at the same time: a node that is slow with most is bad, a pair
-    whose both ends do well with others is a bad link. --hpl runs HPL on each node by itself with the same N. For --pairs and
-    --hpl the launcher is started here, and its program must be where all nodes see it: in your home, or in --kernels DIR.
-    Exit status is 1 where something is slow, 2 where nothing was measured.
+    Needs a capture of every node in DIR: the plan comes from it. Installs nothing on the nodes and leaves nothing there; a
+    busy node is skipped. A slow node is measured again before it is named. --quick sends kernels that are built here.
+    --pairs exchanges messages between nodes of a kind, half of them with the other half at the same time: a node that is
+    slow with most partners is bad, a slow pair whose ends are fast with others has a bad link. --hpl runs HPL on each node
+    alone, with the same N. --pairs and --hpl start the launcher here, and every node must see its program: in your home, or
+    in --kernels DIR. Exit status is 1 if a node or link is slow, 2 if nothing was measured.
 
     Group: Many nodes
     First: --hosts --slurm --output --pairs --pair-command --hpl --xhpl --launcher --busy-ok --json

@@ -38,7 +38,8 @@ Words = Annotated[
 ]
 
 Hosts = Annotated[
-    str | None, typer.Option("--hosts", "-w", metavar="A,B,..", help="Hosts like this one; otherwise the line's or the job's.")
+    str | None,
+    typer.Option("--hosts", "-w", metavar="A,B,..", help="Hosts like this one; default: those of the line or the job."),
 ]
 
 Split = Annotated[
@@ -60,7 +61,7 @@ With = Annotated[
 ]
 
 MostLines = Annotated[
-    int | None, typer.Option("--lines", metavar="N", min=2, max=12, help="Race at most N lines, yours among them.")
+    int | None, typer.Option("--lines", metavar="N", min=2, max=12, help="Race at most N lines, including yours.")
 ]
 
 MetricPattern = Annotated[
@@ -71,15 +72,15 @@ MetricFile = Annotated[
     Path | None, typer.Option("--metric-file", metavar="FILE", help="Look for the number in this file, which each run writes.")
 ]
 
-Better = Annotated[Literal["high", "low"] | None, typer.Option("--better", help="Whether more of --metric is better, or less.")]
+Better = Annotated[Literal["high", "low"] | None, typer.Option("--better", help="Whether a high or a low --metric is better.")]
 
-Worth = Annotated[str, typer.Option("--worth", metavar="PERCENT", help="A gain below this is taken for none.")]
+Worth = Annotated[str, typer.Option("--worth", metavar="PERCENT", help="Ignore gains below this.")]
 
 Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", min=0.05, max=100_000, help="End after this time.")]
 
 MostRuns = Annotated[
     int | None,
-    typer.Option("--runs", metavar="N", min=2, max=100_000, help="Make at most so many runs; 30 for each line by default."),
+    typer.Option("--runs", metavar="N", min=2, max=100_000, help="Make at most N runs; 30 per line by default."),
 ]
 
 RunTimeout = Annotated[
@@ -98,7 +99,7 @@ Folder = Annotated[
 
 RaceSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw each line's interval (needs matplotlib).")]
 
-Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the race of this folder.")]
+Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Continue the race in this folder.")]
 
 EachRun = Annotated[bool, typer.Option("--verbose", "-v", help="Print each run on standard error.")]
 
@@ -111,7 +112,7 @@ def _part(text: str) -> float:
     """
     match = re.fullmatch(r"\s*(\d{1,2}(?:\.\d{1,4})?)\s*%?\s*", text)
     if not match or not 0.1 <= float(match[1]) <= 50:
-        raise BadValue(f"--worth {text[:40]} is no gain", cure="write percent from 0.1 to 50, such as --worth 2")
+        raise BadValue(f"--worth {text[:40]} is not a gain", cure="write percent from 0.1 to 50, such as --worth 2")
     return round(float(match[1]) / 100, 6)
 
 
@@ -238,12 +239,11 @@ def check(
 ) -> int:
     """Check a job script or launch line: what it starts, its faults.
 
-    Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux): what each launch line starts, how many ranks, threads and GPUs,
-    what is wrong with the line's number, and the cure. --fix prints the corrected script as a patch, -o writes it to a new file.
-    With a node of the job (--from) it says where ranks go, and how that is known: the Open MPI or MPICH that is installed here is
-    asked for its plan, a simulation answers beside it, and where both differ it is not known. After -- stands a line instead of a
-    file: its options are explained, and the same is written for other launchers. Nothing of the line is run. Exit status 1 where
-    a line goes wrong, or a script has a fault of --fail-on.
+    Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux) and prints what each launch line starts - ranks, threads,
+    GPUs - and its faults, with line numbers and cures. --fix prints the corrected script as a patch, -o writes it to a new
+    file. With a capture of one of the job's nodes (--from) it also prints where the ranks run. A launch line after -- is
+    explained instead of a file, and written for other launchers. Runs nothing. Exit status 1 if a line has a problem, or the
+    script a fault of --fail-on.
 
     Group: Run
     Example: advisor check job.sbatch
@@ -343,11 +343,10 @@ def verify(
     """Prove where ranks run, by what each rank itself sees.
 
     Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR -- ./app'
-    wrote. With --plan it is your own command, with {} for the application where the end of its options is not clear. With
-    --observed nothing is run: it reads the lines that the probe (--print-probe) printed inside a job. The probe is one shell
-    script and needs no compiler, no MPI and no file on the other nodes. --pid and --job look at an application that runs on
-    this node, with a plan or without. Exit status 1 where something differs from the plan, or without a plan where there is
-    a warning.
+    wrote. With --plan you give your own command, with {} in place of the application if its options end unclearly.
+    --observed runs nothing: it reads what the probe (--print-probe) printed inside a job. The probe is one shell script; it
+    needs no compiler, no MPI and no file on the other nodes. --pid and --job check an application that runs on this node,
+    with or without a plan. Exit status 1 if something differs from the plan, or, without a plan, if there is a warning.
 
     Group: Run
     Example: advisor verify DIR
@@ -409,12 +408,11 @@ def tune(
 ) -> int:
     """Find the placement that makes your program fastest, with proof.
 
-    Races your own launch command against the same job placed otherwise: blocks in random order, lines left out as soon as
-    they are proven not to be better, an end as soon as the answer is known. The answer is one of three: a line is faster
-    than yours, no line is by more than --worth, or the noise hides it still, and how many runs that would take. The first
-    run of each line is not counted; in it every rank is asked where it runs. Every run is on disk before the next one
-    starts: Ctrl-C loses nothing, --resume goes on. Without a launcher in LINE the job is that of --ranks and --threads.
-    docs/tune.md says how to read the answer.
+    Runs your launch command and the same job in other placements, in blocks of random order. A line is dropped once it is
+    proven not to be better; the race ends once the answer is known: a line is faster than yours, no line is faster by more
+    than --worth, or the noise still hides it, and how many more runs that would take. The first run of each line does not
+    count; in it every rank reports where it runs. Every run is saved before the next one starts: Ctrl-C loses nothing, and
+    --resume continues. If LINE has no launcher, --ranks and --threads describe the job. docs/tune.md explains the answer.
 
     Group: Run
     First: --ranks --threads --with --launcher --metric --better --minutes --worth --dry-run --resume

@@ -66,9 +66,9 @@ def capture(
 ) -> None:
     """Store a machine in one file, to look at it anywhere with --from.
 
-    Keeps the raw files and the output of the commands that advisor reads, uninterpreted, so that a later version sees more
-    in the same file. Works without root, and lists what it was not allowed to read. On a node without Python, run the script
-    that --script prints: it needs a POSIX shell and nothing else.
+    Keeps the raw files and command outputs that advisor reads, uninterpreted: a later version sees more in the same file.
+    Works without root, and lists what it could not read. On a node without Python run the script that --script prints: it
+    needs only a POSIX shell.
 
     Group: For programs
     Example: sudo advisor capture -o node.tar.gz

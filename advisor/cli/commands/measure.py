@@ -249,14 +249,14 @@ def measure_network(
 ) -> int:
     """Measure messages between two hosts, near the adapter and far from it.
 
-    Measures what distance from the adapter costs: the bandwidth and message rate of every NUMA node, every socket and all
-    cores, and the share of line rate. The plan comes from the machine, the commands from advisor bind, and every rank
-    reports where it really ran: results from elsewhere are rejected. The kernel is built with the mpicc beside the launcher,
-    and must be where both hosts see it: in your home, or in --kernels DIR. Under Slurm the hosts are those of the job. Both
-    hosts are taken to be like this one, unless --from says otherwise. With one host or none the pairs are inside it.
-    --dry-run prints every command, ready to paste into a job; -o DIR writes them there. --before OLD compares the messages
-    of all cores with an earlier run: save it, change the BIOS (Preferred IO), restart, measure again. Starts of one setting
-    differ, too: to be sure save five of each with --per node into folders, and compare these with advisor compare off on.
+    Measures what distance from the adapter costs: bandwidth and message rate of every NUMA node, every socket and all cores,
+    and the share of line rate. advisor bind writes the commands, and every rank reports where it ran: results from elsewhere
+    are rejected. The kernel is built with the mpicc beside the launcher, where both hosts must see it: in your home, or in
+    --kernels DIR. In a Slurm job the hosts are the job's. Both hosts are assumed to be like this one, unless --from
+    describes them. With one host or none, the pairs are inside it. --dry-run prints every command, ready to paste into a
+    job; -o DIR writes them there. --before OLD compares the messages of all cores with an earlier run: save it, change the
+    BIOS (Preferred IO), restart, measure again. Runs of the same setting vary, too: save five of each with --per node into
+    folders, and compare them with advisor compare off on.
 
     Group: Measure
     First: --hosts --from --launcher --per --hca --sizes --before --dry-run --save --json

@@ -212,13 +212,13 @@ def export(
 ) -> int:
     """Export to Slurm, Prometheus, JUnit, NHC, Ansible or ReFrame.
 
-    --list names every format with the tool and version that took what it writes. With --from it is of a capture, an hwloc
-    XML, a saved audit (advisor audit --json), which is exported as it was, or a fleet's folder. No export holds serial
-    numbers or hardware addresses. A template of your own in /etc/advisor/templates/export or
-    ~/.config/advisor/templates/export is a format too. docs/exports.md says of each how it is used.
+    --list names every format, with the tool and version that accepted it. --from takes a capture, an hwloc XML, a fleet's
+    folder, or a saved audit (advisor audit --json), which is exported unchanged. No export holds serial numbers or hardware
+    addresses. Your own templates in /etc/advisor/templates/export or ~/.config/advisor/templates/export are formats, too.
+    docs/exports.md shows how to use each.
 
-    slurm --check FILE compares a slurm.conf, with all that it includes and the gres.conf beside it, with the nodes: what
-    differs, what that costs, the line to write. Exit status is 0 whatever differs, unless --fail-on says otherwise.
+    slurm --check FILE compares a slurm.conf, its included files and the gres.conf beside it, with the nodes: what differs,
+    what that costs, and the corrected line. Exit status is 0 whatever differs, unless --fail-on names a severity.
 
     Group: For programs
     First: --from --scope --measurements --include --check --output --fail-on --list --prefix --json
@@ -285,11 +285,10 @@ def whatif(
 ) -> None:
     """Predict what a BIOS setting changes, before the restart.
 
-    WISH is a setting, nps=4 or nps=4,smt=off, as the options are; or the number that an audit gives a finding, or a rule,
-    whose wish it is then. The machine is transformed as its firmware would: another number of NUMA nodes, SMT on or off,
-    CPUs numbered in another order. What cannot be known before the restart is listed and left open. -o writes the resulting
-    machine as JSON, which every other command reads with --from: 'advisor bind --from after.json -- ./app' writes the
-    rankfiles for after the restart.
+    WISH is a setting, such as nps=4 or nps=4,smt=off, or a finding's number or rule: then it is the setting that the finding
+    asks for. Prints the machine as its firmware would change it: NUMA nodes, SMT, the order of CPU numbers. What cannot be
+    predicted is listed as unknown. -o writes the resulting machine as JSON for the --from of every other command: 'advisor
+    bind --from after.json -- ./app' writes the rankfiles for after the restart.
 
     Group: Set up
     First: --nps --l3-as-node --interleave --snc --cod --smt --enumeration --from --json --output

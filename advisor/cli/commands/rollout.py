@@ -199,7 +199,7 @@ TwinOf = Annotated[
 ]
 
 
-Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Use this port; otherwise any that is free.")]
+Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Use this port; default: a free one.")]
 
 
 def bios_twin(files: TwinOf, *, port: Port = 0, json: Json = False) -> int:

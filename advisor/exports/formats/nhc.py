@@ -123,7 +123,7 @@ def _of_machine(machine: Machine, where: str, audit: Audit | None, wrong: str | 
 
 def _line(where: str, check: Check) -> str:
     if not all(map(_WORDS.fullmatch, check)):
-        return _comment(f"not checked: {plain(' '.join(check), 120)}: NHC runs its lines, and this is no plain text")
+        return _comment(f"not checked: {plain(' '.join(check), 120)}: NHC runs its lines, and this is not plain text")
     return f"{where} || {' '.join(map(quote, check))}"
 
 

@@ -49,7 +49,7 @@ class RaceResult(Value):
     candidates: tuple[RacedLine, ...]
     winner: str | None = Field(description="the line that is proven faster than the baseline; null where none is")
     baseline: str = Field(description="the line that all are held against: the user's own, or the launcher's default")
-    worth: float = Field(description="a gain below this part is no gain")
+    worth: float = Field(description="a gain below this part is not a gain")
     runs: int = Field(description="all runs, those of the warm-up too")
     seconds: float
 

@@ -275,7 +275,7 @@ def _number(job: Job, *names: str) -> int | None:
     if "$" in found.value:
         job.odd.append((found, f"{found.value} is not replaced: no shell reads a directive"))
     elif not re.fullmatch(r"[<{\[].*[>}\]]|.*<.*>.*|@\w+@", found.value):
-        job.odd.append((found, f"{found.value or 'nothing'} is no number"))
+        job.odd.append((found, f"{found.value or 'nothing'} is not a number"))
     return None
 
 
@@ -342,7 +342,7 @@ def _resources(job: Job, directive: Directive) -> None:  # noqa: C901, PLR0912 -
             if "$" in chunks[0][0]:
                 job.odd.append((directive, f"{chunks[0][0]} is not replaced: no shell reads a directive"))
             elif not re.search(r"[<{]", text) and re.match(r"[A-Z]+$", chunks[0][0]):
-                job.odd.append((directive, f"{chunks[0][0]} is no number"))
+                job.odd.append((directive, f"{chunks[0][0]} is not a number"))
         keys = [dict(part.partition("=")[::2] for part in chunk[1:]) for chunk in chunks]
         if None not in counts:
             job.nodes = sum(count or 0 for count in counts)

@@ -102,7 +102,7 @@ def names_of(text: str, what: str = "node") -> tuple[str, ...]:
     for part in re.split(r",(?![^\[\]]*\])", text.strip()):
         if part.startswith("@"):
             if not re.fullmatch(r"@[A-Za-z0-9_.:*-]{1,100}", part):
-                raise BadValue(f"{part[:60]} is no name of a group", cure="write such as @rack1")
+                raise BadValue(f"{part[:60]} is not a name of a group", cure="write such as @rack1")
             inside = members(part)
             if not inside:
                 cure = "groups are ClusterShell's: see nodeset -L; or give -w names, or --hostfile FILE"

@@ -175,4 +175,4 @@ def expanded(text: str) -> tuple[str, ...]:
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except (NodeSetException, ValueError) as error:
-        raise BadValue(f"{text[:60]!r} is no set of nodes", cure="write n[001-400], or n1,n2") from error
+        raise BadValue(f"{text[:60]!r} is not a set of nodes", cure="write n[001-400], or n1,n2") from error

@@ -37,7 +37,7 @@ def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], block: 
     if failed is not None:
         return f"its residual {failed['value'][:20]} FAILED the check"
     if not rate[-1].isdigit():
-        return "its rate is no number"
+        return "its rate is not a number"
     if seconds <= 0:
         return f"N={n} ran less than 0.01 s: too short to time"
     counted, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])

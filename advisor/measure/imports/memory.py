@@ -40,7 +40,7 @@ def _doubt(lines: Sequence[Line], wanted: Sequence[str], figures: Sequence[Impor
     if missing:
         return f"torn at line {lines[-1].number}: {', '.join(missing)} missing or not whole"
     worst = next((each for each in figures if not 0 < each.value < 1e15), None)
-    return f"{worst.what} of {worst.value:g} bytes/s is no bandwidth" if worst else None
+    return f"{worst.what} of {worst.value:g} bytes/s is not a bandwidth" if worst else None
 
 
 def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
