@@ -39,7 +39,8 @@ HostsFile = Annotated[
     typer.Option("--hostfile", metavar="FILE", help="Many BMCs, a line each: bmc01, or a node and its BMC, node01 bmc01."),
 ]
 BmcName = Annotated[
-    str | None, typer.Option("--bmc-name", metavar="NAME", help="-w and --hostfile name nodes; their BMCs are this: bmc-%h.")
+    str | None,
+    typer.Option("--bmc-name", metavar="NAME", help="What the BMCs of the nodes of -w and --hostfile are called: bmc-%h."),
 ]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user; default: ADVISOR_BMC_USER, or a prompt.")]
 PasswordFd = Annotated[

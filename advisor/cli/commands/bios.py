@@ -243,7 +243,7 @@ Runs = Annotated[Path | None, typer.Option("--before", metavar="FILE", help="Mea
 Later = Annotated[Path | None, typer.Option("--after", metavar="FILE", help="The same measurements after it.")]
 
 
-Record = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="What bios stage saved: its job is followed.")]
+Record = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="The record of bios stage, whose job is checked.")]
 
 
 Wait = Annotated[
