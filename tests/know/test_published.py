@@ -43,7 +43,7 @@ def test_a_platform_has_its_sheets_results_and_its_rows() -> None:
         (",128,", ",512,", "512 threads on 2 x 64 cores"),
         ("229.5 GB/s", "480 GB/s", "480 GB/s is above the 410 GB/s of 8 channels of DDR4-3200"),
         ("229.5 GB/s", "105 ns", "triad counts seconds"),
-        ("EPYC 7742", "EPYC 7763", "EPYC 7763 is no name of EPYC 7002 (Rome)"),
+        ("EPYC 7742", "EPYC 7763", "EPYC 7763 is not a name of EPYC 7002 (Rome)"),
         ("streaming", "fast", "stores: Input should be 'regular' or 'streaming'"),
         ("STREAM,", "My own,", "program: Input should be 'STREAM'"),
         ("NPS4", "four nodes", "four nodes is no NUMA partitioning"),
