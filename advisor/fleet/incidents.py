@@ -120,14 +120,10 @@ def incidents(told: Told) -> tuple[Incident, ...]:
     return tuple(sorted(made, key=_urgency))
 
 
-def _urgency(each: Incident) -> tuple[int, float, int, int, str]:
-    return (
-        ACTIONS.index(each.action),
-        -(each.lost or 0),
-        SEVERITIES.index(each.severity) * 2 + (not each.rules),
-        -each.count,
-        each.id,
-    )
+def _urgency(each: Incident) -> tuple[int, float, int, bool, bool, int, str]:
+    """Order incidents; of those that cost as much what errors count now comes first, then what a rule says."""
+    severity = SEVERITIES.index(each.severity)
+    return ACTIONS.index(each.action), -(each.lost or 0), severity, not each.rules, bool(each.facts), -each.count, each.id
 
 
 def is_apart(each: Wrong) -> bool:

@@ -66,6 +66,8 @@ def planted_site(folder: Path) -> Site:
         why = planted.text(f"ssh: {text}", "fleet: why").replace("\n", " ")
         lines.append(json.dumps({"node": f"n{at}", "at": "2026-01-31T06:10:00Z", "outcome": "failed", "why": why}))
     (fleet / "answers.jsonl").write_text("\n".join(lines) + "\n")
+    (fleet / "history").mkdir()
+    (fleet / "history/2020-01-01T000000Z.jsonl.gz").write_bytes(gzip.compress(b""))
     for name in names:
         (fleet / f"{name}.tar.gz").write_bytes(plants.capture(planted))
         bios = {"@odata.id": "/redfish/v1/Systems/1/Bios", "Attributes": plants.attributes(planted, "fleet's BIOS")}
@@ -174,13 +176,13 @@ def lines_of(site: Site, out: Path) -> dict[str, list[Words]]:
         "fleet audit": [("fleet", "audit", site["fleet"], *how) for how in ((), ("-v",), ("--json",), ("-o", out / "fleet.txt"))],
         "fleet show": [("fleet", "show", what, site["fleet"], *how) for what in ("1", "n1", "n9") for how in ((), ("--json",))],
         "fleet golden": [
-            ("fleet", "golden", "save", site["fleet"]),
-            ("fleet", "golden", "save", site["fleet"], "-o", out / "golden.yaml"),
+            ("fleet", "golden", "save", site["node"]),
+            ("fleet", "golden", "save", site["node"], "-o", out / "golden.yaml"),
             ("fleet", "golden", "diff", out / "golden.yaml", out / "golden.yaml"),
             ("fleet", "audit", site["fleet"], "--golden", out / "golden.yaml"),
         ],
         "fleet since": [
-            ("fleet", "audit", site["fleet"], "--keep", "52w"),
+            ("fleet", "audit", site["fleet"], "--keep", "5200w"),
             ("fleet", "since", "2020-01-01", site["fleet"]),
         ],
         "fleet capture": [("fleet", "capture", "-w", words[1], "-o", out / "none", "--timeout", "1")],
