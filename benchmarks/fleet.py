@@ -27,6 +27,7 @@ from advisor.paths import template
 from tests.fleet.innocent import innocents
 from tests.fleet.planted import plant
 from tests.fleet.published import CORPUS, mistakes, plant_racks
+from tests.fleet.wild import wild
 
 
 def main() -> None:
@@ -38,12 +39,15 @@ def main() -> None:
     parser.add_argument("--simulate", type=int, metavar="NODES", help="so many nodes, each like one of those that were read")
     parser.add_argument("--check", action="store_true", help="also name what the screen leaves out or says falsely")
     parser.add_argument("--innocent", action="store_true", help="equal nodes that differ in PXE words and makers of DIMMs alone")
+    parser.add_argument("--wild", action="store_true", help="nodes as found in the wild, with 49 faults and 7 damaged captures")
     asked = parser.parse_args()
     folder, made = asked.keep or Path(tempfile.mkdtemp()), None
     if not folder.is_dir() or not any(folder.iterdir()):
         begun = time.monotonic()
         if asked.innocent:
             innocents(folder, asked.nodes, asked.seed, mixed=True)
+        elif asked.wild:
+            wild(folder, asked.nodes, asked.seed)
         elif CORPUS.is_dir():
             made = plant_racks(folder, asked.seed, asked.nodes, every=asked.nodes > 2000)
         else:

@@ -101,6 +101,7 @@ class Wrong(Value):
     claim: str = Field(default="", description="what is so on the first of them")
     fix: str = Field(default="", description="one step for all of them")
     of: int = Field(default=0, description="nodes of the kind")
+    bound: float | None = Field(default=None, description="the part of a node's work that is surely lost")
 
 
 class Drift(Value):

@@ -111,7 +111,7 @@ def incidents(told: Told) -> tuple[Incident, ...]:
     """Return what there is to do, the most urgent first: by action, then by node-hours that a day costs, severity, nodes."""
     made = (
         *_apart(told.wrong, told.judged, told.drift),
-        *_common(told.wrong, told.judged, told.split),
+        *_common(told.wrong, told.split),
         *_slow(told.slow),
         *_silent(told.silent),
         *_split(told.split),
@@ -312,7 +312,7 @@ def importance(name: str) -> tuple[bool, int, bool, str]:
     return (follows, next(at for at, each in enumerate(_CAUSES) if name.startswith(each)), not name.endswith(".state"), name)
 
 
-def _common(wrong: Sequence[Wrong], judged: Mapping[str, tuple[Judged, ...]], split: Sequence[Split]) -> Iterator[Incident]:
+def _common(wrong: Sequence[Wrong], split: Sequence[Split]) -> Iterator[Incident]:
     """Yield what much of a kind has, or all of it: each rule once, whatever the kinds; one side of a split is told of there."""
     sides = {(each.kind, side.nodes) for each in split for side in each.populations}
     rules: dict[str, list[Wrong]] = defaultdict(list)
@@ -320,22 +320,21 @@ def _common(wrong: Sequence[Wrong], judged: Mapping[str, tuple[Judged, ...]], sp
         if not is_apart(each) and (each.kind, each.nodes) not in sides:
             rules[each.rule].append(each)
     for rule, several in rules.items():
-        nodes = sorted(node for each in several for node in expanded(each.nodes))
         worst = min(several, key=lambda each: SEVERITIES.index(each.severity))
-        bounds = [each.bound for each in judged.get(nodes[0], ()) if each.rule == rule and each.bound is not None]
+        count, bounds = sum(each.count for each in several), [each.bound for each in several if each.bound is not None]
         action: Action = {"drain": "ticket"}.get(_action(worst.severity), _action(worst.severity))  # type: ignore[assignment]
         yield Incident(
-            id=f"{several[0].kind if len(several) == 1 else 'all'}/{rule}/",
+            id=f"all/{rule}/",
             action=action,
             severity=worst.severity,
             kind=several[0].kind if len(several) == 1 else "",
-            nodes=folded(nodes),
-            count=len(nodes),
+            nodes=",".join(each.nodes for each in several),
+            count=count,
             of=sum(each.of for each in several),
             text=worst.title,
             rules=(rule,),
             fix=worst.fix,
-            lost=round(_DAY * max(bounds) * len(nodes), 1) if bounds else None,
+            lost=round(_DAY * max(bounds) * count, 1) if bounds else None,
         )
 
 
@@ -390,7 +389,7 @@ def _split(split: Sequence[Split]) -> Iterator[Incident]:
             action="ask",
             severity="low",
             kind=kind,
-            nodes=folded(node for side in head.populations for node in expanded(side.nodes)),
+            nodes=",".join(side.nodes for side in head.populations),
             count=sum(side.count for side in head.populations),
             of=sum(side.count for side in head.populations),
             text=f"{head.fact}: {sides}: which one is intended?",

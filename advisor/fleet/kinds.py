@@ -433,6 +433,7 @@ def _wrong(kinds: Sequence[Group], judged: Mapping[str, tuple[Judged, ...]]) -> 
                 claim=told.claim,
                 fix=told.fix,
                 of=len(kind.nodes),
+                bound=told.bound,
             )
 
 
