@@ -400,6 +400,17 @@ def test_a_job_of_pbs_asks_for_threads_and_gpus(tmp_path: Path, capsys: Capture)
     assert "#PBS -l select=2:ncpus=128:mpiprocs=8:ompthreads=7:ngpus=8\n" in script
 
 
+def test_job_scripts_ask_for_all_gpus_of_the_nodes(tmp_path: Path, capsys: Capture) -> None:
+    """Ranks choose theirs by number: with fewer than all a number would mean another GPU."""
+    archive = tmp_path / "polaris.tar.gz"
+    archive.write_bytes(packed(sysfs.root(nodemaps.polaris()), "polaris"))
+    words = ("--from", archive, "--nodes", "2", "--gpus", "4", "--launcher", "openmpi4")
+    printed(capsys, *words, "-o", tmp_path / "job", "--", "./app")
+    scripts = "".join((tmp_path / "job" / f"job.{name}").read_text() for name in ("slurm", "pbs", "lsf"))
+    asked = ("#SBATCH --gpus-per-node=4", ":ngpus=4", '#BSUB -gpu "num=4"')
+    assert [text for text in asked if text not in scripts] == []
+
+
 def test_srun_gets_no_job_script_of_pbs(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
     """Slurm's launcher starts nothing in a job of PBS."""
     printed(capsys, *of(nodes, NAPLES), "--ranks", "4", "--launcher", "srun", "-o", tmp_path / "job", "--", "./a")

@@ -29,7 +29,7 @@ def test_exclusive_divides_the_cores_of_a_node_among_its_gpus(scratch: Path) -> 
 def test_on_several_hosts_srun_starts_one_agent_on_each(scratch: Path) -> None:
     """They meet at the first of them."""
     argv = line("dgx_h100", scratch, JobOptions(), nodes=2).launch.argv
-    assert argv[:6] == ("srun", "--nodes", "2", "--ntasks-per-node", "1", "--cpu-bind=none")
+    assert argv[:8] == ("srun", "--nodes", "2", "--ntasks", "2", "--ntasks-per-node", "1", "--cpu-bind=none")
     assert "--rdzv-endpoint=NODE1:29500" in argv
 
 

@@ -50,8 +50,11 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     options = ("--standalone",) if not hosts or len(hosts) == 1 else (
         f"--nnodes={len(hosts)}", "--rdzv-backend=c10d", f"--rdzv-endpoint={hosts[0]}:{_PORT}",
     )  # fmt: skip
+    many = str(len(hosts))
     agents = (
-        ("srun", "--nodes", str(len(hosts)), "--ntasks-per-node", "1", "--cpu-bind=none", *_gpus(wish)) if len(hosts) > 1 else ()
+        ("srun", "--nodes", many, "--ntasks", many, "--ntasks-per-node", "1", "--cpu-bind=none", *_gpus(wish))
+        if len(hosts) > 1
+        else ()
     )
     argv: tuple[str, ...] = (*agents, NAME, *options, f"--nproc-per-node={each}")
     if mode:

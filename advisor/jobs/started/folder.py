@@ -160,9 +160,10 @@ def _wanted_templates(made: "Binding") -> dict[str, str]:
 def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str, Any]:
     """Return what a template of a job script may use."""
     placement, hosts = made.placement, made.job_hosts.hosts
-    runs = list(_runs(placement))
+    runs = [{**run, "gpus": run["gpus"] and max(run["gpus"], made.settings.gpus)} for run in _runs(placement)]
     job = launchers()[made.launch.launcher].job
     named = [] if hosts.placeholder else [host.name for host in placement.hosts if host.name]
+    # Ranks choose among all GPUs of a host by number: with fewer the numbers would mean others.
     return {
         "name": re.sub(r"[^A-Za-z0-9._-]", "_", Path(command[0]).name)[:60] or "job",
         "folder": str(place),
@@ -178,6 +179,7 @@ def script_values(made: "Binding", place: Path, command: list[str]) -> dict[str,
         "threads": placement.job.threads,
         "cores": max((slot.cores for plan in placement.plans for slot in plan.slots), default=1),
         "runs": runs,
+        "gpus": max(run["gpus"] for run in runs),
         "chunk": [run for run in runs for _ in range(run["nodes"])][:_MOST_NAMED],
         "launcher": made.launch.launcher,
         "before": {name: job.lines.get(name, ()) for name in JOB_SCRIPTS},
