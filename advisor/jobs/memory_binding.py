@@ -9,7 +9,7 @@ from advisor.jobs.placement import LONGEST, JobShape, MemoryPolicy, NodePlan, Pl
 from advisor.jobs.request import BoundMemory, Prediction
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Machine
-from advisor.machine.memory_kinds import FastMemory, fast_memory
+from advisor.machine.memory_kinds import FastMemory, fast_memory, nodes_in_words
 
 _MANY_SINCE: Final = (5, 15)
 """MPOL_PREFERRED_MANY (Linux 5.15); numactl has it since 2.0.15."""
@@ -50,14 +50,14 @@ def memory_notes(job: JobShape, machine: Machine, plan: NodePlan) -> Iterator[st
             yield f"{what}: there is nothing to bind"
         return
     numbers, size = CpuSet(node.os_index for node in fast.nodes), sum(node.memory or 0 for node in fast.nodes) / 2**30
-    there = f"NUMA nodes {numbers} are HBM ({size:.4g} GiB)"
+    there = f"{nodes_in_words(numbers)} {'is' if len(numbers) == 1 else 'are'} HBM ({size:.4g} GiB)"
     bound = [slot for slot in plan.slots if slot.policy]
     if not bound:
         yield (
             f"{there}, and this line binds no memory to them: for bandwidth put numactl --preferred-many={numbers} before the "
             f"program, or --membind={numbers} where all of its data fits"
             if job.mem is None
-            else f"{there}, and are left aside: memory comes from DRAM, as by default"
+            else f"{there}, left aside: memory comes from DRAM, as by default"
         )
         return
     share = f"{_least_share(fast, plan.slots) / 2**30:.4g} GiB for each rank"

@@ -9,7 +9,7 @@ from advisor.jobs.placement import LintWarning
 from advisor.jobs.predict import memory_nodes
 from advisor.jobs.request import ADVISE, BoundMemory, Prediction, Refused, Unclear, ranks_here, warning
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.memory_kinds import FastMemory, fast_memory
+from advisor.machine.memory_kinds import FastMemory, fast_memory, nodes_in_words
 from advisor.machine.units import count
 
 BY_OPTION: Final[dict[str, Literal["only", "prefer", "interleave"]]] = {
@@ -56,7 +56,7 @@ def memory_in_words(case: Prediction) -> str:
     if bound is None or not used & every:
         return ""
     how = {"only": "from no other memory", "prefer": "from there first", "interleave": "there in turn with other nodes"}
-    return f" Memory: HBM, NUMA nodes {used & every}, {how[bound.strict]}."
+    return f" Memory: HBM, {nodes_in_words(used & every)}, {how[bound.strict]}."
 
 
 def memory_warnings(case: Prediction) -> Iterator[LintWarning]:
@@ -64,7 +64,7 @@ def memory_warnings(case: Prediction) -> Iterator[LintWarning]:
     try:
         bound = bound_memory(case)
     except Refused as refusal:
-        yield warning("memory-beyond", str(refusal), "It refuses what is not there.", "numactl in the line", ADVISE)
+        yield warning("memory-beyond", str(refusal), "It refuses what is not there.", "numactl in the line", ADVISE, bad=True)
         return
     except (Unclear, ValueError):
         return
@@ -82,7 +82,7 @@ def _unused(fast: FastMemory) -> LintWarning:
     one = "--preferred" if len(fast.nodes) == 1 else "--preferred-many"
     return warning(
         "hbm-unused",
-        f"no rank gets memory of the HBM, NUMA nodes {numbers} ({size:.4g} GiB)",
+        f"no rank gets memory of the HBM, {nodes_in_words(numbers)} ({size:.4g} GiB)",
         "Memory comes from the node of the CPU that touches it first, and HBM nodes have no CPUs.",
         "the line binds no memory",
         f"numactl {one}={numbers} before the program; advisor bind --mem auto binds each rank to its nearest",

@@ -54,3 +54,8 @@ def _placed(machine: Machine, node: NumaNode) -> NumaNode:
     least = min((value for value in far.values() if value is not None), default=None)
     near = union(each.cpuset for each in owners if far.get(each.os_index) == least)
     return node.model_copy(update={"near": near})
+
+
+def nodes_in_words(numbers: CpuSet) -> str:
+    """Return ``NUMA node 1`` or ``NUMA nodes 8-15``."""
+    return f"NUMA node{'s' * (len(numbers) > 1)} {numbers}"

@@ -1,7 +1,9 @@
 """What several sources tell together of cards and of memory without CPUs."""
 
+import pytest
+
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.hardware import Cpu, Gpu, Link, PciDevice
+from advisor.machine.hardware import Cpu, Gpu, Link, MemoryTier, PciDevice
 from advisor.machine.machine import Machine
 from advisor.machine.sources.registry import with_cards
 from advisor.machine.topology import NumaNode
@@ -40,6 +42,13 @@ def test_memory_without_cpus_of_another_xeon_stays_unnamed() -> None:
 def test_mcdram_of_knights_landing_is_hbm() -> None:
     """A node of memory alone on a Knights Landing is MCDRAM."""
     assert beside({1: 16 * GIB}, shapes.KNIGHTS_LANDING) == ["hbm"]
+
+
+@pytest.mark.parametrize(("fast", "kind"), [(400, "hbm"), (40, "cxl"), (110, None)])
+def test_bandwidth_names_what_memory_is(fast: int, kind: str | None) -> None:
+    """Memory alone that the HMAT calls much faster than DRAM is HBM, much slower CXL, neither stays open."""
+    tiers = tuple(MemoryTier(node=node, read_bandwidth=speed * 10**9) for node, speed in ((0, 100), (1, 100), (2, fast)))
+    assert beside({2: 64 * GIB}, None, tiers=tiers) == [kind]
 
 
 def test_the_memory_of_power9s_gpus_is_theirs() -> None:

@@ -185,3 +185,17 @@ def test_lanes_that_the_kernel_shows_are_the_link_not_what_lstopo_rounds() -> No
 
     xml = document(node(0, [0]) + cores([0]), [0])
     assert [device.link for device in collect_machine(XmlHost(xml, "x.xml"), ask=told).pci or ()] == [exact]
+
+
+@pytest.mark.parametrize("name", ["Bandwidth", "ReadBandwidth"])
+def test_memory_of_one_size_and_two_speeds_is_dram_and_hbm(name: str) -> None:
+    """Two nodes of the same CPUs and size are no two banks where the file says that one is four times as fast."""
+    speeds = "".join(
+        f'<memattr_value target_obj_gp_index="{number + 50}" target_obj_type="NUMANode" value="{speed}"/>'
+        for number, speed in ((0, 100_000), (1, 400_000))
+    )
+    both = "".join(node(number, CPUS, 16 << 30, gp_index=str(number + 50)) for number in (0, 1))
+    tail = f'<memattr name="{name}" flags="5">{speeds}</memattr>'
+    topology = from_xml(document(both + cores(CPUS, [0, 1]), CPUS, [0, 1], tail=tail)).topology
+    assert topology is not None
+    assert [(each.kind, bool(each.cpuset)) for each in topology.nodes] == [(None, True), ("hbm", False)]

@@ -143,19 +143,6 @@ def test_broken_distances_are_absent() -> None:
     assert topology.distances is None
 
 
-@pytest.mark.parametrize(("fast", "kind"), [("400000", "hbm"), ("40000", "cxl"), ("110000", None)])
-def test_bandwidth_tells_what_memory_is(fast: str, kind: str | None) -> None:
-    """Memory alone that the HMAT calls much faster than DRAM is HBM, much slower CXL, neither stays open."""
-    speeds = {
-        f"{NODE}/node0/access0/initiators/read_bandwidth": "100000",
-        f"{NODE}/node2/access0/initiators/read_bandwidth": fast,
-        f"{NODE}/node2/access0/initiators/node0": "",
-    }
-    topology = collect(machine(*PAIR, nodes(), speeds)).topology
-    assert topology is not None
-    assert topology.nodes[1].kind == kind
-
-
 @pytest.mark.parametrize(
     "files",
     [

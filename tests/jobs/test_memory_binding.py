@@ -80,7 +80,7 @@ def test_dram_leaves_hbm_aside() -> None:
     """As by default, and says so."""
     made = planned("hbm-flat", ranks=8, threads=8, mem="dram")
     assert memory(made) == [((rank,), None) for rank in range(8)]
-    assert "NUMA nodes 8-15 are HBM (128 GiB), and are left aside: memory comes from DRAM, as by default" in made.notes
+    assert "NUMA nodes 8-15 are HBM (128 GiB), left aside: memory comes from DRAM, as by default" in made.notes
 
 
 def test_a_rank_over_several_nodes_has_the_hbm_of_all() -> None:
@@ -162,7 +162,7 @@ def test_a_line_is_read_back_with_the_memory_of_its_plan(name: str, launcher: st
         plan = [rank.slot for rank in made.placement.ranks()]
         assert [(bound.strict, tuple(nodes or ())) for nodes in bound.nodes] == [(slot.policy, slot.memory) for slot in plan]
         assert list(memory_warnings(case)) == []
-        assert "Memory: HBM, NUMA nodes" in memory_in_words(case)
+        assert "Memory: HBM, NUMA node" in memory_in_words(case)
 
 
 @pytest.mark.parametrize(
@@ -275,3 +275,18 @@ def test_published_machines_give_each_rank_the_memory_that_hwloc_calls_local(nam
         command = ["hwloc-calc", "-i", str(path), "--po", "--local-memory", f"0x{mask}"]
         local = {int(each) for each in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(",")}
         assert set(rank.slot.memory) == (local - owners if mode == "flat" else local)
+
+
+@pytest.mark.skipif(not shutil.which("hwloc-calc"), reason="hwloc is not installed")
+def test_an_apus_ranks_have_the_cpus_and_memory_of_their_own_package_as_hwloc_has_them(tmp_path: Path) -> None:
+    """Four ranks of 24 threads on a node of El Capitan: package i, NUMA node i."""
+    path = tmp_path / "mi300a.xml"
+    path.write_bytes(mi300a())
+    for rank in planned(from_xml(mi300a()), ranks=4, threads=24, mem="auto").ranks():
+        theirs = [
+            subprocess.run(
+                ["hwloc-calc", "-i", str(path), *words, f"package:{rank.rank}"], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for words in ((), ("--po", "--local-memory"))
+        ]
+        assert (rank.slot.cpus, ",".join(map(str, rank.slot.memory))) == (CpuSet.from_mask(theirs[0]), theirs[1])

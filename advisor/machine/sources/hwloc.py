@@ -373,7 +373,7 @@ _SIDE = "MemorySideCache"
 """hwloc's subtype of an L3 that is a cache of the memory behind it."""
 
 _ALIKE = 1.25
-"""Two nodes of one cpuset within this ratio of size are two banks of the same memory, not DRAM beside something else."""
+"""Two nodes of one cpuset within this ratio of size and bandwidth are banks of one memory, not DRAM beside something else."""
 
 _Part = TypeVar("_Part", Package, Die, L3, SharedL2, Core)
 
@@ -420,6 +420,8 @@ def _sorted(things: Sequence[_Part]) -> tuple[_Part, ...]:
 
 # hwloc keeps bandwidth in MiB/s and latency in ns; the best initiator's value is what the node offers (hwloc/memattrs.h).
 _ATTRIBUTES: Final[Mapping[str, tuple[str, float, Any]]] = {
+    "Bandwidth": ("read_bandwidth", 1 << 20, max),
+    "Latency": ("read_latency", 1e-9, min),
     "ReadBandwidth": ("read_bandwidth", 1 << 20, max),
     "WriteBandwidth": ("write_bandwidth", 1 << 20, max),
     "ReadLatency": ("read_latency", 1e-9, min),
@@ -466,9 +468,10 @@ def _nodes(document: Document) -> tuple[NumaNode, ...]:
     if len({node.os_index for node in nodes}) < len(nodes):
         raise BadXml("two NUMA nodes of one number", cure=_AGAIN)
     owners: list[NumaNode] = []
+    speed = {tier.node: tier.read_bandwidth or 0 for tier in _memory_tiers(document) or ()}
     # Who is asked first whether CPUs are its own: DRAM, the node of fewer CPUs, the lower number.
     for node in sorted(nodes, key=lambda node: (node.kind not in (None, "dram"), len(node.near), node.os_index)):
-        if not node.near <= union(owner.near for owner in owners) or any(_alike(owner, node) for owner in owners):
+        if not node.near <= union(owner.near for owner in owners) or any(_alike(owner, node, speed) for owner in owners):
             owners.append(node)
     own = {node.os_index for node in owners}
     return tuple(node if node.os_index in own else node.model_copy(update={"cpuset": CpuSet()}) for node in nodes)
@@ -480,8 +483,11 @@ def _is_coherent(pci_type: str) -> bool:
     return match is not None and int(match[1], 16) in COHERENT
 
 
-def _alike(one: NumaNode, other: NumaNode) -> bool:
+def _alike(one: NumaNode, other: NumaNode, speed: Mapping[int, float]) -> bool:
     if (one.near, one.kind) != (other.near, other.kind) or not one.memory or not other.memory:
+        return False
+    slow, fast = sorted(speed.get(node.os_index, 0) for node in (one, other))
+    if slow and fast > _ALIKE * slow:  # HBM of the size of the DRAM
         return False
     return max(one.memory, other.memory) <= _ALIKE * min(one.memory, other.memory)
 

@@ -62,6 +62,8 @@ _XEON_MAX_HBM: Final = (64 * _GIB, 16 * _GIB)
 _KNIGHTS: Final = (0x57, 0x85)
 _MCDRAM: Final = 16 * _GIB
 """Models of Knights Landing and Knights Mill; of MCDRAM they have so much."""
+_FASTER: Final = 1.5
+"""Memory this much above or below DRAM's bandwidth in the HMAT is HBM, or CXL: published pairs differ by 2 and more."""
 _GPU_NODES: Final = 240
 """POWER numbers the memories of its GPUs downwards from 255 (arch/powerpc/platforms/powernv)."""
 
@@ -114,7 +116,17 @@ def _kind(machine: Machine, node: NumaNode) -> str | None:
     power = (machine.architecture or "").startswith("ppc64") and any(card.device in _SXM2 for card in cards)
     if power and node.os_index >= _GPU_NODES:
         return "gpu"
-    return "gpu" if any(_is_coherent(card, machine) for card in cards) else None
+    return "gpu" if any(_is_coherent(card, machine) for card in cards) else _by_speed(machine, node)
+
+
+def _by_speed(machine: Machine, node: NumaNode) -> str | None:
+    """Return what memory without CPUs is by its bandwidth against that of the nodes with CPUs, where the HMAT has both."""
+    speed = {tier.node: tier.read_bandwidth for tier in machine.tiers or ()}
+    owners = machine.topology.cpu_nodes if machine.topology else ()
+    plain, own = min((value for each in owners if (value := speed.get(each.os_index))), default=None), speed.get(node.os_index)
+    if not plain or not own or max(plain, own) < _FASTER * min(plain, own):
+        return None
+    return "hbm" if own > plain else "cxl"
 
 
 def _is_coherent(card: PciDevice, machine: Machine) -> bool:

@@ -49,7 +49,7 @@ def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
         memory = reader.view(f"{NODES}/node{index}/meminfo", memory_total)
         if cpus or memory:
             found.append(NumaNode(os_index=index, cpuset=cpus, near=cpus, memory=memory, kind=None))
-    kinds = {**_kinds_by_speed(reader, found), **_dax_kinds(reader)}
+    kinds = _dax_kinds(reader)
     cpus_of = {node.os_index: node.cpuset for node in found}
     return tuple(
         node if node.cpuset else node.model_copy(update={"near": _near(reader, node, cpus_of), "kind": kinds.get(node.os_index)})
@@ -109,26 +109,6 @@ def _near(reader: Reader, node: NumaNode, cpus_of: dict[int, CpuSet]) -> CpuSet:
     far = {index: value for index, cpus in cpus_of.items() if cpus and (value := row.get(index)) is not None}
     least = min(far.values(), default=None)
     return union(cpus_of[index] for index, value in far.items() if value == least)
-
-
-_FASTER = 1.5
-"""Memory this much above or below DRAM's bandwidth in the HMAT is HBM, or CXL: published pairs differ by 2 and more."""
-
-
-def _kinds_by_speed(reader: Reader, nodes: list[NumaNode]) -> dict[int, str]:
-    """Return what memory without CPUs is by its bandwidth against that of the nodes with CPUs, where the HMAT has both."""
-    speed = {node.os_index: _bandwidth(reader, node.os_index) for node in nodes}
-    plain = min((value for node in nodes if node.cpuset and (value := speed[node.os_index])), default=None)
-    kinds = {}
-    for index, value in ((node.os_index, speed[node.os_index]) for node in nodes if not node.cpuset):
-        if plain and value and max(plain, value) >= _FASTER * min(plain, value):
-            kinds[index] = "hbm" if value > plain else "cxl"
-    return kinds
-
-
-def _bandwidth(reader: Reader, index: int) -> int | None:
-    paths = (f"{NODES}/node{index}/{access}/initiators/read_bandwidth" for access in ("access0", "access1"))
-    return next((value for path in paths if (value := reader.number(path))), None)
 
 
 def _dax_kinds(reader: Reader) -> dict[int, str]:
@@ -414,7 +394,7 @@ PATHS = (
     *files(f"{CPU}/cpu*/topology", "physical_package_id die_id core_id"),
     *files(f"{CPU}/cpu*/topology", "package_cpus core_siblings die_cpus core_cpus thread_siblings"),
     *files(f"{CPU}/cpu*/cache/index*", "level type size shared_cpu_map"),
-    *files(NODES, "online node*/access*/initiators/node*@ node*/access*/initiators/read_bandwidth"),
+    *files(NODES, "online node*/access*/initiators/node*@"),
     *files(f"{NODES}/node*", "cpumap cpulist distance meminfo"),
     f"{GPUS}/*/numa_status",
     "/sys/bus/dax/devices/*@",
