@@ -70,6 +70,7 @@ def test_what_only_waits_is_taken_back(maker: str, imitated: Imitated, admin: Ad
     assert (said.status, bmc.pending) == (0, {}), said.err
 
 
+@every_maker
 def test_undo_leaves_what_others_changed_since(maker: str, imitated: Imitated, admin: Admin) -> None:
     """Not the whole file goes back: an attribute that somebody else changed later stays."""
     bmc = imitated(maker)
