@@ -430,3 +430,11 @@ def test_what_ranks_of_a_job_saw_is_its_placement(tmp_path: Path) -> None:
     ]
     with pytest.raises(BadInput, match="2 launch lines"):
         checked("#!/bin/sh\n#SBATCH -n 2\nsrun ./a\nsrun ./b\n", observed=str(tmp_path / "job.out"))
+
+
+@pytest.mark.parametrize("gpus", ["--gpus-per-node=4", "--gpus=8", "--gres=gpu:4"])
+def test_ranks_of_each_gpu_are_those_of_all_gpus(gpus: str) -> None:
+    """--ntasks-per-gpu without --ntasks: sbatch(1) determines the number from the GPUs."""
+    head = f"#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH {gpus}\n#SBATCH --ntasks-per-gpu=2\n"
+    assert counts(f"{head}srun ./a\n")[0][:3] == ("srun", 16, 2)
+    assert counts(f"{head}#SBATCH --ntasks=4\nsrun ./a\n")[0][:3] == ("srun", 4, 2)

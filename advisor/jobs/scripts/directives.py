@@ -153,6 +153,9 @@ def read(text: str) -> Job:
         _take(job, body, span, counts=counts)
     job.array = job.value("array", "-J", "-t") if job.scheduler in ("slurm", "pbs", "sge") else None
     {"slurm": _slurm, "pbs": _pbs, "lsf": _lsf, "sge": _sge, "flux": _flux, "pjm": _pjm}[job.scheduler](job)
+    each = _number(job, "ntasks-per-gpu") if job.scheduler == "slurm" and job.tasks is None and job.per_node is None else None
+    if each and job.total_gpus:  # GPUs without a number of tasks determine it (sbatch(1))
+        job.tasks = each * job.total_gpus
     return job
 
 

@@ -561,7 +561,7 @@ def _threads(step: Step, job: Job) -> None:
         word.text == "mdrun" for word in step.program[:3]
     ):
         step.why["threads"] = "mdrun decides, without -ntomp and OMP_NUM_THREADS"
-    elif step.launcher == "srun" and step.value("cpus-per-gpu"):
+    elif step.launcher == "srun" and (step.value("cpus-per-gpu") or job.value("cpus-per-gpu")):
         step.why["threads"] = "--cpus-per-gpu"
     elif step.value("--depth"):
         step.why["threads"] = "OMP_NUM_THREADS is not set; --depth gives CPUs alone"
