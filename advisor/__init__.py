@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from advisor.exports.single import MeasureNow as MeasureNow
     from advisor.exports.single import report as report
     from advisor.jobs.bind import bind as bind
-    from advisor.jobs.bind import lint_line as lint_line
     from advisor.jobs.check import check as check
+    from advisor.jobs.lint import lint_line as lint_line
     from advisor.jobs.racing.lines import Asked as Asked
     from advisor.jobs.racing.race import Limits as Limits
     from advisor.jobs.racing.race import tune_line as tune_line
@@ -67,7 +67,8 @@ _HOMES: Final = {
     "exports.export": ("document", "export"),
     "advice.audit": ("audit", "explain"),
     "exports.single": ("MeasureNow", "report"),
-    "jobs.bind": ("bind", "lint_line"),
+    "jobs.bind": ("bind",),
+    "jobs.lint": ("lint_line",),
     "jobs.check": ("check",),
     "bios.door": ("Door",),
     "bios.plan": ("plan_bios",),

@@ -27,7 +27,7 @@ from advisor.exports.slurm_check import text_of
 from advisor.fleet.fleet import ANSWERS, Answer
 from advisor.fleet.golden import SCHEMA, Golden, GoldenKind, golden_in, golden_text
 from advisor.fleet.read import asked
-from advisor.jobs.bind import lint_line
+from advisor.jobs.lint import lint_line
 from advisor.jobs.racing.race import kept_race
 from advisor.jobs.racing.result import read_learned
 from advisor.jobs.started.hosts import hostfile

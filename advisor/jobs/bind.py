@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from advisor.errors import BadInput, BadValue
+from advisor.errors import BadValue
 from advisor.jobs import each_rank
 from advisor.jobs.bind_page import BoundJob, bind_document
 from advisor.jobs.launcher import Choice, Launch, LaunchRequest, choose
@@ -19,7 +18,6 @@ from advisor.jobs.place import place, room_beside_gpus
 from advisor.jobs.place_cores import WAYS, ranked_kinds, sentence
 from advisor.jobs.placement import Placement, Slot, devices_differ, kinds
 from advisor.jobs.racing.result import with_learned
-from advisor.jobs.slurm import ASSUMED, KEY, SlurmWords, bind_ignored, setup
 from advisor.jobs.started.hosts import (
     HostOptions,
     JobHosts,
@@ -32,18 +30,12 @@ from advisor.jobs.started.hosts import (
 )
 from advisor.machine.cpuset import union
 from advisor.machine.hardware import NAMES, OMNI_PATH, SLINGSHOT, Hca, fabric_of, is_active, is_on_fabric, ports_of, shown_ports
-from advisor.machine.hosts.files import open_here
 from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
-from advisor.machine.read import read_machine
 from advisor.machine.secrecy import WITHHELD, screened_words
 from advisor.measure.measurement import MeasuredForPlacement, measured_for_placement
 from advisor.measure.task import measurements_from
-
-if TYPE_CHECKING:
-    from advisor.jobs.placement import Lint
-
 
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
@@ -270,14 +262,9 @@ def article(hca: str | None, machines: Iterable[Machine]) -> dict[str, str]:
     return {**named, "OMPI_MCA_coll_hcoll_enable": "0"}
 
 
-_WISH = re.compile(r"(--cpu[-_]bind[= ]|SLURM_CPU_BIND=)(?!.*\bnone\b)")
-
-_LARGEST = 64 << 20
-"""Bytes of a rankfile or a host file that are read: a million ranks are fewer."""
-
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
 
-_HAD_CREDENTIAL: Final = f"a credential on the line is {WITHHELD} here and in files: give it to the job in its environment"
+HAD_CREDENTIAL: Final = f"a credential on the line is {WITHHELD} here and in files: give it to the job in its environment"
 
 
 @dataclass(frozen=True)
@@ -338,7 +325,7 @@ def bind(
     job_hosts = hosts_of_job(host_options, command, environment, observer)
     notes: list[str] = [*host_notes(job_hosts.hosts)]
     if command != given:
-        notes.append(_HAD_CREDENTIAL)
+        notes.append(HAD_CREDENTIAL)
     if host_options.learned is not None:
         job, said = with_learned(host_options.learned, command, job or JobOptions(), job_hosts.machines[0])
         notes.append(said)
@@ -488,76 +475,3 @@ def _of_command(command: Sequence[str]) -> tuple[str, ...]:
 def strategies() -> Mapping[str, str]:
     """Return what each strategy does."""
     return {name: sentence(name) for name in WAYS}
-
-
-def lint_line(
-    words: Sequence[str],
-    machine: Machine | str | None = None,
-    *,
-    version: str | None = None,
-    slurm_conf: Path | None = None,
-    live: bool = False,
-    asking: bool = True,
-    observed: str | None = None,
-    observer: Observer = SILENT,
-) -> "Lint":
-    """Return what an existing launch line does on a machine and what goes wrong; of the line nothing is started.
-
-    ``machine`` may be what --from names, None for this machine; ``live`` says of a Machine that it is this one. The launcher that
-    is installed here is asked too, if ``asking``; ``observed`` is a file with what the probe printed under this very line.
-    """
-    from advisor.jobs.answers import observed_in
-    from advisor.jobs.ask import ask, installed_for
-    from advisor.jobs.line import which_of
-    from advisor.jobs.lint import files_of, lint
-
-    words, given = screened_words(words), tuple(words)
-    if words != given:
-        observer.say(_HAD_CREDENTIAL)
-    names = files_of(words, version)
-    live = live or machine is None
-    read = machine if isinstance(machine, Machine) else read_machine(machine, observer)
-    slurm = setup(slurm_conf, live=live)
-    here = installed_for(words, version, read, live=live) if asking else None
-    if here is None:
-        which_of(words, version, read.tools or ())
-    found = lint(
-        words,
-        read,
-        version=f"{here.family}-{here.version}" if here else version,
-        files=_texts(names) | {KEY: slurm.text},
-        known_from=here.path if here else None,
-        ask=ask if asking else None,
-        observed=observed_in(observed) if observed else None,
-    )
-    return _with_slurm(found, slurm)
-
-
-def _with_slurm(found: "Lint", slurm: SlurmWords) -> "Lint":
-    """Return what is said of a line of srun with what is assumed of Slurm, or what its set-up does not carry out."""
-    if found.launcher != "srun":
-        return found
-    if not slurm.source:
-        return found.model_copy(update={"assumed": (ASSUMED,)})
-    wish = next((each.text for each in found.options if _WISH.match(each.text)), None)
-    if wish is None or "affinity" in slurm.plugins:
-        return found
-    return found.model_copy(update={"warnings": (bind_ignored(wish, slurm), *found.warnings)})
-
-
-def _texts(names: Sequence[str]) -> dict[str, str]:
-    """Return the files that a line names, those that are there and are plain texts."""
-    found: dict[str, str] = {}
-    for name in names:
-        path = Path(name)
-        try:
-            if not path.is_file():
-                continue
-            with open_here(path) as file:
-                data = file.read(_LARGEST + 1)
-        except (OSError, ValueError):
-            continue
-        if len(data) > _LARGEST:
-            raise BadInput(f"more than {_LARGEST >> 20} MiB", file=name, cure="refused as unsafe")
-        found[name] = data.decode(errors="replace")
-    return found

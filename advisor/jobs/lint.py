@@ -1,16 +1,21 @@
 """Lints a launch line: ``lint(["mpirun", "-np", "4", "./a"], machine)`` explains it in words, and says it for other launchers."""
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 from advisor.errors import BadInput
 from advisor.jobs import each_rank
-from advisor.jobs.answers import Ask, settled
+from advisor.jobs.answers import Ask, observed_in, settled
+from advisor.jobs.ask import ask as ask_launcher
+from advisor.jobs.ask import installed_for
+from advisor.jobs.bind import HAD_CREDENTIAL
 from advisor.jobs.launcher import LaunchRequest, is_foreign, launchers, of_lines, title_of
-from advisor.jobs.line import BINDING, parse, read_binder, request_of, written
+from advisor.jobs.line import BINDING, parse, read_binder, request_of, which_of, written
 from advisor.jobs.memory_of_line import memory_in_words, memory_warnings
 from advisor.jobs.mpirun import slot_text
 from advisor.jobs.openmpi import newer
@@ -30,9 +35,14 @@ from advisor.jobs.placement import (
 )
 from advisor.jobs.predict import MEANINGS, predict, warnings
 from advisor.jobs.request import OBJECTS, Line, Prediction, Said, Texts, cpusets_of, ranks_here
+from advisor.jobs.slurm import ASSUMED, KEY, SlurmWords, bind_ignored, setup
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hosts.files import open_here
 from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
+from advisor.machine.observer import SILENT, Observer
+from advisor.machine.read import read_machine
+from advisor.machine.secrecy import screened_words
 from advisor.machine.topology import Topology
 
 MOST_LINES = 4096
@@ -423,3 +433,76 @@ def _variable(name: str, value: str) -> str:
         if name.startswith(prefix):
             return f"sets the launcher's parameter {name.removeprefix(prefix)} to {value[:80]}"
     return _VARIABLES.get(name, "is set for the launcher and its ranks").replace("{0}", value[:80])
+
+
+_WISH = re.compile(r"(--cpu[-_]bind[= ]|SLURM_CPU_BIND=)(?!.*\bnone\b)")
+_LARGEST = 64 << 20
+"""Bytes of a rankfile or a host file that are read: a million ranks are fewer."""
+
+
+def lint_line(
+    words: Sequence[str],
+    machine: Machine | str | None = None,
+    *,
+    version: str | None = None,
+    slurm_conf: Path | None = None,
+    live: bool = False,
+    asking: bool = True,
+    observed: str | None = None,
+    observer: Observer = SILENT,
+) -> Lint:
+    """Return what an existing launch line does on a machine and what goes wrong; of the line nothing is started.
+
+    ``machine`` may be what --from names, None for this machine; ``live`` says of a Machine that it is this one. The launcher that
+    is installed here is asked too, if ``asking``; ``observed`` is a file with what the probe printed under this very line.
+    """
+    words, given = screened_words(words), tuple(words)
+    if words != given:
+        observer.say(HAD_CREDENTIAL)
+    names = files_of(words, version)
+    live = live or machine is None
+    read = machine if isinstance(machine, Machine) else read_machine(machine, observer)
+    slurm = setup(slurm_conf, live=live)
+    here = installed_for(words, version, read, live=live) if asking else None
+    if here is None:
+        which_of(words, version, read.tools or ())
+    found = lint(
+        words,
+        read,
+        version=f"{here.family}-{here.version}" if here else version,
+        files=_texts(names) | {KEY: slurm.text},
+        known_from=here.path if here else None,
+        ask=ask_launcher if asking else None,
+        observed=observed_in(observed) if observed else None,
+    )
+    return _with_slurm(found, slurm)
+
+
+def _with_slurm(found: Lint, slurm: SlurmWords) -> Lint:
+    """Return what is said of a line of srun with what is assumed of Slurm, or what its set-up does not carry out."""
+    if found.launcher != "srun":
+        return found
+    if not slurm.source:
+        return found.model_copy(update={"assumed": (ASSUMED,)})
+    wish = next((each.text for each in found.options if _WISH.match(each.text)), None)
+    if wish is None or "affinity" in slurm.plugins:
+        return found
+    return found.model_copy(update={"warnings": (bind_ignored(wish, slurm), *found.warnings)})
+
+
+def _texts(names: Sequence[str]) -> dict[str, str]:
+    """Return the files that a line names, those that are there and are plain texts."""
+    found: dict[str, str] = {}
+    for name in names:
+        path = Path(name)
+        try:
+            if not path.is_file():
+                continue
+            with open_here(path) as file:
+                data = file.read(_LARGEST + 1)
+        except (OSError, ValueError):
+            continue
+        if len(data) > _LARGEST:
+            raise BadInput(f"more than {_LARGEST >> 20} MiB", file=name, cure="refused as unsafe")
+        found[name] = data.decode(errors="replace")
+    return found

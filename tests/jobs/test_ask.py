@@ -11,11 +11,11 @@ import tests.fakenode.hydra  # noqa: F401 - adds MPICH to PROGRAMS
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.answers import observed_in, settled
 from advisor.jobs.ask import ask, installed
-from advisor.jobs.bind import bind, lint_line
+from advisor.jobs.bind import bind
 from advisor.jobs.bind_page import lint_page
 from advisor.jobs.check import check
 from advisor.jobs.line import parse, which_of
-from advisor.jobs.lint import lint
+from advisor.jobs.lint import lint, lint_line
 from advisor.jobs.placement import LintAnswer, LintRank
 from advisor.jobs.predict import predict
 from advisor.jobs.request import Prediction

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from advisor.errors import BadInput
 from advisor.exports.export import document
-from advisor.jobs.bind import lint_line
 from advisor.jobs.bind_page import lint_page
+from advisor.jobs.lint import lint_line
 from tests.jobs.place.samples import machine
 
 ROME = "b-c6525-2x7702-nps4"

@@ -16,11 +16,11 @@ from advisor.cli.options import BusyOk, Json, MeasurementsOption, NoColor, Versi
 from advisor.cli.output import Form, Terminal, emit_text, say, show, show_job, show_lines
 from advisor.errors import BadValue
 from advisor.jobs.bind import bind as run_bind
-from advisor.jobs.bind import lint_line
 from advisor.jobs.bind_page import lint_document, lint_page
 from advisor.jobs.check import check as run_check
 from advisor.jobs.check import check_page, document, script_text, surroundings
 from advisor.jobs.line import started_by
+from advisor.jobs.lint import lint_line
 from advisor.jobs.racing.lines import Asked
 from advisor.jobs.racing.race import Limits, planned_race, tune_line
 from advisor.jobs.racing.result import plan_page, race_chart, race_page

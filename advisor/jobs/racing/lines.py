@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.jobs.bind import Binding, carried, lint_line
+from advisor.jobs.bind import Binding, carried
 from advisor.jobs.launcher import of_lines
 from advisor.jobs.line import BINDING, parse
 from advisor.jobs.lint import command as program_of
+from advisor.jobs.lint import lint_line
 from advisor.jobs.place import place
 from advisor.jobs.place_cores import device_names
 from advisor.jobs.placement import STRATEGIES, JobShape, Lint, Placement

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.jobs.bind import Binding, bind, lint_line
+from advisor.jobs.bind import Binding, bind
 from advisor.jobs.each_rank import LOCAL
+from advisor.jobs.lint import lint_line
 from advisor.jobs.started.hosts import HostOptions, JobOptions, LauncherOptions
 from advisor.machine.cpuset import CpuSet
 from advisor.show.commandline import assignments, word
