@@ -128,7 +128,7 @@ class Twin:
 
     machine: Model
     user: str = "operator"
-    password: str = field(default_factory=lambda: Secret(secrets.token_urlsafe(15)))
+    password: str = field(default_factory=lambda: Secret(secrets.token_urlsafe(15)), repr=False)
     session_limit: int = 8
     enforces: bool = True
     """Whether the registry's dependencies are held at writes, and carried out at restarts."""
