@@ -23,6 +23,7 @@ from advisor.fleet.fleet import Action, Change, Incident, Since
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.units import count
 from advisor.machine.value import Value
 
 HISTORY: Final = "history"
@@ -173,7 +174,7 @@ def since(folder: Path, when: datetime) -> Since:
     """Return what became of each incident since the last snapshot that is not younger than a moment."""
     files = snapshots(folder)
     if len(files) < 2:
-        raise CannotWork(f"{folder / HISTORY} holds {len(files)} snapshots; {_CURE}")
+        raise CannotWork(f"{folder / HISTORY} holds {count(len(files), 'snapshot')}, two are needed; {_CURE}")
     at = max((number for number, file in enumerate(files) if taken_at(file) <= when), default=0)
     if at == len(files) - 1:
         raise CannotWork(f"no snapshot is younger than {when.strftime('%Y-%m-%d')}; the last is {files[-1].name}")

@@ -52,7 +52,7 @@ class Bmc(Twin):
 
     machine: Machine = field(default_factory=lambda: own("lenovo"))
     user: str = USER
-    password: str = PASSWORD
+    password: str = field(default=PASSWORD, repr=False)
     faults: list[Fault] = field(default_factory=list)
     lies: set[str] = field(default_factory=set)
     must_change_password: bool = False

@@ -216,6 +216,10 @@ REFUSED: Final = {
     "there is no such program": "a path with a credential in it, of a program that is not there",
     "schema_version is not a word of this sheet": "a file that is no sheet of rules",
     "nothing is known of n9": "a node that failed, with a credential in what ssh said",
+    "no BIOS attributes in it": "a twin of what is no BIOS; one that is serves until it is interrupted",
+    "has a node of which nothing is odd": "a golden file of planted nodes, all of which are odd",
+    "golden.yaml: ": "that golden file, which was not written",
+    "writes one": "what changed since a day of which there is one snapshot alone",
     "is not a host name": "a credential where a host's name belongs",
 }
 """What may be refused, by a part of its message: what was asked for. Any other refusal looks through too little."""
