@@ -107,7 +107,7 @@ def test_the_document_has_it_all(nodes: Path, capsys: Capture) -> None:
     found = document(capsys, *words, "--", "./app", "a b")
     assert found["ranks"][0] == {
         "rank": 0, "host": None, "local": 0, "cpus": "5", "numa_nodes": [6], "memory": [6], "l3": [5],
-        "hca": "mlx5_0", "gpu": None, "distance": 10,
+        "hca": "mlx5_0", "gpu": None, "distance": 10, "policy": None,
     }  # fmt: skip
     assert (found["schema"], found["strategy"], found["launcher"]) == ("advisor-bind/1", "hca-near", "openmpi4")
     assert found["command"][-2:] == ["./app", "a b"]
@@ -265,7 +265,8 @@ def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -
     plan = json.loads((folder / "plan.json").read_text())
     assert (plan["schema"], plan["hosts"]) == ("advisor-plan/2", [{"node": 0, "ranks": "0-15", "names": ["a,b"]}])
     assert [len(node["slots"]) for node in plan["nodes"]] == [8]
-    assert plan["nodes"][0]["slots"][0] == {"cpus": "5", "numa_nodes": [6], "memory": [6], "hca": "mlx5_0", "gpu": None}
+    place = {"cpus": "5", "numa_nodes": [6], "memory": [6], "policy": None, "hca": "mlx5_0", "gpu": None}
+    assert plan["nodes"][0]["slots"][0] == place
     assert "#SBATCH --nodelist=a,b\n" in (folder / "job.slurm").read_text()
     chunk = "1:ncpus=64:mpiprocs=8:ompthreads=1:host="
     assert f"#PBS -l select={chunk}a+{chunk}b\n" in (folder / "job.pbs").read_text()
