@@ -91,11 +91,15 @@ ContractFile = Annotated[
 ]
 
 
+Example = Annotated[bool, typer.Option("--example", help="Print a contract to begin with.", hidden=True)]
+
+
 @reads_bios
 def report(
     fleet: opt.MayBeFleet = None,
     *,
     contract: ContractFile = None,
+    example: Example = False,
     source: opt.From = None,
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
@@ -141,7 +145,7 @@ def report(
     Example: advisor report --contract --example
     Example: advisor report --contract tender.yaml node.tar.gz -o accepted.html
     """
-    if str(contract) == "--example":
+    if example or str(contract) == "--example":
         emit_text(EXAMPLE, output)
         return 0
     watcher = Terminal(details=sys.stderr.isatty())
