@@ -573,5 +573,5 @@ def _length(part: str) -> int:
     """Return how many numbers a part of brackets has; refuse what Slurm does not read as one, such as 1-9_000."""
     span = _SPAN.fullmatch(part)
     if span is None:
-        raise BadValue(f"[{part[:40]}] is no set of nodes", cure="write n[001-400], or n1,n2")
+        raise BadValue(f"[{part[:40]}] is not a set of nodes", cure="write n[001-400], or n1,n2")
     return max(1, int(span[2] or span[1]) - int(span[1]) + 1)

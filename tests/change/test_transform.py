@@ -223,7 +223,7 @@ def test_texts_are_read_and_written_back() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nsp=4", "write nps=1, or another value"),
+        ("nsp=4", "did you mean nps=4?"),
         ("nps=3", "it is one of 1, 2, 4, 0"),
         ("nps", "write nps=1|2|4|0"),
         ("nps=1,nps=4", "two things"),

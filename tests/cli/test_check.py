@@ -98,7 +98,7 @@ def test_a_fault_of_several_lines_is_printed_once(script: Path, capsys: Capture)
     [
         (["nosuch.sh"], "there is no such script"),
         (["job.sh", "other.sh"], "is an extra word"),
-        (["--slurm-version", "young", "job.sh"], "no version of Slurm"),
+        (["--slurm-version", "young", "job.sh"], "is not a version of Slurm"),
         (["--slurm-conf", "job.sh", "job.sh"], "no setting of Slurm is in it"),
         (["--fix", "--json", "job.sh"], "--fix"),
     ],

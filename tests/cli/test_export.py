@@ -51,7 +51,7 @@ def test_several_files_go_into_a_folder(tmp_path: Path, capsys: Capture) -> None
         ((), "no format given; advisor export --list has them"),
         (("junits",), "there is no export junits; did you mean junit?"),
         (("junit", "-o", "/nowhere/at/all.xml"), "/nowhere/at/all.xml: there is no folder /nowhere/at"),
-        (("nhc", "--prefix", "a b"), "--prefix 'a b' is not a name;small letters, digits and _: advisor, site_a"),
+        (("nhc", "--prefix", "a b"), "--prefix 'a b' is not a name; small letters, digits and _: advisor, site_a"),
         (("prometheus-rules", "--include", "tests"), "prometheus-rules is 2 files: advisor-rules.yml, advisor-rules-test.yml"),
     ],
 )

@@ -141,7 +141,7 @@ def test_a_damaged_snapshot_is_named(tmp_path: Path, data: bytes | None) -> None
 
 def test_a_word_that_is_no_day_is_refused() -> None:
     """And a snapshot's name is one."""
-    with pytest.raises(AdvisorError, match="is no day"):
+    with pytest.raises(AdvisorError, match="is not a day"):
         day_named("someday", FIRST)
     assert day_named(f"fleet/history/2026-02-05T061000Z{SUFFIX}", FIRST) == FIRST + timedelta(days=3)
 

@@ -187,7 +187,7 @@ def test_a_job_script_is_read_by_sh_and_what_was_named_stays_in_its_place(
     values: dict[str, Any] = {
         "name": "app", "folder": f"/{folder}", "script": "launch.sh", "files": ["launch.sh", "plan.json"], "hosts": hosts,
         "listed": [] if many else hosts, "nodefile": f"/{folder}/nodes" if many else None, "placeholder": placeholder,
-        "nodes": len(hosts), "ranks": 4, "ranks_per_node": 2, "threads": 1, "cores": 1,
+        "nodes": len(hosts), "ranks": 4, "ranks_per_node": 2, "threads": 1, "cores": 1, "gpus": int(many),
         "runs": [{**run, "nodes": len(hosts)}], "chunk": [run] * 2,
         "launcher": "openmpi5", "before": {**dict.fromkeys(JOB_SCRIPTS, ()), "slurm": ("unset A",)}, "strategy": strategy,
     }  # fmt: skip

@@ -23,7 +23,7 @@ def test_the_folder_is_the_registry() -> None:
 
 def test_no_launcher_is_named_where_all_are_dealt_with() -> None:
     """Outside of launchers' own modules and what they share, no name of a launcher is compared with."""
-    shared = [ROOT / "jobs" / f"{name}.py" for name in ("line", "lint", "predict", "request")]
+    shared = [ROOT / "jobs" / f"{name}.py" for name in ("ask", "line", "lint", "predict", "request")]
     shared += [*(ROOT / "jobs").glob("openmpi*.py"), *(ROOT / "jobs/launchers").iterdir()]
     shared += [ROOT / "measure/build.py", ROOT / "advice/judge/published.py"]  # which compiler, which publication
     # What a script starts is one reader for all launchers: who counts how, what a scheduler hands to whom.

@@ -108,7 +108,10 @@ def test_what_a_format_is_not_made_of_is_refused(name: str, place: str, said: st
         ({"name": "prometeus"}, "there is no export prometeus; did you mean prometheus?"),
         ({"name": "junit", "include": ["tests"]}, "there is no such --include tests; junit has none"),
         ({"name": "prometheus-rules", "include": ["test"]}, "there is no such --include test; did you mean tests?"),
-        ({"name": "junit", "prefix": "9 lives"}, "--prefix '9 lives' is not a name;small letters, digits and _: advisor, site_a"),
+        (
+            {"name": "junit", "prefix": "9 lives"},
+            "--prefix '9 lives' is not a name; small letters, digits and _: advisor, site_a",
+        ),
     ],
 )
 def test_a_word_that_is_none_is_refused_before_a_machine_is_read(given: dict[str, str], said: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError, BadValue
-from advisor.jobs import bind as bind_module
+from advisor.jobs import lint as lint_module
 from advisor.jobs.placement import JobShape
 from advisor.jobs.racing.lines import DEFAULT, YOURS, Asked, RaceField, lines_of, placements, settings_of, write
 from advisor.jobs.started import hosts as hosts_module
@@ -22,7 +22,7 @@ from tests.machines.catalogue import write_archive
 def rome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Return two EPYC 7702, and let this machine be it."""
     found = read_machine(str(write_archive("b-c6525-2x7702-nps4", tmp_path / "rome.tar.gz")))
-    for module in (bind_module, hosts_module):
+    for module in (lint_module, hosts_module):
         monkeypatch.setattr(module, "read_machine", lambda *_: found)
     return found
 
