@@ -137,7 +137,7 @@ def report(
     failed, or not shown with the command that shows it; --as junit is for CI. Exit status is 1 unless every line passed.
 
     Group: Look
-    First: --from --scope --measurements --network --hpl --full --only --as --for --output
+    First: --from --scope --measurements --network --full --only --contract --as --for --output
     Example: sudo advisor report -o node.html
     Example: advisor report --from node.tar.gz --measurements full.json -o node.html
     Example: advisor report --from node.tar.gz --only 1 --as md
@@ -356,7 +356,7 @@ def compare(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Compare two machines, two nodes, two measurements, or figures of two programs.
+    """Compare two machines, nodes, measurements or programs' figures.
 
     Two machines (captures, hwloc XML, Machine JSON, saved audits and reports, '-' for this one) or two nodes of FLEET: what
     differs, which findings are new or gone, and what was measured of both, if anything. Parts are matched by name: a changed

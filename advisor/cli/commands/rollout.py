@@ -134,6 +134,7 @@ def bios_rollout(
     by hand. Exit status 1 where some are as before, 2 where it stopped or some are to be looked at. docs/bios.md.
 
     Group: Set up
+    First: --bmc --hosts --bmc-name --login-file --rehearse --at-a-time --undo-on-failure --drain --measure --resume
     Example: advisor bios rollout plans/%h.yaml -w 'node[001-400]' --bmc-name 'bmc-%h' --rehearse
     Example: advisor bios rollout plan.yaml --bmc bmc01 --node node01 --drain ./drain.sh --undrain ./undrain.sh
     Example: advisor bios rollout plans/%h.yaml -w fleet/ --bmc-name 'bmc-%h' --dry-run
