@@ -215,7 +215,7 @@ REFUSED: Final = {
     "a program's command line contains a credential; the journal must not keep it": "an experiment of which the same is true",
     "there is no such program": "a path with a credential in it, of a program that is not there",
     "schema_version is not a word of this sheet": "a file that is no sheet of rules",
-    "nothing is known of n9": "a node that failed, with a credential in what ssh said",
+    "no capture of n9": "a node that failed, with a credential in what ssh said",
     "no BIOS attributes in it": "a twin of what is no BIOS; one that is serves until it is interrupted",
     "has a node of which nothing is odd": "a golden file of planted nodes, all of which are odd",
     "golden.yaml: ": "that golden file, which was not written",
