@@ -184,14 +184,15 @@ def report(
 
 def _fleet_report(places: list[Path], form: str | None, output: Path | None, scope: Scope, site: Sequence[Path]) -> int:
     """Write the page of a fleet, or its table."""
-    if output is None:
+    if output is None and form != "html":
         raise BadValue("a report is a file", cure="name it with -o fleet.html, or -o fleet.parquet for a table")
-    kind = must_be_one_of(
-        "format of a fleet's reports:", form or output.suffix[1:].lower(), ("html", "parquet"), "there are html, parquet"
-    )
+    named = form or (output.suffix[1:].lower() if output else "")
+    kind = must_be_one_of("format of a fleet's reports:", named, ("html", "parquet"), "there are html, parquet")
     if kind == "parquet":
         need_parquet()
     found = audit_fleet(places, scope, site=site, observer=Terminal())
+    if output is None:
+        return emit_text(found.html(scope), None)
     written = found.html(scope).encode() if kind == "html" else parquet(columns(found))
     write_file(output, written)
     Terminal().say(f"wrote {output} ({len(written) >> 10} KiB)")
