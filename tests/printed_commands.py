@@ -22,6 +22,7 @@ from unittest.mock import patch
 from typer.core import TyperCommand
 
 from advisor.cli.main import GROUPS, Command, Edition, command_page, commands, program_page, status, told
+from advisor.exports.contract import EXAMPLE
 from advisor.measure.measurement import Measurements
 from tests.bios.imitation import PASSWORD, USER
 from tests.bios.machines import own
@@ -49,7 +50,7 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "HOST": "bmc01", "HOSTS": "a,b", "LINE": "mpirun -np 2 ./app", "RULE": "os-swappiness", "ID": "numa-nps-below-best",
     "FORMAT": "junit", "BEFORE": "before.json", "AFTER": "after.json", "A": "before.tar.gz", "B": "after.tar.gz", "NODE": "n0001",
     "NODES": "n[0001-0002]", "PLAN": "plan.yaml", "N": "1", "LIST": "n[0001-0002]", "PID": "1", "OLD": "quick.json",
-    "NEW": "quick1.json", "F": "bios.json", "WORD": "nps", "SETTING": "nps=4", "PARTITION": "batch",
+    "NEW": "quick1.json", "OTHER": "quick1.json", "F": "bios.json", "WORD": "nps", "SETTING": "nps=4", "PARTITION": "batch",
 }  # fmt: skip
 """What a reader puts in the place of a word in capitals."""
 OF_OPTION: Final[Mapping[str, str]] = {
@@ -168,11 +169,12 @@ def attempt(words: list[str]) -> tuple[Outcome, str]:
     typed, program = words[: words.index("--")] if "--" in words else words, words[words.index("--") :] if "--" in words else []
     if name == "measure" and not {"show", "--list", "--dry-run"} & set(typed):
         typed = [*typed, "--dry-run"]
-    other = {"--from", "--cpu", "--platform", "--list", "show", "--help"} & set(typed) or (name == "report" and _two_files(typed))
+    known = {"--from", "--cpu", "--platform", "--list", "show", "--help", "fleet", "fleet/", "--example"}
+    other = known & set(typed) or (name == "report" and _two_files(typed)) or _judged(typed)
     if (
         name in STAND_IN
         and not other
-        and not (name == "export" and "prometheus-rules" in typed)
+        and not (name == "export" and {"prometheus-rules", "grafana"} & set(typed))
         and typed[-2:] != ["--as", "help"]
     ):
         typed = [*typed, "--from", "node.tar.gz"]
@@ -184,13 +186,36 @@ def attempt(words: list[str]) -> tuple[Outcome, str]:
 
 
 _ELSEWHERE: Final = frozenset(
-    ("--bmc", "-w", "--slurm", "--help", "--bmc-name", "--learned", "--tuned", "--network", "--build-only", "gpu-near")
+    (
+        "--bmc",
+        "-w",
+        "--slurm",
+        "--help",
+        "--bmc-name",
+        "--learned",
+        "--tuned",
+        "--network",
+        "--build-only",
+        "gpu-near",
+        "gpu",
+        "--core-kind",
+        "--mem",
+        "--golden",
+        "golden.yaml",
+        "--observed",
+    )
 )
-"""Options with which a command asks other hosts, or needs a race that took hours, a compiler for another machine, a GPU."""
+"""Options with which a command asks other hosts, or needs a race that took hours, a compiler for another machine, a GPU, HBM,
+what a job printed."""
 
 
 def _two_files(words: list[str]) -> bool:
     return len(words) > 2 and not words[1].startswith("-") and not words[2].startswith("-")
+
+
+def _judged(words: list[str]) -> bool:
+    """Return whether a contract is judged on what the line names."""
+    return "--contract" in words and not (words[words.index("--contract") + 2 :] or ["-"])[0].startswith("-")
 
 
 def _complaint(words: list[str]) -> str:
@@ -224,7 +249,6 @@ def shelf(place: Path) -> None:
     small = found.model_copy(update={"results": tuple(each for each in found.results if each.purpose != "map")})
     for name in MEASURED:
         (place / name).write_text(small.model_dump_json(), encoding="utf-8")
-    copyfile(source_of("rome-nps4", place)[1][0], place / "quick2.json")
     machines = {"before": "b-c6525-2x7702-nps1", "after": "b-c6525-2x7702-nps4", "sick": "a-r7425-2x7601-dell-2nodesmem"}
     for name, machine in machines.items():
         write_archive(machine, place / f"{name}.tar.gz")
@@ -236,6 +260,7 @@ def shelf(place: Path) -> None:
     copyfile(OUTPUTS / "stream-c.txt", place / "stream.log")
     copyfile(OUTPUTS / "hpl-atom.out", place / "HPL.out")
     (place / "slurm.conf").write_text("ClusterName=c\nNodeName=c6525 CPUs=128 Sockets=2 CoresPerSocket=64 ThreadsPerCore=1\n")
+    (place / "tender.yaml").write_text(EXAMPLE)
     (place / "my-rules.yaml").write_text(SITE)
     (place / "job.sbatch").write_text("#!/bin/bash\n#SBATCH --nodes=1 --ntasks=8\nexport OMP_NUM_THREADS=4\nsrun ./app\n")
     (place / "other.xml").write_text(seen_by_lstopo("b-c6525-2x7702-nps1") or "<topology/>")
@@ -249,10 +274,13 @@ def shelf(place: Path) -> None:
         done += [printed("bind --from node.tar.gz --ranks 8 --launcher openmpi5 -o job -- ./app")]
         done += [printed(f"report --from {name}.tar.gz -o {name}.json") for name in ("before", "after")]
     assert [code for code, _ in done] == [0, 0, 0, 0], done
+    for state in ("before", "after"):  # as a rollout leaves them
+        (place / "job" / state).mkdir()
+        copyfile(place / f"{state}.tar.gz", place / "job" / state / "n0001.tar.gz")
 
 
 MEASURED: Final = (
-    "quick.json", "quick1.json", "old.json", "new.json", "full.json", "hpl.json", "stream.json",
+    "quick.json", "quick1.json", "quick2.json", "old.json", "new.json", "full.json", "hpl.json", "stream.json",
     "ours.json", "node.json", "off", "on", "before.measured.json",
 )  # fmt: skip
 SITE: Final = """\

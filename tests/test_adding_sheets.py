@@ -647,8 +647,7 @@ def test_what_a_setting_lacks_is_said_with_its_line(copy: Copy) -> None:
     """One line that names the file, the line and what to write."""
     assert [old for old, _, _ in SETTING_LACKING if old not in SETTING] == []
     before = (copy.folder / "rules" / "settings.yaml").read_text()
-    code = VARIANTS.replace("platforms/venice", "settings").replace("know import vendors", "know import settings, vendors")
-    code = code.replace("(platforms.", "(settings.settings, platforms.")
+    code = VARIANTS.replace("platforms/venice", "settings").replace("(platforms.", "(vendors.settings, platforms.")
     found = copy.tells(code, json.dumps([before + SETTING.replace(old, new) for old, new, _ in SETTING_LACKING]))
     assert isinstance(found, list)
     lines = [" | ".join(told) for told in found]

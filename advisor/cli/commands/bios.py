@@ -141,7 +141,7 @@ def bios_plan(
     again into its file keeps its work.
 
     FLEET, a folder of captures, gives one plan per kind of hardware, that of its most usual node: from the BIOS attributes
-    beside its capture (NODE.bios.json, which advisor bios read -w NODES -o DIR/%h.bios.json writes), or from the first
+    beside its capture (NODE.bios.json, written by bios read -w NODES -o DIR/%h.bios.json), or from the first
     --bios that fits. In the file name %k is the kind. bios stage checks each server again before it writes.
 
     Group: Set up

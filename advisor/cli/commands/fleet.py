@@ -281,7 +281,7 @@ def fleet_since(
 ) -> int:
     """Show what appeared, went or flaps in a fleet since a day.
 
-    Reads the snapshots that advisor fleet audit --keep AGE has written to DIR/history, and compares the last with the last
+    Reads the snapshots that fleet audit --keep AGE wrote to DIR/history, and compares the last with the last
     one that is not younger than WHEN. Each change has the snapshots between which it came, and the first and last that have
     it. Of a node that did not answer nothing is taken to have changed.
 

@@ -364,7 +364,7 @@ def compare(
     NPS is one change, not a hundred moved nodes. What only one side could read is no difference. --as html or md, or a file
     of that ending, is a page for a ticket. --fail-on makes findings that only B has exit status 1.
 
-    Two files of advisor measure --save, or two folders of such files, one per start: what changed, with an exact p. A file
+    Two files that measure --save wrote, or two folders of such files, one per start: what changed, with an exact p. A file
     that another benchmark program printed: its best figures beside the other's; --from says on which machine it ran, and
     --placed on which part.
 
