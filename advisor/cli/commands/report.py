@@ -372,7 +372,7 @@ def compare(
     Example: advisor compare before.tar.gz after.tar.gz
     Example: advisor compare before.json after.json -o change.html
     Example: advisor compare n0001 n0471 fleet/
-    Example: advisor compare quick1.json quick2.json
+    Example: advisor compare old.json new.json
     Example: advisor compare quick.json stream.log --from node.tar.gz --placed machine
     """
     site, files, observer, kind = rules or (), measurements or (), Terminal(), form or _page_of(output)
