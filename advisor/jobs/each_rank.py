@@ -11,7 +11,7 @@ from advisor.machine.machine import Machine
 
 _NUMBER = re.compile(r"(0|[1-9]\d{0,5})", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9_.:,/-]+", re.ASCII)
-_LISTED = "each() { shift $%s; echo $1; }"
+LISTED = "each() { shift $%s; echo $1; }"
 """A shell's function that prints the word of the rank's own number."""
 _BOUND = re.compile(r'; exec taskset -c \$\(each ([\d,\- ]{1,65536})\) "\$@"$', re.ASCII)
 
@@ -37,21 +37,21 @@ def command(wish: LaunchRequest, launcher: str, cpus: Sequence[str] = ()) -> tup
     """Return the command as each rank starts it; with ``cpus`` each binds itself too, to those of its number."""
     if not wish.each:
         return tuple(wish.command)
-    bind = f"taskset -c $(each {' '.join(cpus)}) " if cpus else ""
+    bind = f"taskset -c {of_list(cpus)} " if cpus else ""
     return ("sh", "-c", f'{shell(wish.each, LOCAL[launcher], listed=bool(cpus))}; exec {bind}"$@"', "sh", *wish.command)
 
 
 def listed(words: Sequence[str], cpus: Sequence[str], local: str, *, taskset: bool = False) -> tuple[str, ...]:
     """Return a command that binds itself to the CPUs of its number, by numactl, or by taskset where numbers have gaps."""
-    binder = "taskset -c $(each {})" if taskset else "numactl --localalloc --physcpubind=$(each {})"
-    script = f'{_LISTED % local}; exec {binder.format(" ".join(cpus))} "$@"'
+    binder = "taskset -c " if taskset else "numactl --localalloc --physcpubind="
+    script = f'{LISTED % local}; exec {binder}{of_list(cpus)} "$@"'
     return ("sh", "-c", script, "sh", *words)
 
 
 def bound(words: Sequence[str], launcher: str) -> tuple[str, ...]:
     """Return the CPUs to which the ranks of a host bind themselves in a command as it is written here; () in any other."""
     script = words[2] if len(words) > 3 and tuple(words[:2]) == ("sh", "-c") else ""
-    match = _BOUND.search(script) if launcher in LOCAL and script.startswith(_LISTED % LOCAL[launcher]) else None
+    match = _BOUND.search(script) if launcher in LOCAL and script.startswith(LISTED % LOCAL[launcher]) else None
     return tuple(match[1].split()) if match else ()
 
 
@@ -69,10 +69,15 @@ def shell(each: Mapping[str, Sequence[str]], local: str, *, listed: bool = False
     >>> shell({"CUDA_VISIBLE_DEVICES": ("2", "0", "1")}, "SLURM_LOCALID")
     'each() { shift $SLURM_LOCALID; echo $1; }; export CUDA_VISIBLE_DEVICES=$(each 2 0 1)'
     """
-    words = {name: _by_number(values, local) or f"$(each {' '.join(values)})" for name, values in each.items()}
+    words = {name: _by_number(values, local) or of_list(values) for name, values in each.items()}
     listed = listed or any("$(each " in word for word in words.values())
     exported = f"export {' '.join(f'{name}={word}' for name, word in words.items())}"
-    return f"{_LISTED % local}; {exported}" if listed else exported
+    return f"{LISTED % local}; {exported}" if listed else exported
+
+
+def of_list(values: Sequence[str]) -> str:
+    """Return the word that is the value of a rank, behind LISTED."""
+    return f"$(each {' '.join(values)})"
 
 
 def sayable(values: Sequence[str]) -> bool:

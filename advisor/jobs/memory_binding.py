@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from advisor.errors import BadValue
+from advisor.jobs.each_rank import LISTED, of_list
 from advisor.jobs.placement import LONGEST, JobShape, MemoryPolicy, NodePlan, Placement, Slot, kinds, version_of
 from advisor.jobs.request import BoundMemory, Prediction
 from advisor.machine.cpuset import CpuSet
@@ -189,4 +190,4 @@ def _by_number(values: Sequence[str], local: str) -> tuple[str, str]:
 
 
 def _listed(values: Sequence[str], local: str) -> tuple[str, str]:
-    return f"each() {{ shift ${local}; echo $1; }}; ", f"$(each {' '.join(values)})"
+    return f"{LISTED % local}; ", of_list(values)
