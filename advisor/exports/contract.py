@@ -13,7 +13,6 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
-from xml.sax.saxutils import quoteattr
 
 from pydantic import Field
 
@@ -25,6 +24,7 @@ from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.errors import BadValue, did_you_mean
 from advisor.exports.exhibits import dark_rules
 from advisor.exports.export import is_fleet
+from advisor.exports.formats.junit import quoted
 from advisor.fleet.audit import audit_fleet, file_of_node
 from advisor.fleet.fleet import CAPTURE_SUFFIX, MEASURED_SUFFIX
 from advisor.machine.jinja import fill
@@ -83,20 +83,20 @@ class Term(Value):
     has: tuple[Has, ...] = ()
 
     def holds(self, has: Has) -> bool | None:
-        """Return whether one value fits; None where it is unknown. Of "within" all values together decide."""
+        """Return whether one value fits by itself; None where it is unknown."""
         if has.value is None:
             return None
         if self.op == "=" or isinstance(has.value, str) or isinstance(self.wants, str):
             return has.value == self.wants
-        if self.op == "within":
-            known = [float(each.value) for each in self.has if each.value is not None]
-            return max(known) <= min(known) * (1 + self.wants)
         return has.value >= self.wants if self.op == ">=" else has.value <= self.wants
 
     @property
     def outcome(self) -> bool | None:
         """Whether every value fits; None where one is unknown and none is wrong, or where there is none."""
-        every = [self.holds(each) for each in self.has]
+        every = [self.holds(each) for each in self.has if self.op != "within" or each.value is None]
+        known = [float(each.value) for each in self.has if each.value is not None] if self.op == "within" else []
+        if known:  # all that are known decide together
+            every.append(max(known) <= min(known) * (1 + float(self.wants)))
         return False if False in every else None if None in every or not every else True
 
     def words(self, value: float | str | None) -> str:
@@ -260,7 +260,6 @@ class Metric(NamedTuple):
     share: str | None = None
     """What a percentage of it is of; None where it has none."""
     parts: tuple[str, ...] = ("node",)
-    smaller: bool = False
 
 
 _WHERE: Final = tuple(_PARTS)
@@ -270,11 +269,11 @@ METRICS: Final[Mapping[str, Metric]] = {
         name: Metric("bytes/s", lambda subject, wish: _of_parts(subject, wish, "bytes/s"), _MEASURE, "ceiling", _WHERE)
         for name in ("triad", "copy", "load")
     },
-    "latency": Metric("seconds", lambda subject, wish: _of_parts(subject, wish, "seconds"), _MEASURE, None, _WHERE, smaller=True),
+    "latency": Metric("seconds", lambda subject, wish: _of_parts(subject, wish, "seconds"), _MEASURE, None, _WHERE),
     "hpl": Metric("flop/s", _hpl, "advisor measure hpl", "peak"),
     "osu_bw": Metric("bytes/s", _network("mbw_mr", "bandwidth"), _BETWEEN),
     "osu_bibw": Metric("bytes/s", _network("bibw", "both"), _BETWEEN),
-    "osu_latency": Metric("seconds", _network("latency", "latency"), _BETWEEN, smaller=True),
+    "osu_latency": Metric("seconds", _network("latency", "latency"), _BETWEEN),
     "osu_mbw_mr": Metric("messages/s", _network("mbw_mr", "messages"), _BETWEEN),
 }
 
@@ -505,21 +504,21 @@ def _named(subjects: Sequence[Subject], subject: Subject, where: str = "") -> st
 
 def _measured(line: Line, wish: Wish, terms: Terms, subjects: Sequence[Subject]) -> tuple[Term, ...]:
     metric = METRICS[wish.metric]
-    figures = [(subject, figure) for subject in subjects for figure in metric.read(subject, wish) or ()]
-    silent = [subject for subject in subjects if all(subject is not each for each, _ in figures)]
-    has = [Has(where=_named(subjects, subject, each.where), value=each.value) for subject, each in figures]
-    has += [Has(where=_named(subjects, each), value=None) for each in silent]
     part, name = _PARTS[wish.part]
+    has, repeats = list[Has](), list[Has]()
     for subject in subjects:
-        missing = _number_of(subject, part) - sum(each is subject for each, _ in figures)
-        if subject not in silent and missing > 0 and len(metric.parts) > 1:
-            has.append(Has(where=_named(subjects, subject, count(missing, f"more {name}")), value=None))
+        figures = tuple(metric.read(subject, wish))
+        missing = _number_of(subject, part) - len(figures) if len(metric.parts) > 1 else 0
+        has += [Has(where=_named(subjects, subject, each.where), value=each.value) for each in figures]
+        repeats += [Has(where=_named(subjects, subject, each.where), value=each.repeats) for each in figures]
+        if not figures or missing > 0:
+            where = count(missing, f"more {name}") if figures else ""
+            has.append(Has(where=_named(subjects, subject, where), value=None))
     of = f" of {metric.share}" if wish.share else ""
     main = Term(what=f"{wish.metric}{of}", op=wish.op, wants=wish.wants, unit=wish.unit, has=tuple(has))
     asked = {each.what: each.wants for each in line.conditions}
     fewest = float(asked.pop("repeats", terms.repeats))
-    repeats = tuple(Has(where=_named(subjects, subject, each.where), value=each.repeats) for subject, each in figures)
-    made = [main, Term(what="repeats", condition=True, op=">=", wants=fewest, has=repeats)]
+    made = [main, Term(what="repeats", condition=True, op=">=", wants=fewest, has=tuple(repeats))]
     for what, wants in asked.items():
         values = tuple(Has(where=_named(subjects, each), value=_state(each, what)) for each in subjects)
         unit: Unit | None = "transfers/s" if what == "memory speed" else None
@@ -704,17 +703,17 @@ class Acceptance:
     def _junit(self) -> Iterator[str]:
         """Yield a case for each line: a failed one fails, one that is not shown is skipped."""
         totals = self.totals()
-        name = quoteattr(self.contract.terms.title or self.contract.file)
+        name = quoted(self.contract.terms.title or self.contract.file)
         yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
         yield f'  <testsuite name={name} tests="{len(self.lines)}" failures="{totals["failed"]}" errors="0" '
         yield f'skipped="{totals["not shown"]}" time="0">\n'
         for each in self.lines:
             inner = {
-                "failed": f"<failure message={quoteattr(each.evidence)}/>",
-                "not shown": f"<skipped message={quoteattr(f'{each.evidence}; {each.show}')}/>",
+                "failed": f"<failure message={quoted(each.evidence)}/>",
+                "not shown": f"<skipped message={quoted(f'{each.evidence}; {each.show}')}/>",
                 "passed": "",
             }[each.verdict]
-            case = quoteattr(f"line {each.line}: {each.text}")
+            case = quoted(f"line {each.line}: {each.text}")
             yield f'    <testcase classname="contract" name={case} time="0">{inner}</testcase>\n'
         yield "  </testsuite>\n</testsuites>\n"
 

@@ -39,16 +39,16 @@ def _suites(machine: Machine, audit: Audit, when: float, options: ExportOptions)
         topics.setdefault(each.topic, []).append(each)
     known = {"platform": audit.platform, "scope": audit.scope, "rules": " · ".join(tally(audit)), "advisor": options.version}
     stamp = datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    about = f'timestamp="{stamp}" hostname={_quoted(machine.name or "localhost")}'
+    about = f'timestamp="{stamp}" hostname={quoted(machine.name or "localhost")}'
     for number, (topic, cases) in enumerate(topics.items()):
-        yield _suite(f'id="{number}" package={_quoted(options.prefix)} {about}', topic, cases, known)
+        yield _suite(f'id="{number}" package={quoted(options.prefix)} {about}', topic, cases, known)
 
 
 def _suite(about: str, topic: str, cases: Sequence[Finding], known: Mapping[str, str | None]) -> Iterator[str]:
     count = {verdict: sum(each.verdict == verdict for each in cases) for verdict in ("finding", "error")}
     numbers = f'tests="{len(cases)}" failures="{count["finding"]}" errors="{count["error"]}" time="0"'
-    yield f"  <testsuite name={_quoted(topic)} {numbers} {about}>\n    <properties>\n"
-    yield from (f"      <property name={_quoted(name)} value={_quoted(value)}/>\n" for name, value in known.items() if value)
+    yield f"  <testsuite name={quoted(topic)} {numbers} {about}>\n    <properties>\n"
+    yield from (f"      <property name={quoted(name)} value={quoted(value)}/>\n" for name, value in known.items() if value)
     yield "    </properties>\n"
     yield from map(_case, cases)
     yield "    <system-out></system-out>\n    <system-err></system-err>\n  </testsuite>\n"
@@ -57,7 +57,7 @@ def _suite(about: str, topic: str, cases: Sequence[Finding], known: Mapping[str,
 def _case(case: Finding) -> str:
     """Return a case: a finding fails, a rule that broke is an error, what is not known, not here or waived is skipped."""
     name = f"{case.id}[{case.subject}]" if case.subject else case.id
-    start = f'    <testcase classname={_quoted(case.topic)} name={_quoted(name)} time="0"'
+    start = f'    <testcase classname={quoted(case.topic)} name={quoted(name)} time="0"'
     says = case.claim or case.title
     lacks = "; ".join(dict.fromkeys(f"{lack.fact}: {lack.why}; {lack.help}" for lack in case.lacks))
     why = {
@@ -66,11 +66,11 @@ def _case(case: Finding) -> str:
         "waived": f"waived: {case.waived or says}",
     }.get(case.verdict)
     if case.verdict == "finding":
-        inner = f'<failure message={_quoted(says)} type="{case.severity}">{_text(_details(case))}</failure>'
+        inner = f'<failure message={quoted(says)} type="{case.severity}">{_text(_details(case))}</failure>'
     elif case.verdict == "error":
-        inner = f'<error message={_quoted(says)} type="error"></error>'
+        inner = f'<error message={quoted(says)} type="error"></error>'
     else:
-        inner = f"<skipped message={_quoted(why)}/>" if why is not None else ""
+        inner = f"<skipped message={quoted(why)}/>" if why is not None else ""
     return f"{start}>{inner}</testcase>\n" if inner else f"{start}/>\n"
 
 
@@ -92,5 +92,6 @@ def _text(text: str) -> str:
     return escape(_ILLEGAL.sub("", text))
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as an attribute: on one line, without what XML has no way to write."""
     return quoteattr(" ".join(_ILLEGAL.sub("", text).split()))

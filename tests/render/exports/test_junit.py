@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.exports.formats.junit import _quoted, _text
+from advisor.exports.formats.junit import _text, quoted
 from tests import exports
 from tests.conftest import Golden
 from tests.examples import examples
@@ -96,7 +96,7 @@ def test_every_verdict_is_a_case_with_its_reason() -> None:
 @given(st.text(max_size=40))
 def test_any_text_is_well_formed_and_reads_back(text: str) -> None:
     """Without what XML has no way to write, and with one blank for several in an attribute."""
-    read = ET.fromstring(f"<case message={_quoted(text)}>{_text(text)}</case>")  # noqa: S314 - our own
+    read = ET.fromstring(f"<case message={quoted(text)}>{_text(text)}</case>")  # noqa: S314 - our own
     kept = "".join(letter for letter in text if letter in "\t\n" or (letter >= " " and letter not in "\ufffe\uffff"))
     assert (read.get("message"), read.text or "") == (" ".join(kept.split()), kept)
 
