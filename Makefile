@@ -24,7 +24,7 @@ test-ci: packages test-packages $(VENV)/.installed-test $(VENV)/.installed-packa
 	$(BIN)/pytest -q -m "emulated and not matrix" $(ARGS)
 
 test-all: packages test-packages $(VENV)/.installed-test $(VENV)/.installed-package
-	ADVISOR_EXAMPLES=all $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not emulated" $(ARGS)
+	ADVISOR_EXAMPLES=all ADVISOR_DRAW=anew $(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not emulated" $(ARGS)
 	$(BIN)/pytest -q -m emulated $(ARGS)
 
 # The fast tests once more with the oldest releases that pyproject.toml allows: its floors are promises. What these releases

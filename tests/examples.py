@@ -1,4 +1,7 @@
-"""How often a law is tried: the fast suite takes a fifth of CI's examples and a third of its machines, for somebody waits."""
+"""How often a law is tried: the fast suite takes a fifth of CI's examples and a third of its machines, for somebody waits.
+
+Examples are the same in every run, so that a commit is never refused for a draw that is not its own; `make test-all` draws anew.
+"""
 
 import os
 from collections.abc import Iterable
@@ -10,8 +13,11 @@ from hypothesis import settings
 ALL: Final = os.environ.get("ADVISOR_EXAMPLES") == "all"
 """Set by `make test-ci` and `make test-all`."""
 
+ANEW: Final = os.environ.get("ADVISOR_DRAW") == "anew"
+"""Set by `make test-all`: what it finds is mended there, in its own commit."""
 
-settings.register_profile("house", max_examples=100 if ALL else 20, deadline=None)
+
+settings.register_profile("house", max_examples=100 if ALL else 20, deadline=None, derandomize=not ANEW)
 settings.load_profile("house")  # what says nothing of its own
 
 

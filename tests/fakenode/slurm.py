@@ -210,6 +210,12 @@ def settings_of(text: str) -> dict[str, str]:
     return dict(row.split("=", 1) for row in text.splitlines() if not row.startswith(("NodeName", "SlurmdParameters")))
 
 
+def jobs_left() -> str:
+    """Return the jobs that run or wait; one whose nodes are still being cleaned (COMPLETING) is over."""
+    asked = ["squeue", "--noheader", "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+
+
 def _wait(made: Cluster) -> None:
     """Wait until every node is idle; a daemon that has given up is not waited for."""
     ends, answer, logs = time.monotonic() + 180, "", ""

@@ -28,6 +28,5 @@ def test_nodes_of_a_partition_are_captured_by_jobs(tmp_path: Path, monkeypatch: 
         outcomes = {each.node: each.outcome for each in done.answers}
         assert outcomes == {"n1": Outcome.ANSWERED, "n2": Outcome.ANSWERED, "n3": Outcome.TIMED_OUT}, done.answers
         assert "waiting for resources" in (done.silent[0].why or "")
-        left = subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=True)
-        assert left.stdout == ""
+        assert slurm.jobs_left() == ""
     assert sorted(path.name for path in (tmp_path / "fleet").iterdir()) == ["answers.jsonl", "n1.tar.gz", "n2.tar.gz"]

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -149,8 +148,7 @@ def test_nodes_of_slurm_are_measured_and_meet_by_jobs(
         words = ["fleet", "measure", "--pairs", "--slurm", "main", "-w", "n[1-4]", "--busy-ok", "--meetings", "3", "--json"]
         assert status([*words, "-o", str(tmp_path / "none"), "--pair-command", line]) == 0
         (group,) = json.loads(capsys.readouterr().out)["groups"]
-        left = subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=True)
-        assert left.stdout == ""
+        assert slurm.jobs_left() == ""
     assert (group["pairs"], group["no_result"], [each["median"] for each in group["figures"]]) == (6, [], [12e9])
     ran = (tmp_path / "ran").read_text().split()
     assert {name: ran.count(name) for name in NAMES} == dict.fromkeys(NAMES, 3)

@@ -123,7 +123,7 @@ def hybrids(draw: st.DrawFn) -> Machine:
 @examples(400)
 @given(machine=hybrids(), ranks=st.integers(1, 30), threads=st.integers(1, 4), strategy=st.sampled_from(["auto", *STRATEGIES]))
 def test_no_rank_is_on_slow_cores_while_fast_ones_are_free(machine: Machine, ranks: int, threads: int, strategy: Any) -> None:
-    """Whatever the strategy: in no socket are as many faster cores free as a rank with a slower core has threads."""
+    """In no socket, or L3 group if the strategy goes by them, are as many faster cores free as a rank with a slower core has threads."""
     try:
         made = on(machine, ranks=ranks, threads=threads, strategy=strategy)
     except BadValue:
@@ -134,7 +134,8 @@ def test_no_rank_is_on_slow_cores_while_fast_ones_are_free(machine: Machine, ran
     used = union(rank.slot.cpus for rank in made.ranks())
     slowest = max(at for at, kind in enumerate(kinds) if kind.cpus & used)
     free = [kind.cpus - used for kind in kinds[:slowest]]
-    room = [len(cpus & package.cpuset) for cpus in free for package in machine.topology.packages]
+    groups = machine.topology.l3 if strategy == "spread-l3" else machine.topology.packages
+    room = [len(cpus & group.cpuset) for cpus in free for group in groups]
     assert max(room, default=0) < threads
 
 
