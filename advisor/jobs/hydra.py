@@ -1,103 +1,80 @@
 """What MPICH and Intel MPI share: the options of Hydra's mpiexec, and the parts of a node by Hydra's names."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from advisor.jobs.launcher import Options
+from advisor.jobs.launcher import option_table
 from advisor.jobs.request import Line, Refused, Request, Words, hosts, number
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import logical_numbering, ordered
 from advisor.machine.topology import Topology
 
-HYDRA: Options = {
-    "-n": (1, "starts {0} ranks"),
-    "-ppn": (1, "starts {0} ranks on each node"),
-    "-hosts": (1, "on the hosts {0}"),
-    "-host": (1, "on the host {0}"),
-    "-f": (1, "on the hosts of the file {0}"),
-    "-genv": (2, "sets {0} to {1} for all ranks"),
-    "-env": (2, "sets {0} to {1} for these ranks"),
-    "-genvall": (0, "passes all variables on"),
-    "-genvnone": (0, "passes no variables on"),
-    "-genvlist": (1, "passes the variables {0} on"),
-    "-envall": (0, "passes all variables on"),
-    "-envnone": (0, "passes no variables on"),
-    "-envlist": (1, "passes the variables {0} on"),
-    "-bind-to": (1, "binds each rank to {0}"),
-    "-map-by": (1, "places ranks round-robin by {0}"),
-    "-membind": (1, "binds memory by {0}"),
-    "-rankmap": (1, "puts ranks on nodes as {0}"),
-    "-wdir": (1, "starts in the folder {0}"),
-    "-launcher": (1, "starts daemons by {0}"),
-    "-launcher-exec": (1, "starts daemons with the program {0}"),
-    "-rmk": (1, "asks {0} for the hosts"),
-    "-iface": (1, "uses the network {0} to start"),
-    "-localhost": (1, "calls this host {0}"),
-    "-configfile": (1, "reads the line from {0}"),
-    "-prepend-rank": (0, "marks output with the rank"),
-    "-print-rank-map": (0, "prints where each rank goes"),
-    "-print-all-exitcodes": (0, "prints every exit status"),
-    "-report-bindings": (0, "prints where each rank is bound"),
-    "-verbose": (0, "says more"),
-    "-info": (0, "prints what it was built with"),
-    "-outfile-pattern": (1, "writes output to {0}"),
-    "-errfile-pattern": (1, "writes errors to {0}"),
-    "-path": (1, "finds the program in {0}"),
-    "-tmpdir": (1, "keeps its files in {0}"),
-    "-usize": (1, "allows {0} ranks in all"),
-    "-s": (1, "gives the input to {0}"),
-    "-umask": (1, "sets the umask {0}"),
-    "-disable-auto-cleanup": (0, "goes on when a rank dies"),
-    "-enable-auto-cleanup": (0, "ends when a rank dies"),
-    "-disable-hostname-propagation": (0, "lets ranks find out their host's name"),
-    "-enable-hostname-propagation": (0, "gives ranks their host's name"),
-    "-enable-x": (0, "passes X11 on"),
-    "-disable-x": (0, "passes no X11 on"),
-    "-topolib": (1, "reads the topology with {0}"),
-    "-demux": (1, "waits for output by {0}"),
-    "-nameserver": (1, "publishes names at {0}"),
-    "-hybrid-hosts": (0, "takes no path of one host for that of another"),
-    "-order-nodes": (1, "sorts the hosts by their slots, {0}"),
-    "-pmi-port": (0, "talks to the ranks by a port"),
-    "-profile": (0, "measures itself"),
-    "-prepend-pattern": (1, "marks output with {0}"),
-    "-output-from": (1, "shows the output of rank {0} alone"),
-    "-skip-launch-node": (0, "starts no rank on this node"),
-    "-gpus-per-proc": (1, "shows each rank {0} GPUs"),
-    "-gpu-subdevs-per-proc": (1, "shows each rank {0} parts of GPUs"),
-    "-memory-alloc-kinds": (1, "asks for memory of the kinds {0}"),
-    "-rr": (0, "places ranks round-robin by node"),
-    "-nolocal": (0, "starts no rank on this node"),
-    "-timeout": (1, "ends after {0} seconds"),
-    "-prepend-timestamp": (0, "marks output with the time"),
-    "-silent-abort": (0, "does not say which rank died"),
-    "-prot": (0, "prints how hosts talk to each other"),
-    "-grr": (1, "starts {0} ranks on each node in turn"),
-}
-
-
-HYDRA_ALIASES: Mapping[str, str] = {
-    "-np": "-n",
-    "-perhost": "-ppn",
-    "-hostfile": "-f",
-    "-machinefile": "-f",
-    "-machine": "-hosts",
-    "-hostlist": "-hosts",
-    "-machines": "-hosts",
-    "-machinelist": "-hosts",
-    "-bootstrap": "-launcher",
-    "-bootstrap-exec": "-launcher-exec",
-    "-binding": "-bind-to",
-    "-l": "-prepend-rank",
-    "-v": "-verbose",
-    "-wd": "-wdir",
-    "-g": "-gpus-per-proc",
-    "-debug": "-verbose",
-    "-version": "-info",
-    "-outfile": "-outfile-pattern",
-    "-errfile": "-errfile-pattern",
-}
+HYDRA, HYDRA_ALIASES = option_table("""
+    -n -np 1 starts {0} ranks
+    -ppn -perhost 1 starts {0} ranks on each node
+    -hosts -machine -hostlist -machines -machinelist 1 on the hosts {0}
+    -host 1 on the host {0}
+    -f -hostfile -machinefile 1 on the hosts of the file {0}
+    -genv 2 sets {0} to {1} for all ranks
+    -env 2 sets {0} to {1} for these ranks
+    -genvall 0 passes all variables on
+    -genvnone 0 passes no variables on
+    -genvlist 1 passes the variables {0} on
+    -envall 0 passes all variables on
+    -envnone 0 passes no variables on
+    -envlist 1 passes the variables {0} on
+    -bind-to -binding 1 binds each rank to {0}
+    -map-by 1 places ranks round-robin by {0}
+    -membind 1 binds memory by {0}
+    -rankmap 1 puts ranks on nodes as {0}
+    -wdir -wd 1 starts in the folder {0}
+    -launcher -bootstrap 1 starts daemons by {0}
+    -launcher-exec -bootstrap-exec 1 starts daemons with the program {0}
+    -rmk 1 asks {0} for the hosts
+    -iface 1 uses the network {0} to start
+    -localhost 1 calls this host {0}
+    -configfile 1 reads the line from {0}
+    -prepend-rank -l 0 marks output with the rank
+    -print-rank-map 0 prints where each rank goes
+    -print-all-exitcodes 0 prints every exit status
+    -report-bindings 0 prints where each rank is bound
+    -verbose -v -debug 0 says more
+    -info -version 0 prints what it was built with
+    -outfile-pattern -outfile 1 writes output to {0}
+    -errfile-pattern -errfile 1 writes errors to {0}
+    -path 1 finds the program in {0}
+    -tmpdir 1 keeps its files in {0}
+    -usize 1 allows {0} ranks in all
+    -s 1 gives the input to {0}
+    -umask 1 sets the umask {0}
+    -disable-auto-cleanup 0 goes on when a rank dies
+    -enable-auto-cleanup 0 ends when a rank dies
+    -disable-hostname-propagation 0 lets ranks find out their host's name
+    -enable-hostname-propagation 0 gives ranks their host's name
+    -enable-x 0 passes X11 on
+    -disable-x 0 passes no X11 on
+    -topolib 1 reads the topology with {0}
+    -demux 1 waits for output by {0}
+    -nameserver 1 publishes names at {0}
+    -hybrid-hosts 0 takes no path of one host for that of another
+    -order-nodes 1 sorts the hosts by their slots, {0}
+    -pmi-port 0 talks to the ranks by a port
+    -profile 0 measures itself
+    -prepend-pattern 1 marks output with {0}
+    -output-from 1 shows the output of rank {0} alone
+    -skip-launch-node 0 starts no rank on this node
+    -gpus-per-proc -g 1 shows each rank {0} GPUs
+    -gpu-subdevs-per-proc 1 shows each rank {0} parts of GPUs
+    -memory-alloc-kinds 1 asks for memory of the kinds {0}
+    -rr 0 places ranks round-robin by node
+    -nolocal 0 starts no rank on this node
+    -timeout 1 ends after {0} seconds
+    -prepend-timestamp 0 marks output with the time
+    -silent-abort 0 does not say which rank died
+    -prot 0 prints how hosts talk to each other
+    -grr 1 starts {0} ranks on each node in turn
+""")
 
 
 def any_hyphens(name: str) -> tuple[str, ...]:

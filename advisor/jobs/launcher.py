@@ -104,6 +104,22 @@ Options = Mapping[str, tuple[int, str]]
 """How many words follow an option, and what it means; {0} and {1} are those words."""
 
 
+def option_table(text: str) -> tuple[Options, Mapping[str, str]]:
+    """Return the options that a table has, one a line, and their other spellings.
+
+    >>> option_table("-n -np 1 starts {0} ranks")
+    ({'-n': (1, 'starts {0} ranks')}, {'-np': '-n'})
+    """
+    options: dict[str, tuple[int, str]] = {}
+    aliases: dict[str, str] = {}
+    for row in filter(None, map(str.strip, text.splitlines())):
+        names, count, meaning = re.split(r" (\d) ", row, maxsplit=1)
+        name, *others = names.split()
+        options[name] = int(count), meaning
+        aliases |= dict.fromkeys(others, name)
+    return options, aliases
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How the lines of a launcher are read. What is left out is done in the plain way, and of ranks nothing is told."""

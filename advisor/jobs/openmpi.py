@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Options
+from advisor.jobs.launcher import option_table
 from advisor.jobs.line import BINDING, binders, rebound
 from advisor.jobs.placement import LintWarning
 from advisor.jobs.request import (
@@ -28,112 +28,95 @@ from advisor.jobs.request import (
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Tool
 
-OPENMPI: Options = {
-    "-np": (1, "starts {0} ranks"),
-    "--host": (1, "on the hosts {0}; a name without :N gives one slot"),
-    "--hostfile": (1, "on the hosts of the file {0}"),
-    "--map-by": (1, "places ranks round-robin by {0}"),
-    "--rank-by": (1, "numbers the ranks by {0}"),
-    "--bind-to": (1, "binds each rank to {0}"),
-    "--rankfile": (1, "takes each rank's cores from the file {0}"),
-    "-rf": (1, "takes each rank's cores from the file {0}"),
-    "--cpu-set": (1, "uses the cores {0} and no others"),
-    "--cpu-list": (1, "uses the cores {0} and no others"),
-    "--cpus-per-proc": (1, "gives each rank {0} cores"),
-    "--cpus-per-rank": (1, "gives each rank {0} cores"),
-    "-N": (1, "starts {0} ranks on each node"),
-    "--npernode": (1, "starts {0} ranks on each node"),
-    "--npersocket": (1, "starts {0} ranks on each socket"),
-    "--pernode": (0, "starts one rank on each node"),
-    "--bycore": (0, "places ranks core by core"),
-    "--bynode": (0, "places ranks round-robin by node"),
-    "--byslot": (0, "places ranks slot by slot"),
-    "--bysocket": (0, "places ranks round-robin by socket"),
-    "--bind-to-core": (0, "binds each rank to a core"),
-    "--bind-to-socket": (0, "binds each rank to a socket"),
-    "--bind-to-none": (0, "binds no rank"),
-    "--use-hwthread-cpus": (0, "counts hardware threads instead of cores"),
-    "--oversubscribe": (0, "allows more ranks than slots"),
-    "--nooversubscribe": (0, "allows no more ranks than slots"),
-    "--nolocal": (0, "starts no rank on this node"),
-    "--hetero-nodes": (0, "asks every node for its own topology"),
-    "--report-bindings": (0, "prints where each rank is bound"),
-    "--display": (1, "prints {0}"),
-    "--display-map": (0, "prints where each rank goes"),
-    "--display-devel-map": (0, "prints where each rank goes, in detail"),
-    "--display-allocation": (0, "prints the hosts and their slots"),
-    "--display-topo": (0, "prints the topology"),
-    "--do-not-launch": (0, "plans and starts nothing"),
-    "--novm": (0, "starts daemons only where ranks go"),
-    "--rtos": (1, "sets {0} for the run"),
-    "--runtime-options": (1, "sets {0} for the run"),
-    "--mca": (2, "sets the parameter {0} to {1}"),
-    "--gmca": (2, "sets the parameter {0} to {1}"),
-    "--omca": (2, "sets the library's parameter {0} to {1}"),
-    "--prtemca": (2, "sets the launcher's parameter {0} to {1}"),
-    "--pmixmca": (2, "sets PMIx's parameter {0} to {1}"),
-    "-x": (1, "passes the variable {0} on to the ranks"),
-    "--tune": (1, "reads parameters from {0}"),
-    "-am": (1, "reads parameters from {0}"),
-    "--allow-run-as-root": (0, "runs as root too"),
-    "--tag-output": (0, "marks output with the rank"),
-    "--timestamp-output": (0, "marks output with the time"),
-    "--output": (1, "writes output as {0}"),
-    "--output-filename": (1, "writes output to {0}"),
-    "--merge-stderr-to-stdout": (0, "joins errors and output"),
-    "--quiet": (0, "says less"),
-    "--verbose": (0, "says more"),
-    "--wdir": (1, "starts in the folder {0}"),
-    "--prefix": (1, "finds Open MPI on the hosts in {0}"),
-    "--path": (1, "finds the program in {0}"),
-    "--timeout": (1, "ends after {0} seconds"),
-    "--app": (1, "reads further lines from {0}"),
-    "--personality": (1, "takes the words for those of {0}"),
-    "--stdin": (1, "gives the input to {0}"),
-    "--launch-agent": (1, "starts daemons with {0}"),
-    "--enable-recovery": (0, "goes on when a rank dies"),
-    "--disable-recovery": (0, "ends when a rank dies"),
-    "--default-hostfile": (1, "on the hosts of the file {0} where no others are named"),
-    "--leave-session-attached": (0, "keeps the daemons attached"),
-    "--debug-daemons": (0, "lets the daemons tell what they do"),
-    "--noprefix": (0, "looks for Open MPI on the hosts in their own paths"),
-    "--report-pid": (1, "writes its process number to {0}"),
-    "--report-uri": (1, "writes its address to {0}"),
-    "--show-progress": (0, "reports the progress of the start"),
-    "--xml": (0, "writes output as XML"),
-    "--do-not-resolve": (0, "asks no resolver for names of hosts"),
-    "--display-devel-allocation": (0, "prints the hosts and their slots, in detail"),
-    "--display-diffable-map": (0, "prints where each rank goes, to be compared"),
-    "--preload-files": (1, "copies the files {0} to the hosts"),
-    "--set-cwd-to-session-dir": (0, "starts in the session's folder"),
-    "--index-argv-by-rank": (0, "gives each rank an argument with its number"),
-    "--get-stack-traces": (0, "prints stacks when time is up"),
-    "--report-state-on-timeout": (0, "prints the state when time is up"),
-    "--ompi-server": (1, "asks the name server {0}"),
-    "--max-restarts": (1, "restarts a rank up to {0} times"),
-    "--with-ft": (1, "tolerates faults by {0}"),
-    "--preload-binary": (0, "copies the program to the hosts"),
-    "--xterm": (1, "opens a window for {0}"),
-    "--dvm": (1, "uses the running daemons {0}"),
-    "--dvm-uri": (1, "uses the running daemons {0}"),
-}
-
-
-OPENMPI_ALIASES: Mapping[str, str] = {
-    "-n": "-np",
-    "-c": "-np",
-    "--n": "-np",
-    "--np": "-np",
-    "-H": "--host",
-    "--machinefile": "--hostfile",
-    "--mapby": "--map-by",
-    "--bindto": "--bind-to",
-    "--rankby": "--rank-by",
-    "--wd": "--wdir",
-    "-q": "--quiet",
-    "-v": "--verbose",
-    "--bind-to-cores": "--bind-to-core",
-}
+OPENMPI, OPENMPI_ALIASES = option_table("""
+    -np -n -c --n --np 1 starts {0} ranks
+    --host -H 1 on the hosts {0}; a name without :N gives one slot
+    --hostfile --machinefile 1 on the hosts of the file {0}
+    --map-by --mapby 1 places ranks round-robin by {0}
+    --rank-by --rankby 1 numbers the ranks by {0}
+    --bind-to --bindto 1 binds each rank to {0}
+    --rankfile 1 takes each rank's cores from the file {0}
+    -rf 1 takes each rank's cores from the file {0}
+    --cpu-set 1 uses the cores {0} and no others
+    --cpu-list 1 uses the cores {0} and no others
+    --cpus-per-proc 1 gives each rank {0} cores
+    --cpus-per-rank 1 gives each rank {0} cores
+    -N 1 starts {0} ranks on each node
+    --npernode 1 starts {0} ranks on each node
+    --npersocket 1 starts {0} ranks on each socket
+    --pernode 0 starts one rank on each node
+    --bycore 0 places ranks core by core
+    --bynode 0 places ranks round-robin by node
+    --byslot 0 places ranks slot by slot
+    --bysocket 0 places ranks round-robin by socket
+    --bind-to-core --bind-to-cores 0 binds each rank to a core
+    --bind-to-socket 0 binds each rank to a socket
+    --bind-to-none 0 binds no rank
+    --use-hwthread-cpus 0 counts hardware threads instead of cores
+    --oversubscribe 0 allows more ranks than slots
+    --nooversubscribe 0 allows no more ranks than slots
+    --nolocal 0 starts no rank on this node
+    --hetero-nodes 0 asks every node for its own topology
+    --report-bindings 0 prints where each rank is bound
+    --display 1 prints {0}
+    --display-map 0 prints where each rank goes
+    --display-devel-map 0 prints where each rank goes, in detail
+    --display-allocation 0 prints the hosts and their slots
+    --display-topo 0 prints the topology
+    --do-not-launch 0 plans and starts nothing
+    --novm 0 starts daemons only where ranks go
+    --rtos 1 sets {0} for the run
+    --runtime-options 1 sets {0} for the run
+    --mca 2 sets the parameter {0} to {1}
+    --gmca 2 sets the parameter {0} to {1}
+    --omca 2 sets the library's parameter {0} to {1}
+    --prtemca 2 sets the launcher's parameter {0} to {1}
+    --pmixmca 2 sets PMIx's parameter {0} to {1}
+    -x 1 passes the variable {0} on to the ranks
+    --tune 1 reads parameters from {0}
+    -am 1 reads parameters from {0}
+    --allow-run-as-root 0 runs as root too
+    --tag-output 0 marks output with the rank
+    --timestamp-output 0 marks output with the time
+    --output 1 writes output as {0}
+    --output-filename 1 writes output to {0}
+    --merge-stderr-to-stdout 0 joins errors and output
+    --quiet -q 0 says less
+    --verbose -v 0 says more
+    --wdir --wd 1 starts in the folder {0}
+    --prefix 1 finds Open MPI on the hosts in {0}
+    --path 1 finds the program in {0}
+    --timeout 1 ends after {0} seconds
+    --app 1 reads further lines from {0}
+    --personality 1 takes the words for those of {0}
+    --stdin 1 gives the input to {0}
+    --launch-agent 1 starts daemons with {0}
+    --enable-recovery 0 goes on when a rank dies
+    --disable-recovery 0 ends when a rank dies
+    --default-hostfile 1 on the hosts of the file {0} where no others are named
+    --leave-session-attached 0 keeps the daemons attached
+    --debug-daemons 0 lets the daemons tell what they do
+    --noprefix 0 looks for Open MPI on the hosts in their own paths
+    --report-pid 1 writes its process number to {0}
+    --report-uri 1 writes its address to {0}
+    --show-progress 0 reports the progress of the start
+    --xml 0 writes output as XML
+    --do-not-resolve 0 asks no resolver for names of hosts
+    --display-devel-allocation 0 prints the hosts and their slots, in detail
+    --display-diffable-map 0 prints where each rank goes, to be compared
+    --preload-files 1 copies the files {0} to the hosts
+    --set-cwd-to-session-dir 0 starts in the session's folder
+    --index-argv-by-rank 0 gives each rank an argument with its number
+    --get-stack-traces 0 prints stacks when time is up
+    --report-state-on-timeout 0 prints the state when time is up
+    --ompi-server 1 asks the name server {0}
+    --max-restarts 1 restarts a rank up to {0} times
+    --with-ft 1 tolerates faults by {0}
+    --preload-binary 0 copies the program to the hosts
+    --xterm 1 opens a window for {0}
+    --dvm 1 uses the running daemons {0}
+    --dvm-uri 1 uses the running daemons {0}
+""")
 
 
 def long_or_short(name: str) -> tuple[str, ...]:

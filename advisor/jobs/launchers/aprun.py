@@ -7,7 +7,7 @@ with several CPUs for a rank binds its threads one by one and not the rank to al
 import re
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import LONGEST, Placement, devices_differ, filled, kinds, memory_notes, names, only_slots, runs
 from advisor.machine.cpuset import CpuSet, union
@@ -34,36 +34,33 @@ _FORMS = Avoided("-cc", "it binds a rank to neighbouring CPUs by depth, or to on
 _LONG = Avoided("-cc", f"a list longer than the {LONGEST} characters of an argument")
 
 
-OPTIONS: Options = {
-    "-n": (1, "starts {0} ranks"),
-    "-N": (1, "starts {0} ranks on each node"),
-    "-d": (1, "keeps {0} CPUs for each rank"),
-    "-S": (1, "starts {0} ranks on each NUMA node"),
-    "-sn": (1, "uses {0} NUMA nodes of each node"),
-    "-sl": (1, "uses the NUMA nodes {0}"),
-    "-ss": (0, "keeps memory on the NUMA node of the rank"),
-    "-j": (1, "uses {0} hardware threads of each core"),
-    "-r": (1, "leaves {0} cores of each node to the system"),
-    "-cc": (1, "binds each rank by {0}"),
-    "-cp": (1, "binds by the file {0}"),
-    "-L": (1, "on the nodes {0}"),
-    "-F": (1, "shares the node or not: {0}"),
-    "-m": (1, "gives each rank {0} of memory"),
-    "-e": (1, "sets {0} for all ranks"),
-    "-b": (0, "does not copy the program to the nodes"),
-    "-B": (0, "starts what the job was asked for"),
-    "-q": (0, "says nothing itself"),
-    "-T": (0, "keeps output in order"),
-    "-t": (1, "gives each rank {0} seconds of CPU time"),
-    "-a": (1, "on nodes of the kind {0}"),
-    "-D": (1, "prints how it starts: {0}"),
-    "-p": (1, "in the protection domain {0}"),
-    "-R": (1, "goes on with up to {0} ranks less"),
-    "-C": (0, "goes on around failed nodes"),
-}
-
-
-_ALIASES = {"--cc": "-cc", "--pes": "-n", "--pes-per-node": "-N", "--depth": "-d", "--environment-override": "-e"}
+OPTIONS, _ALIASES = option_table("""
+    -n --pes 1 starts {0} ranks
+    -N --pes-per-node 1 starts {0} ranks on each node
+    -d --depth 1 keeps {0} CPUs for each rank
+    -S 1 starts {0} ranks on each NUMA node
+    -sn 1 uses {0} NUMA nodes of each node
+    -sl 1 uses the NUMA nodes {0}
+    -ss 0 keeps memory on the NUMA node of the rank
+    -j 1 uses {0} hardware threads of each core
+    -r 1 leaves {0} cores of each node to the system
+    -cc --cc 1 binds each rank by {0}
+    -cp 1 binds by the file {0}
+    -L 1 on the nodes {0}
+    -F 1 shares the node or not: {0}
+    -m 1 gives each rank {0} of memory
+    -e --environment-override 1 sets {0} for all ranks
+    -b 0 does not copy the program to the nodes
+    -B 0 starts what the job was asked for
+    -q 0 says nothing itself
+    -T 0 keeps output in order
+    -t 1 gives each rank {0} seconds of CPU time
+    -a 1 on nodes of the kind {0}
+    -D 1 prints how it starts: {0}
+    -p 1 in the protection domain {0}
+    -R 1 goes on with up to {0} ranks less
+    -C 0 goes on around failed nodes
+""")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:

@@ -18,8 +18,8 @@ from advisor.jobs.launcher import (
     Launcher,
     LaunchRequest,
     Lines,
-    Options,
     RankVariables,
+    option_table,
 )
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import (
@@ -95,66 +95,49 @@ _ORDER = "ranks follow Flux's own order of the nodes (flux resource list): --tas
 _SILENT = "cpu-affinity=verbose, which prints the CPUs of each task, is of flux-core 0.80 and later: not asked for"
 
 
-OPTIONS: Options = {
-    "-n": (1, "starts {0} tasks"),
-    "-N": (1, "on {0} nodes"),
-    "-c": (1, "allots {0} cores for each task, which all tasks of a node share without cpu-affinity"),
-    "-g": (1, "allots {0} GPUs for each task, which all tasks of a node see without gpu-affinity"),
-    "--exclusive": (0, "takes whole nodes"),
-    "--cores": (1, "allots {0} cores in all"),
-    "--tasks-per-node": (1, "starts {0} tasks on each node"),
-    "--tasks-per-core": (1, "starts {0} tasks on each core"),
-    "--gpus-per-node": (1, "allots {0} GPUs on each node"),
-    "-o": (1, "sets the option {0} of the job's shell"),
-    "--taskmap": (1, "gives tasks to nodes by {0}"),
-    "--requires": (1, "on nodes that fit {0}"),
-    "--env": (1, "sets or passes on {0} for all tasks"),
-    "--env-remove": (1, "takes the variables {0} away"),
-    "--env-file": (1, "sets the variables of the file {0}"),
-    "-q": (1, "in the queue {0}"),
-    "-B": (1, "charges {0}"),
-    "-t": (1, "for {0} at most"),
-    "--urgency": (1, "with the urgency {0}"),
-    "--job-name": (1, "calls the job {0}"),
-    "-S": (1, "sets the job's attribute {0}"),
-    "--add-file": (1, "brings the file {0} along"),
-    "--dependency": (1, "after {0}"),
-    "--begin-time": (1, "not before {0}"),
-    "--rlimit": (1, "passes on the limit {0}"),
-    "--input": (1, "reads {0}"),
-    "--output": (1, "writes output to {0}"),
-    "--error": (1, "writes errors to {0}"),
-    "-u": (0, "does not buffer output"),
-    "-l": (0, "marks output with the rank"),
-    "--cwd": (1, "starts in the folder {0}"),
-    "--flags": (1, "submits with the flags {0}"),
-    "--signal": (1, "sends {0} before the time is up"),
-    "--dry-run": (0, "starts nothing and prints the job"),
-    "--quiet": (0, "prints no number of the job"),
-    "-v": (0, "says more"),
-    "-vv": (0, "says more"),
-    "-vvv": (0, "says more"),
-    "--wait-event": (1, "waits for {0}"),
-    "--wait": (0, "waits until the job has ended"),
-    "--watch": (0, "shows the job's output"),
-}
-
-
-_ALIASES = {
-    "--ntasks": "-n",
-    "--nodes": "-N",
-    "--cores-per-task": "-c",
-    "--gpus-per-task": "-g",
-    "-x": "--exclusive",
-    "--setopt": "-o",
-    "--setattr": "-S",
-    "--queue": "-q",
-    "--bank": "-B",
-    "--time-limit": "-t",
-    "--unbuffered": "-u",
-    "--label-io": "-l",
-    "--verbose": "-v",
-}
+OPTIONS, _ALIASES = option_table("""
+    -n --ntasks 1 starts {0} tasks
+    -N --nodes 1 on {0} nodes
+    -c --cores-per-task 1 allots {0} cores for each task, which all tasks of a node share without cpu-affinity
+    -g --gpus-per-task 1 allots {0} GPUs for each task, which all tasks of a node see without gpu-affinity
+    --exclusive -x 0 takes whole nodes
+    --cores 1 allots {0} cores in all
+    --tasks-per-node 1 starts {0} tasks on each node
+    --tasks-per-core 1 starts {0} tasks on each core
+    --gpus-per-node 1 allots {0} GPUs on each node
+    -o --setopt 1 sets the option {0} of the job's shell
+    --taskmap 1 gives tasks to nodes by {0}
+    --requires 1 on nodes that fit {0}
+    --env 1 sets or passes on {0} for all tasks
+    --env-remove 1 takes the variables {0} away
+    --env-file 1 sets the variables of the file {0}
+    -q --queue 1 in the queue {0}
+    -B --bank 1 charges {0}
+    -t --time-limit 1 for {0} at most
+    --urgency 1 with the urgency {0}
+    --job-name 1 calls the job {0}
+    -S --setattr 1 sets the job's attribute {0}
+    --add-file 1 brings the file {0} along
+    --dependency 1 after {0}
+    --begin-time 1 not before {0}
+    --rlimit 1 passes on the limit {0}
+    --input 1 reads {0}
+    --output 1 writes output to {0}
+    --error 1 writes errors to {0}
+    -u --unbuffered 0 does not buffer output
+    -l --label-io 0 marks output with the rank
+    --cwd 1 starts in the folder {0}
+    --flags 1 submits with the flags {0}
+    --signal 1 sends {0} before the time is up
+    --dry-run 0 starts nothing and prints the job
+    --quiet 0 prints no number of the job
+    -v --verbose 0 says more
+    -vv 0 says more
+    -vvv 0 says more
+    --wait-event 1 waits for {0}
+    --wait 0 waits until the job has ended
+    --watch 0 shows the job's output
+""")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:

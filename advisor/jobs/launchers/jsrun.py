@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
+from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.launchers.srun import chunks
 from advisor.jobs.placement import Placement, devices_differ, filled, kinds, memory_notes, names, runs
@@ -41,71 +41,39 @@ _ORDER = "ranks follow the order in which LSF has the hosts of the job"
 _SETS = Avoided("-b packed", "the plan does not fill the cores of every host in order, socket by socket")
 
 
-OPTIONS: Options = {
-    "--nrs": (1, "makes {0} resource sets"),
-    "--rs_per_host": (1, "puts {0} resource sets on each host"),
-    "--tasks_per_rs": (1, "starts {0} tasks in each resource set"),
-    "--cpu_per_rs": (1, "gives each resource set {0} cores"),
-    "--gpu_per_rs": (1, "gives each resource set {0} GPUs"),
-    "--memory_per_rs": (1, "gives each resource set {0} MB of memory"),
-    "--np": (1, "starts {0} tasks"),
-    "--bind": (1, "binds each task to {0} of its resource set"),
-    "--launch_distribution": (1, "starts tasks on resource sets {0}"),
-    "--latency_priority": (1, "keeps near each other {0}"),
-    "--erf_input": (1, "puts ranks where the file {0} says"),
-    "--erf_output": (1, "writes where ranks are to {0}"),
-    "--use_resources": (1, "makes the resource sets of the file {0}"),
-    "--rs_per_socket": (1, "puts {0} resource sets on each socket"),
-    "--env": (1, "sets {0} for all ranks"),
-    "--env_eval": (1, "sets {0} for each rank in its own place"),
-    "--env_no_propagate": (1, "does not pass on {0}"),
-    "--smpiargs": (1, "hands {0} to Spectrum MPI"),
-    "--stdio_stdout": (1, "writes output to {0}"),
-    "--stdio_stderr": (1, "writes errors to {0}"),
-    "--stdio_input": (1, "reads {0}"),
-    "--stdio_mode": (1, "gathers output {0}"),
-    "--stdin_rank": (1, "lets rank {0} read"),
-    "--chdir": (1, "starts in the folder {0}"),
-    "--immediate": (0, "does not wait for the end"),
-    "--exit_on_error": (1, "ends all tasks when one fails: {0}"),
-    "--progress": (1, "writes how far the start is to {0}"),
-    "--print_placement": (1, "prints where ranks are: {0}"),
-    "--use_spindle": (1, "loads libraries by Spindle: {0}"),
-    "--pre_post_exec": (1, "runs {0} before and after"),
-    "--exclude_hosts": (1, "leaves out the hosts {0}"),
-}
-
-
-_ALIASES = {
-    "-n": "--nrs",
-    "-r": "--rs_per_host",
-    "-a": "--tasks_per_rs",
-    "-c": "--cpu_per_rs",
-    "-g": "--gpu_per_rs",
-    "-m": "--memory_per_rs",
-    "-p": "--np",
-    "-b": "--bind",
-    "-d": "--launch_distribution",
-    "-l": "--latency_priority",
-    "-U": "--use_resources",
-    "-K": "--rs_per_socket",
-    "-F": "--env_eval",
-    "-D": "--env_no_propagate",
-    "-t": "--stdio_input",
-    "-I": "--stdin_rank",
-    "-Z": "--progress",
-    "-L": "--use_spindle",
-    "-P": "--pre_post_exec",
-    "-x": "--exclude_hosts",
-    "-E": "--env",
-    "-M": "--smpiargs",
-    "-o": "--stdio_stdout",
-    "-k": "--stdio_stderr",
-    "-e": "--stdio_mode",
-    "-h": "--chdir",
-    "-i": "--immediate",
-    "-X": "--exit_on_error",
-}
+OPTIONS, _ALIASES = option_table("""
+    --nrs -n 1 makes {0} resource sets
+    --rs_per_host -r 1 puts {0} resource sets on each host
+    --tasks_per_rs -a 1 starts {0} tasks in each resource set
+    --cpu_per_rs -c 1 gives each resource set {0} cores
+    --gpu_per_rs -g 1 gives each resource set {0} GPUs
+    --memory_per_rs -m 1 gives each resource set {0} MB of memory
+    --np -p 1 starts {0} tasks
+    --bind -b 1 binds each task to {0} of its resource set
+    --launch_distribution -d 1 starts tasks on resource sets {0}
+    --latency_priority -l 1 keeps near each other {0}
+    --erf_input 1 puts ranks where the file {0} says
+    --erf_output 1 writes where ranks are to {0}
+    --use_resources -U 1 makes the resource sets of the file {0}
+    --rs_per_socket -K 1 puts {0} resource sets on each socket
+    --env -E 1 sets {0} for all ranks
+    --env_eval -F 1 sets {0} for each rank in its own place
+    --env_no_propagate -D 1 does not pass on {0}
+    --smpiargs -M 1 hands {0} to Spectrum MPI
+    --stdio_stdout -o 1 writes output to {0}
+    --stdio_stderr -k 1 writes errors to {0}
+    --stdio_input -t 1 reads {0}
+    --stdio_mode -e 1 gathers output {0}
+    --stdin_rank -I 1 lets rank {0} read
+    --chdir -h 1 starts in the folder {0}
+    --immediate -i 0 does not wait for the end
+    --exit_on_error -X 1 ends all tasks when one fails: {0}
+    --progress -Z 1 writes how far the start is to {0}
+    --print_placement 1 prints where ranks are: {0}
+    --use_spindle -L 1 loads libraries by Spindle: {0}
+    --pre_post_exec -P 1 runs {0} before and after
+    --exclude_hosts -x 1 leaves out the hosts {0}
+""")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Lines, Options
+from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Lines, option_table
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import (
     LONGEST,
@@ -41,31 +41,31 @@ _LOOSE = ("env", "-u", "LD_PRELOAD", "-u", "LIKWID_PIN", "-u", "KMP_AFFINITY")
 """What undoes likwid-pin around the wrapper: it preloads a library that pins threads, and switches off Intel's own pinning."""
 
 
-LIKWID: Options = {
-    "-np": (1, "starts {0} ranks"),
-    "-pin": (1, "gives each rank of a node its entry of {0}, one CPU for each thread"),
-    "-c": (1, "pins the threads to the CPUs {0}, one after the other"),
-    "-nperdomain": (1, "starts ranks on each domain: {0}"),
-    "-t": (1, "gives each rank {0} threads"),
-    "--dist": (1, "leaves {0} CPUs from one rank to the next"),
-    "-s": (1, "does not pin the threads of the mask {0}"),
-    "-mpi": (1, "starts them by the MPI {0}"),
-    "-omp": (1, "takes the OpenMP to be {0}"),
-    "-hostfile": (1, "on the hosts of the file {0}"),
-    "-g": (1, "measures the events {0}"),
-    "-o": (1, "writes to {0}"),
-    "-e": (1, "sets {0} for all ranks, up to a comma"),
-    "--mpiopts": (1, "gives the MPI's launcher {0}"),
-    "-V": (1, "prints more: {0}"),
-    "-m": (0, "keeps to the memory of these CPUs (likwid-mpirun: measures marked regions)"),
-    "-i": (0, "takes memory of these CPUs' nodes in turn"),
-    "-S": (0, "empties memory and caches first"),
-    "-p": (0, "prints domains or the list"),
-    "-q": (0, "prints nothing of its own"),
-    "-f": (0, "goes on with more threads than CPUs"),
-    "-d": (0, "prints what it does"),
-    "-O": (0, "prints comma-separated values"),
-}
+LIKWID, ALIASES = option_table("""
+    -np -n --np 1 starts {0} ranks
+    -pin --pin 1 gives each rank of a node its entry of {0}, one CPU for each thread
+    -c -C 1 pins the threads to the CPUs {0}, one after the other
+    -nperdomain --nperdomain 1 starts ranks on each domain: {0}
+    -t -tpp --tpp 1 gives each rank {0} threads
+    --dist 1 leaves {0} CPUs from one rank to the next
+    -s --skip 1 does not pin the threads of the mask {0}
+    -mpi --mpi 1 starts them by the MPI {0}
+    -omp --omp 1 takes the OpenMP to be {0}
+    -hostfile --hostfile 1 on the hosts of the file {0}
+    -g --group -group 1 measures the events {0}
+    -o --output 1 writes to {0}
+    -e --env 1 sets {0} for all ranks, up to a comma
+    --mpiopts 1 gives the MPI's launcher {0}
+    -V --verbose 1 prints more: {0}
+    -m --marker -marker 0 keeps to the memory of these CPUs (likwid-mpirun: measures marked regions)
+    -i 0 takes memory of these CPUs' nodes in turn
+    -S --sweep 0 empties memory and caches first
+    -p 0 prints domains or the list
+    -q --quiet 0 prints nothing of its own
+    -f 0 goes on with more threads than CPUs
+    -d --debug 0 prints what it does
+    -O 0 prints comma-separated values
+""")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
@@ -302,29 +302,7 @@ LAUNCHER = Launcher(
     dialect=Dialect(
         programs=("likwid-mpirun", "likwid-pin"),
         options=LIKWID,
-        aliases={
-            "-n": "-np",
-            "--np": "-np",
-            "-C": "-c",
-            "-tpp": "-t",
-            "--tpp": "-t",
-            "--pin": "-pin",
-            "--nperdomain": "-nperdomain",
-            "--mpi": "-mpi",
-            "--omp": "-omp",
-            "--hostfile": "-hostfile",
-            "--skip": "-s",
-            "--group": "-g",
-            "-group": "-g",
-            "--output": "-o",
-            "--env": "-e",
-            "--verbose": "-V",
-            "--marker": "-m",
-            "-marker": "-m",
-            "--sweep": "-S",
-            "--quiet": "-q",
-            "--debug": "-d",
-        },
+        aliases=ALIASES,
         ranks=ranks,
         request=request,
         lists=lists,

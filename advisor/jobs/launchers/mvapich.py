@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Options, RankVariables
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, RankVariables, option_table
 from advisor.jobs.launchers import mpich, wrapper
 from advisor.jobs.placement import Placement, Slot, counted, devices_differ, memory_notes, names, only_slots, runs, version_of
 from advisor.jobs.request import Said, Words
@@ -26,19 +26,19 @@ _DIFFER = Avoided("CPU_MAPPING", "the mapping is the same on every host, and the
 _LONG = Avoided("CPU_MAPPING", f"longer than the {LONGEST} characters that MVAPICH2 surely reads")
 
 
-MPIRUN_RSH: Options = {
-    "-np": (1, "starts {0} ranks"),
-    "-hostfile": (1, "on the hosts of the file {0}"),
-    "-hosts": (1, "on the hosts {0}, a name for each rank"),
-    "-env": (2, "sets {0} to {1} for all ranks"),
-    "-ssh": (0, "starts daemons by ssh"),
-    "-rsh": (0, "starts daemons by rsh"),
-    "-export": (0, "passes variables on"),
-    "-export-all": (0, "passes all variables on"),
-    "-debug": (0, "starts a debugger"),
-    "-show": (0, "shows what it would start"),
-    "-legacy": (0, "starts in the older way"),
-}
+MPIRUN_RSH, ALIASES = option_table("""
+    -np -n 1 starts {0} ranks
+    -hostfile 1 on the hosts of the file {0}
+    -hosts 1 on the hosts {0}, a name for each rank
+    -env 2 sets {0} to {1} for all ranks
+    -ssh 0 starts daemons by ssh
+    -rsh 0 starts daemons by rsh
+    -export 0 passes variables on
+    -export-all 0 passes all variables on
+    -debug 0 starts a debugger
+    -show 0 shows what it would start
+    -legacy 0 starts in the older way
+""")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
@@ -126,7 +126,7 @@ LAUNCHER = Launcher(
     dialect=Dialect(
         programs=("mpirun_rsh", "mpiexec", "mpirun"),
         options=MPIRUN_RSH,
-        aliases={"-n": "-np"},
+        aliases=ALIASES,
         which=which,
         settle=settle,
     ),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Options
+from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, option_table
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.line import read_binder
 from advisor.jobs.memory_of_line import BY_OPTION, nodes_of_each
@@ -17,20 +17,20 @@ from advisor.machine.cpuset import CpuSet
 NAME = "numactl"
 
 
-NUMACTL: Options = {
-    "-C": (1, "runs on the CPUs {0}"),
-    "-N": (1, "runs on the CPUs of the NUMA nodes {0}"),
-    "-c": (1, "runs on the CPUs {0} (numactl: on those of the NUMA nodes {0})"),
-    "-m": (1, "takes memory of the NUMA nodes {0} alone"),
-    "-i": (1, "takes memory of the NUMA nodes {0} in turn"),
-    "-p": (1, "takes memory of the NUMA node {0} while there is some"),
-    "-P": (1, "takes memory of the NUMA nodes {0} while there is some"),
-    "-w": (1, "takes memory of the NUMA nodes {0} in turn, by their weights"),
-    "-l": (0, "takes memory of the node where it runs"),
-    "-b": (0, "lets the kernel move its memory"),
-    "-a": (0, "takes CPUs beside those that it is started with (taskset: sets all threads)"),
-    "--MASK": (1, "runs on the CPUs of the mask {0}"),
-}
+NUMACTL, ALIASES = option_table("""
+    -C --physcpubind 1 runs on the CPUs {0}
+    -N --cpunodebind --cpubind 1 runs on the CPUs of the NUMA nodes {0}
+    -c --cpu-list -ac -ca 1 runs on the CPUs {0} (numactl: on those of the NUMA nodes {0})
+    -m --membind 1 takes memory of the NUMA nodes {0} alone
+    -i --interleave 1 takes memory of the NUMA nodes {0} in turn
+    -p --preferred 1 takes memory of the NUMA node {0} while there is some
+    -P --preferred-many 1 takes memory of the NUMA nodes {0} while there is some
+    -w --weighted-interleave 1 takes memory of the NUMA nodes {0} in turn, by their weights
+    -l --localalloc 0 takes memory of the node where it runs
+    -b --balancing 0 lets the kernel move its memory
+    -a --all --all-tasks 0 takes CPUs beside those that it is started with (taskset: sets all threads)
+    --MASK 1 runs on the CPUs of the mask {0}
+""")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
@@ -95,23 +95,7 @@ LAUNCHER = Launcher(
     dialect=Dialect(
         programs=("numactl", "taskset"),
         options=NUMACTL,
-        aliases={
-            "--physcpubind": "-C",
-            "--cpunodebind": "-N",
-            "--cpubind": "-N",
-            "--cpu-list": "-c",
-            "-ac": "-c",
-            "-ca": "-c",
-            "--membind": "-m",
-            "--interleave": "-i",
-            "--preferred": "-p",
-            "--preferred-many": "-P",
-            "--weighted-interleave": "-w",
-            "--localalloc": "-l",
-            "--balancing": "-b",
-            "--all": "-a",
-            "--all-tasks": "-a",
-        },
+        aliases=ALIASES,
         ranks=ranks,
         request=request,
         glued=re.compile(r"(-[CNmipPw])(=?)([\d+!].*)", re.ASCII),

@@ -6,13 +6,13 @@ ranks printed there; the variables also after Slurm's plug-in for the same syste
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
 from advisor.jobs.hydra import of_hydra
-from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, Options, RankVariables
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import (
     LONGEST,
@@ -68,46 +68,26 @@ _DIFFER = Avoided("--cpu-bind list", "the list is the same on every host, and th
 _LONG = Avoided("--cpu-bind list", f"longer than the {LONGEST} characters of an argument")
 
 
-PALS: Options = {
-    "-n": (1, "starts {0} ranks"),
-    "-ppn": (1, "starts {0} ranks on each node"),
-    "--depth": (1, "gives each rank {0} CPUs, or cores with --cpu-bind core"),
-    "--cpu-bind": (1, "binds each rank by {0}"),
-    "--mem-bind": (1, "binds memory by {0}"),
-    "--gpu-bind": (1, "gives each rank GPUs by {0}"),
-    "-hosts": (1, "on the hosts {0}"),
-    "-f": (1, "on the hosts of the file {0}"),
-    "--env": (1, "sets {0} for all ranks"),
-    "--label": (0, "marks output with the rank"),
-    "--line-buffer": (0, "prints whole lines"),
-    "--no-transfer": (0, "does not copy the program to the nodes"),
-    "--pmi": (1, "starts MPI by {0}"),
-    "--procinfo-file": (1, "writes where ranks are to {0}"),
-    "--wdir": (1, "starts in the folder {0}"),
-    "--envall": (0, "passes all variables on"),
-    "--no-vni": (0, "asks for no virtual network of the job's own"),
-    "--spindle": (0, "loads libraries by Spindle"),
-}
-
-
-PALS_ALIASES: Mapping[str, str] = {
-    "-np": "-n",
-    "--np": "-n",
-    "--n": "-n",
-    "--ppn": "-ppn",
-    "-d": "--depth",
-    "-depth": "--depth",
-    "-cpu-bind": "--cpu-bind",
-    "-mem-bind": "--mem-bind",
-    "-gpu-bind": "--gpu-bind",
-    "--hosts": "-hosts",
-    "--hostlist": "-hosts",
-    "--hostfile": "-f",
-    "-hostfile": "-f",
-    "-env": "--env",
-    "-genv": "--env",
-    "-l": "--label",
-}
+PALS, PALS_ALIASES = option_table("""
+    -n -np --np --n 1 starts {0} ranks
+    -ppn --ppn 1 starts {0} ranks on each node
+    --depth -d -depth 1 gives each rank {0} CPUs, or cores with --cpu-bind core
+    --cpu-bind -cpu-bind 1 binds each rank by {0}
+    --mem-bind -mem-bind 1 binds memory by {0}
+    --gpu-bind -gpu-bind 1 gives each rank GPUs by {0}
+    -hosts --hosts --hostlist 1 on the hosts {0}
+    -f --hostfile -hostfile 1 on the hosts of the file {0}
+    --env -env -genv 1 sets {0} for all ranks
+    --label -l 0 marks output with the rank
+    --line-buffer 0 prints whole lines
+    --no-transfer 0 does not copy the program to the nodes
+    --pmi 1 starts MPI by {0}
+    --procinfo-file 1 writes where ranks are to {0}
+    --wdir 1 starts in the folder {0}
+    --envall 0 passes all variables on
+    --no-vni 0 asks for no virtual network of the job's own
+    --spindle 0 loads libraries by Spindle
+""")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:

@@ -17,8 +17,8 @@ from advisor.jobs.launcher import (
     Launcher,
     LaunchRequest,
     Lines,
-    Options,
     RankVariables,
+    option_table,
 )
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.memory_binding import mem_bind
@@ -70,97 +70,65 @@ from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
 from advisor.machine.units import count as count_of
 
-SRUN: Options = {
-    "--ntasks": (1, "starts {0} ranks"),
-    "--nodes": (1, "on {0} nodes"),
-    "--cpus-per-task": (1, "gives each rank {0} CPUs, which are hardware threads where Slurm counts them"),
-    "--ntasks-per-node": (1, "starts {0} ranks on each node"),
-    "--ntasks-per-socket": (1, "starts at most {0} ranks on a socket"),
-    "--ntasks-per-core": (1, "starts at most {0} ranks on a core"),
-    "--nodelist": (1, "on the hosts {0}"),
-    "--exclude": (1, "on other hosts than {0}"),
-    "--distribution": (1, "distributes ranks over nodes, and inside a node, as {0}"),
-    "--cpu-bind": (1, "binds each rank by {0}"),
-    "--mem-bind": (1, "binds memory by {0}"),
-    "--hint": (1, "takes the hint {0}"),
-    "--threads-per-core": (1, "uses {0} hardware threads of a core"),
-    "--extra-node-info": (1, "wants nodes of the shape {0}"),
-    "--sockets-per-node": (1, "wants {0} sockets on a node"),
-    "--cores-per-socket": (1, "wants {0} cores on a socket"),
-    "--exclusive": (0, "shares its CPUs with no other step"),
-    "--exact": (0, "takes only the CPUs that it asks for"),
-    "--overlap": (0, "shares its CPUs with other steps"),
-    "--overcommit": (0, "allows several ranks on a CPU"),
-    "--oversubscribe": (0, "shares nodes with other jobs"),
-    "--mpi": (1, "starts MPI by {0}"),
-    "--partition": (1, "in the partition {0}"),
-    "--account": (1, "on the account {0}"),
-    "--qos": (1, "with the quality of service {0}"),
-    "--reservation": (1, "in the reservation {0}"),
-    "--time": (1, "for at most {0}"),
-    "--job-name": (1, "called {0}"),
-    "--constraint": (1, "on nodes that are {0}"),
-    "--mem": (1, "with {0} of memory on a node"),
-    "--mem-per-cpu": (1, "with {0} of memory for a CPU"),
-    "--gres": (1, "with {0}"),
-    "--gpus": (1, "with {0} GPUs"),
-    "--gpus-per-node": (1, "GPUs per node: {0}"),
-    "--gpus-per-task": (1, "GPUs per rank: {0}"),
-    "--gpus-per-socket": (1, "GPUs per socket: {0}"),
-    "--cpus-per-gpu": (1, "wants {0} CPUs for each GPU"),
-    "--ntasks-per-gpu": (1, "starts {0} ranks for each GPU"),
-    "--gpu-bind": (1, "binds GPUs by {0}"),
-    "--export": (1, "passes the variables {0} on"),
-    "--chdir": (1, "starts in the folder {0}"),
-    "--output": (1, "writes output to {0}"),
-    "--error": (1, "writes errors to {0}"),
-    "--input": (1, "reads input from {0}"),
-    "--kill-on-bad-exit": (0, "ends when a rank fails"),
-    "--label": (0, "marks output with the rank"),
-    "--unbuffered": (0, "prints at once"),
-    "--verbose": (0, "says more"),
-    "--quiet": (0, "says less"),
-    "--propagate": (0, "passes limits on"),
-    "--pty": (0, "gives rank 0 the terminal"),
-    "--multi-prog": (0, "takes programs from a file"),
-    "--relative": (1, "begins at node {0} of the job"),
-    "--network": (1, "uses the network {0}"),
-    "--jobid": (1, "inside the job {0}"),
-    "--wait": (1, "waits {0} seconds for the last rank"),
-    "--cpu-freq": (1, "sets the CPUs to the frequency {0}"),
-}
-
-
-SRUN_ALIASES: Mapping[str, str] = {
-    "-n": "--ntasks",
-    "-N": "--nodes",
-    "-c": "--cpus-per-task",
-    "--tasks-per-node": "--ntasks-per-node",
-    "-w": "--nodelist",
-    "-x": "--exclude",
-    "-m": "--distribution",
-    "--cpu_bind": "--cpu-bind",
-    "-B": "--extra-node-info",
-    "-r": "--relative",
-    "-O": "--overcommit",
-    "-s": "--oversubscribe",
-    "-p": "--partition",
-    "-A": "--account",
-    "-q": "--qos",
-    "-t": "--time",
-    "-J": "--job-name",
-    "-C": "--constraint",
-    "-G": "--gpus",
-    "-D": "--chdir",
-    "-o": "--output",
-    "-e": "--error",
-    "-i": "--input",
-    "-K": "--kill-on-bad-exit",
-    "-l": "--label",
-    "-u": "--unbuffered",
-    "-v": "--verbose",
-    "-Q": "--quiet",
-}
+SRUN, SRUN_ALIASES = option_table("""
+    --ntasks -n 1 starts {0} ranks
+    --nodes -N 1 on {0} nodes
+    --cpus-per-task -c 1 gives each rank {0} CPUs, which are hardware threads where Slurm counts them
+    --ntasks-per-node --tasks-per-node 1 starts {0} ranks on each node
+    --ntasks-per-socket 1 starts at most {0} ranks on a socket
+    --ntasks-per-core 1 starts at most {0} ranks on a core
+    --nodelist -w 1 on the hosts {0}
+    --exclude -x 1 on other hosts than {0}
+    --distribution -m 1 distributes ranks over nodes, and inside a node, as {0}
+    --cpu-bind --cpu_bind 1 binds each rank by {0}
+    --mem-bind 1 binds memory by {0}
+    --hint 1 takes the hint {0}
+    --threads-per-core 1 uses {0} hardware threads of a core
+    --extra-node-info -B 1 wants nodes of the shape {0}
+    --sockets-per-node 1 wants {0} sockets on a node
+    --cores-per-socket 1 wants {0} cores on a socket
+    --exclusive 0 shares its CPUs with no other step
+    --exact 0 takes only the CPUs that it asks for
+    --overlap 0 shares its CPUs with other steps
+    --overcommit -O 0 allows several ranks on a CPU
+    --oversubscribe -s 0 shares nodes with other jobs
+    --mpi 1 starts MPI by {0}
+    --partition -p 1 in the partition {0}
+    --account -A 1 on the account {0}
+    --qos -q 1 with the quality of service {0}
+    --reservation 1 in the reservation {0}
+    --time -t 1 for at most {0}
+    --job-name -J 1 called {0}
+    --constraint -C 1 on nodes that are {0}
+    --mem 1 with {0} of memory on a node
+    --mem-per-cpu 1 with {0} of memory for a CPU
+    --gres 1 with {0}
+    --gpus -G 1 with {0} GPUs
+    --gpus-per-node 1 GPUs per node: {0}
+    --gpus-per-task 1 GPUs per rank: {0}
+    --gpus-per-socket 1 GPUs per socket: {0}
+    --cpus-per-gpu 1 wants {0} CPUs for each GPU
+    --ntasks-per-gpu 1 starts {0} ranks for each GPU
+    --gpu-bind 1 binds GPUs by {0}
+    --export 1 passes the variables {0} on
+    --chdir -D 1 starts in the folder {0}
+    --output -o 1 writes output to {0}
+    --error -e 1 writes errors to {0}
+    --input -i 1 reads input from {0}
+    --kill-on-bad-exit -K 0 ends when a rank fails
+    --label -l 0 marks output with the rank
+    --unbuffered -u 0 prints at once
+    --verbose -v 0 says more
+    --quiet -Q 0 says less
+    --propagate 0 passes limits on
+    --pty 0 gives rank 0 the terminal
+    --multi-prog 0 takes programs from a file
+    --relative -r 1 begins at node {0} of the job
+    --network 1 uses the network {0}
+    --jobid 1 inside the job {0}
+    --wait 1 waits {0} seconds for the last rank
+    --cpu-freq 1 sets the CPUs to the frequency {0}
+""")
 
 
 NAME = "srun"
