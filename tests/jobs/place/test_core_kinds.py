@@ -123,7 +123,7 @@ def hybrids(draw: st.DrawFn) -> Machine:
 @examples(400)
 @given(machine=hybrids(), ranks=st.integers(1, 30), threads=st.integers(1, 4), strategy=st.sampled_from(["auto", *STRATEGIES]))
 def test_no_rank_is_on_slow_cores_while_fast_ones_are_free(machine: Machine, ranks: int, threads: int, strategy: Any) -> None:
-    """In no socket, or L3 group if the strategy goes by them, are as many faster cores free as a rank with a slower core has threads."""
+    """In no socket, or L3 group if the strategy goes by them, are as many faster cores free as a slower rank has threads."""
     try:
         made = on(machine, ranks=ranks, threads=threads, strategy=strategy)
     except BadValue:
