@@ -324,6 +324,9 @@ Observed = Annotated[
 ]
 Pids = Annotated[list[str] | None, typer.Option("--pid", metavar="PID[,PID]...", help="Check running processes.")]
 ProgramName = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Check every running process of this program.")]
+Then = Annotated[
+    bool, typer.Option("--then", help="Where every rank is as planned, start the application itself; else end with status 1.")
+]
 PrintProlog = Annotated[
     bool, typer.Option("--print-prolog", help="Print the probe as Slurm's TaskProlog: each task says where it is, then starts.")
 ]

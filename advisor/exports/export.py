@@ -25,7 +25,7 @@ from advisor.jobs.bind_page import lint_document
 from advisor.jobs.observe import Comparison
 from advisor.jobs.placement import Lint
 from advisor.jobs.started.folder import File, write_folder
-from advisor.jobs.verify_page import comparison_document
+from advisor.jobs.verdict import comparison_document
 from advisor.machine.hosts.capture import CaptureHost
 from advisor.machine.hosts.errands import expanded
 from advisor.machine.hosts.files import write_file

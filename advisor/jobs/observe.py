@@ -102,6 +102,7 @@ class Cause(Value):
 
     id: str
     say: str
+    cure: str = Field(default="", description="what to do about it, in the words of the line's launcher where that is known")
     ranks: CpuSet = Field(description="the ranks it explains")
 
 

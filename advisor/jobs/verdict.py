@@ -1,10 +1,10 @@
-"""Where ranks sit against where they should, as one verdict, and what most likely happened."""
+"""Where ranks sit against where they should: one verdict, what most likely happened and its cure, and the page that says so."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from advisor.advice.compare import LogicalNumbering
 from advisor.jobs.observe import (
@@ -25,7 +25,8 @@ from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hardware import Hca, fabric_of, is_on_fabric
 from advisor.machine.machine import Machine
 from advisor.machine.topology import Topology
-from advisor.machine.units import count, plain
+from advisor.machine.units import UNKNOWN, count, plain
+from advisor.show.lines import Line, Page, cut, listed, numbered, wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class RankComparison:
     pairs: tuple[Pair, ...]
     extra: CpuSet
     topology: Topology | None
+    launcher: str = ""
+    """Whose line it was; nothing where that is not known."""
 
     @cached_property
     def wrong(self) -> list[Pair]:
@@ -77,6 +80,11 @@ class RankComparison:
     def every(self) -> CpuSet:
         """All CPUs that any rank is planned on."""
         return union({pair.place.cpus for pair in self.pairs})
+
+    @cached_property
+    def widest(self) -> CpuSet:
+        """The CPUs of the rank that is planned on most."""
+        return max((pair.place.cpus for pair in self.pairs), key=len, default=CpuSet())
 
     @cached_property
     def _by_verdict(self) -> dict[Verdict, list[Pair]]:
@@ -97,9 +105,48 @@ def causes(case: RankComparison) -> tuple[Cause, ...]:
         return ()
     for look in _LOOKS:
         for cause in look(case, explained):
-            found.append(cause)
+            found.append(cause.model_copy(update={"cure": _cure(cause.id, case)}))
             explained |= cause.ranks
     return tuple(found)
+
+
+_PLANNED_LINE: Final = "start the line that advisor bind writes for this launcher"
+_BINDS: Final = {
+    "openmpi": "give it --map-by slot:PE={cores} --bind-to core",
+    "srun": "give it -c {cpus} --cpu-bind=cores",
+    "mpich": "give it -bind-to core:{cores}",
+    "intelmpi": "set I_MPI_PIN=1 and I_MPI_PIN_DOMAIN={cpus}",
+    "pals": "give it --cpu-bind depth -d {cpus}",
+    "flux": "give it -c {cores} -o cpu-affinity=per-task",
+}
+_WHOLE: Final = {"openmpi": "leave --use-hwthread-cpus out", "srun": "give it --cpu-bind=cores"}
+_AS_MANY: Final = {"": "start as many ranks as the plan has: -n {ranks}"}
+_CURES: Final[Mapping[str, Mapping[str, str]]] = {
+    "unbound": _BINDS,
+    "wider": _BINDS,
+    "one-core": _BINDS,
+    "siblings": _WHOLE,
+    "siblings-missing": _WHOLE,
+    "missing": _AS_MANY,
+    "extra": _AS_MANY,
+    "cut": {"": "ask for whole nodes (--exclusive), or plan inside the job"},
+    "stacked": {"": "give each launcher its part of the node: advisor bind --slice 1/2"},
+    "host-silent": {"": "see that the job has the host, and that a line of one rank starts there"},
+    "ranking": {"": "advisor check -- LINE shows how the line numbers ranks"},
+    "host": {"": "name the hosts of the plan, in its order"},
+    "memory": {"": "bind memory too: advisor bind --wrapper, or numactl before the program"},
+}
+"""What to do about a cause, by launcher where that matters; the words of each launcher's manual."""
+
+
+def _cure(cause: str, case: RankComparison) -> str:
+    """Return what to do about a cause, in the words of the line's launcher."""
+    cures = _CURES.get(cause, {})
+    said = cures.get(case.launcher.rstrip("0123456789"), cures.get("", _PLANNED_LINE))
+    cores = len((case.logical.cores(case.widest) if case.logical else None) or case.widest)
+    if cores == 1:  # one core is what both bind to without more words
+        said = said.replace("--map-by slot:PE={cores} ", "").replace("core:{cores}", "core")
+    return said.format(cores=cores, cpus=len(case.widest), ranks=len(case.pairs))
 
 
 def _ranks(pairs: Iterable[Pair]) -> CpuSet:
@@ -295,7 +342,9 @@ _LOOKS: tuple[Callable[[RankComparison, CpuSet], Iterator[Cause]], ...] = (
 )  # fmt: skip
 
 
-def compare_ranks(plan: Sequence[PlannedRank], gathered: GatheredReports, topology: Topology | None = None) -> Comparison:
+def compare_ranks(
+    plan: Sequence[PlannedRank], gathered: GatheredReports, topology: Topology | None = None, launcher: str = ""
+) -> Comparison:
     """Return in what ranks differ from the plan; a topology, of all nodes alike, shows better what happened."""
     seen = {each.rank: each for each in gathered.ranks if each.rank is not None}
     nameless = next((seen[each.rank].host for each in plan if _anywhere(each) and each.rank in seen), None)
@@ -306,9 +355,9 @@ def compare_ranks(plan: Sequence[PlannedRank], gathered: GatheredReports, topolo
     return Comparison(
         planned=len(plan),
         seen=sum(pair.seen is not None for pair in pairs),
-        differ=tuple(_row(pair) for pair in sorted(pairs, key=_worst) if pair.verdict != "exact"),
+        differ=tuple(_judged(pair) for pair in sorted(pairs, key=_worst) if pair.verdict != "exact"),
         extra=extra,
-        causes=causes(RankComparison(tuple(pairs), CpuSet(extra), topology)),
+        causes=causes(RankComparison(tuple(pairs), CpuSet(extra), topology, launcher)),
         notes=_notes(gathered),
     )
 
@@ -322,7 +371,7 @@ def _worst(pair: Pair) -> tuple[int, int]:
     return VERDICTS.index(pair.verdict), pair.place.rank
 
 
-def _row(pair: Pair) -> RankVerdict:
+def _judged(pair: Pair) -> RankVerdict:
     return RankVerdict(rank=pair.place.rank, verdict=pair.verdict, planned=pair.place, seen=pair.seen, shares=pair.shares)
 
 
@@ -513,3 +562,209 @@ def _devices(process: Process) -> set[str]:
 
 def _listed(nodes: set[int]) -> str:
     return str(CpuSet(nodes))
+
+
+SCHEMA: Final = "advisor-verify/1"
+_ROWS = 64
+"""Rows of a table on a terminal; --json has all."""
+_WIDEST = 28
+_STYLES = {"exact": "good", "memory": "warn", "wider": "warn", "narrower": "warn"}
+
+
+def verdict_line(comparison: Comparison) -> str:
+    """Return the verdict in one line."""
+    if comparison.equal:
+        return f"as planned: {_all(comparison.planned)} exactly where the plan has {_it(comparison.planned)}"
+    kinds = Counter(row.verdict for row in comparison.differ)
+    parts = [f"{kinds[verdict]} {verdict}" for verdict in VERDICTS if kinds[verdict]]
+    parts += [f"{len(comparison.extra)} not in the plan"] if comparison.extra else []
+    return f"differs from the plan: {len(comparison.differ)} of {count(comparison.planned, 'rank')} ({', '.join(parts)})"
+
+
+def _all(ranks: int) -> str:
+    return "the one rank is" if ranks == 1 else f"all {ranks} ranks are"
+
+
+def _it(ranks: int) -> str:
+    return "it" if ranks == 1 else "them"
+
+
+def sentence(comparison: Comparison) -> str:
+    """Return where the worst rank is instead of its place, why, and what to do: the first line where something differs."""
+    row = next(iter(comparison.differ), None)
+    rank = row.rank if row else comparison.extra[0]
+    cause = next((each for each in comparison.causes if rank in each.ranks), None)
+    brief, _, more = cause.say.partition(": ") if cause else ("", "", "")
+    if row is None:
+        what, brief = "runs and is not in the plan", more
+    else:
+        planned, seen = row.planned, row.seen
+        what = f"planned {_cpus(planned.cpus)}{f' of {plain(planned.host, 64)}' if planned.host else ''}"
+        if seen is None:
+            what, brief = f"has not reported, {what}", more
+        elif row.verdict == "memory":
+            what = f"has {_policy(seen)}, planned {_memory_of(planned)}"
+        else:
+            host = f" of {plain(seen.host, 64)}" if row.verdict == "wrong host" else ""
+            what = f"runs on {_cpus(seen.cpus)}{host}, {what}"
+    return f"rank {rank} {what}" + (f": {brief}; {cause.cure}" if cause else "")
+
+
+def _cpus(cpus: CpuSet) -> str:
+    return f"CPU{'s' * (len(cpus) > 1)} {cut(listed(cpus), _WIDEST)}"
+
+
+def ranks_of(ranks: CpuSet) -> str:
+    """Return ranks in words: ``ranks 0-7,12``."""
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {listed(ranks)}"
+
+
+def comparison_page(comparison: Comparison, width: int | None = None) -> Page:
+    """Return a comparison as a page."""
+    return Page(lambda room: _comparison(comparison, room), width)
+
+
+def _comparison(comparison: Comparison, width: int) -> list[Line]:
+    style = "good" if comparison.equal else "high"
+    lines = [] if comparison.equal else wrapped([(plain(sentence(comparison), 600), "high")], width)
+    lines += wrapped([(verdict_line(comparison), style)], width)
+    for cause in comparison.causes:
+        lines += wrapped([("-> ", "warn"), (f"{ranks_of(cause.ranks)}: ", "title"), (plain(cause.say, 400), "")], width, indent=3)
+    for note in comparison.notes:
+        lines += wrapped([("!  ", "warn"), (plain(note, 400), "")], width, indent=3)
+    if comparison.differ:
+        rows = [_row(row) for row in comparison.differ[:_ROWS]]
+        lines += [(), *_table(("rank", "verdict", "planned", "observed"), rows, width)]
+    return lines + _more(len(comparison.differ))
+
+
+def _more(rows: int) -> list[Line]:
+    return [((f"... and {rows - _ROWS} more; --json has all", "dim"),)] if rows > _ROWS else []
+
+
+def _row(row: RankVerdict) -> tuple[str, ...]:
+    word = f"{row.verdict}, shared" if row.shares and row.verdict not in ("overlapping", "exact") else row.verdict
+    return str(row.rank), word, _planned(row), _seen(row)
+
+
+def _planned(row: RankVerdict) -> str:
+    place = row.planned
+    return _place(place.host, place.cpus, _memory_of(place) if row.verdict == "memory" else None)
+
+
+def _memory_of(place: PlannedRank) -> str:
+    return f"memory of node {numbered(place.memory or ())}"
+
+
+def _seen(row: RankVerdict) -> str:
+    if row.seen is None:
+        return "nothing"
+    return _place(
+        row.seen.host if row.planned.host else None, row.seen.cpus, _policy(row.seen) if row.verdict == "memory" else None
+    )
+
+
+def _policy(seen: Observation) -> str:
+    if seen.policy and ":" in seen.policy:
+        return f"memory {seen.policy}"
+    return f"memory local, of nodes {seen.mems}" if seen.mems is not None else "memory local"
+
+
+def _place(host: str | None, cpus: CpuSet, memory: str | None) -> str:
+    words = [plain(host, 64)] if host else []
+    return " ".join([*words, cut(listed(cpus), _WIDEST), *([memory] if memory else [])])
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Line]:
+    """Return columns as wide as their longest cell; the last one is cut at the width."""
+    wide = [max(len(row[at]) for row in (head, *rows)) + 2 for at in range(len(head))]
+    lines: list[Line] = []
+    for number, row in enumerate((head, *rows)):
+        cells = [f"{cell:<{wide[at]}}" for at, cell in enumerate(row)]
+        style = "label" if number == 0 else _STYLES.get(row[1].partition(",")[0], "")
+        lines.append(((cut("".join(cells).rstrip(), width), style),))
+    return lines
+
+
+def running_page(
+    looked: RunningProcesses,
+    cautions: Sequence[Caution],
+    topology: Topology,
+    comparison: Comparison | None = None,
+    width: int | None = None,
+) -> Page:
+    """Return running processes, and what is to be said against where they run, as a page."""
+    return Page(lambda room: _running(looked, cautions, topology, comparison, room), width)
+
+
+def _running(
+    looked: RunningProcesses, cautions: Sequence[Caution], topology: Topology, comparison: Comparison | None, width: int
+) -> list[Line]:
+    many = count(len(looked.processes), "process", "processes")
+    lines = [*_comparison(comparison, width), ()] if comparison else []
+    said = f"{count(len(cautions), 'warning')} about {many}" if cautions else f"no problem with the CPUs where {many} may run"
+    lines += wrapped([(said, "warn" if cautions else "good")], width)
+    for caution in cautions[:_ROWS]:
+        lines += wrapped([("!  ", "warn"), (plain(caution.say, 400), "")], width, indent=3)
+    lines += _more(len(cautions))
+    for line in looked.unread:
+        lines += wrapped([("?  ", "unknown"), (plain(line, 400), "")], width, indent=3)
+    head = ("process", "name", "rank", "threads", "CPUs", "NUMA nodes", "L3 groups", "adapter")
+    rows = [_process(process, topology) for process in looked.processes[:_ROWS]]
+    return [*lines, (), *_table(head, rows, width), *_more(len(looked.processes))]
+
+
+def _process(process: Process, topology: Topology) -> tuple[str, ...]:
+    ran = sum(thread.running for thread in process.threads)
+    return (
+        str(process.pid),
+        plain(process.name, 20),
+        "-" if process.rank is None and process.told else UNKNOWN if process.rank is None else str(process.rank),
+        f"{len(process.threads)}, {ran} running",
+        cut(listed(process.cpus), _WIDEST),
+        numbered(_nodes_of(process, topology)) or UNKNOWN,
+        numbered(_l3(process, topology)) or UNKNOWN,
+        plain(process.ucx, 24) if process.ucx else "-",
+    )
+
+
+def _nodes_of(process: Process, topology: Topology) -> list[int]:
+    return [node.os_index for node in topology.nodes_of(process.cpus)]
+
+
+def _l3(process: Process, topology: Topology) -> list[int]:
+    return [at for at, l3 in enumerate(topology.l3) if l3.cpuset & process.cpus]
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """Return the document of ``advisor verify --json``."""
+    kinds = Counter(row.verdict for row in comparison.differ)
+    exact = comparison.planned - len(comparison.differ)
+    said = comparison.model_dump(mode="json")
+    return {
+        "schema": SCHEMA,
+        "equal": comparison.equal,
+        "verdict": verdict_line(comparison),
+        "sentence": None if comparison.equal else sentence(comparison),
+        "planned": comparison.planned,
+        "seen": comparison.seen,
+        "counts": {verdict: kinds[verdict] for verdict in VERDICTS if verdict != "exact"} | {"exact": exact},
+        **{key: said[key] for key in ("differ", "extra", "causes", "notes")},
+    }
+
+
+def running_document(
+    looked: RunningProcesses, cautions: Sequence[Caution], topology: Topology, comparison: Comparison | None
+) -> dict[str, Any]:
+    """Return the document of ``advisor verify --pid --json``."""
+    return {
+        "schema": SCHEMA,
+        "host": looked.host,
+        "processes": [
+            {**process.model_dump(mode="json"), "numa_nodes": _nodes_of(process, topology), "l3": _l3(process, topology)}
+            for process in looked.processes
+        ],
+        "warnings": [caution.model_dump(mode="json") for caution in cautions],
+        "unread": list(looked.unread),
+        "comparison": comparison_document(comparison) if comparison else None,
+    }

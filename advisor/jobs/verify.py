@@ -5,22 +5,36 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
 from advisor.jobs.launcher import why_failed
 from advisor.jobs.launchers.wrapper import FILE as WRAPPER
+from advisor.jobs.line import parse, program_at
+from advisor.jobs.observe import (
+    Caution,
+    Comparison,
+    GatheredReports,
+    Listener,
+    PlannedBinding,
+    RunningProcesses,
+    probe_script,
+    probe_words,
+    processes_named,
+    read_processes,
+    reported,
+    same_host,
+)
 from advisor.jobs.started.plan_file import plan_in, read_bytes
+from advisor.jobs.verdict import as_gathered, cautions, compare_ranks, running_document
+from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.live import LiveHost
 from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
+from advisor.machine.topology import Topology
+from advisor.paths import template
 from advisor.show.commandline import word
-
-if TYPE_CHECKING:
-    from advisor.jobs.observe import Caution, Comparison, GatheredReports, PlannedBinding, RunningProcesses
-    from advisor.machine.hosts.base import Ran
-    from advisor.machine.hosts.live import LiveHost
-    from advisor.machine.topology import Topology
 
 STANDS_FOR = "{}"
 """What stands for the command in a launch line."""
@@ -37,6 +51,16 @@ class Line(NamedTuple):
     argv: tuple[str, ...]
     """With STANDS_FOR for each command in it."""
     variables: dict[str, str]
+    whole: tuple[str, ...] = ()
+    """With the commands themselves; () where STANDS_FOR was written."""
+
+    @property
+    def launcher(self) -> str:
+        """Whose line it is; nothing where that is not known."""
+        try:
+            return parse(self.argv).family or ""
+        except AdvisorError:
+            return ""
 
 
 def line_of(words: Sequence[str], variables: dict[str, str] | None = None) -> Line:
@@ -45,12 +69,10 @@ def line_of(words: Sequence[str], variables: dict[str, str] | None = None) -> Li
         return Line(tuple(words), variables or {})
     if not words:
         raise CannotWork(f"there is no launch line; write it after --, {STANDS_FOR} where the command stands")
-    return Line(tuple(_replaced(words)), variables or {})
+    return Line(tuple(_replaced(words)), variables or {}, tuple(words))
 
 
 def _replaced(words: Sequence[str]) -> Iterator[str]:
-    from advisor.jobs.line import parse
-
     cure = f"write {STANDS_FOR} where the command stands: -- mpirun -n 4 --bind-to core {STANDS_FOR}"
     try:
         line = parse(words)
@@ -79,8 +101,6 @@ def _goes_on(words: Sequence[str], at: int) -> bool:
 
 def _kept(command: Sequence[str]) -> Sequence[str]:
     """Return what of a command is no application: the wrapper that binds, numactl or taskset, and env with its variables."""
-    from advisor.jobs.line import program_at
-
     if len(command) > 1 and command[0] == "sh" and command[1].rpartition("/")[2] == WRAPPER:
         return command[:2]
     return command[: program_at(command)]
@@ -135,14 +155,11 @@ def verify(
     source: str | None = None,
     timeout: float = 60.0,
     observer: Observer = SILENT,
-) -> "Comparison":
+) -> Comparison:
     """Return how ranks sit beside their plan: that of a folder which ``bind`` wrote, or a plan's file with a launch line.
 
     With ``observed`` nothing is run: the file holds what the probe printed in a job. ``source`` is what its nodes are.
     """
-    from advisor.jobs.observe import reported
-    from advisor.jobs.verdict import compare_ranks
-
     if plan == "-" and observed == "-":
         raise BadValue("--plan and --observed are both standard input", cure="name a file for one of them")
     if plan is None and folder is None:
@@ -154,16 +171,32 @@ def verify(
         trusted(place / "plan.json" if place else str(plan), Use.NAMED)
     wanted = plan_in(str(place / "plan.json") if place else str(plan))
     if observed is not None:
-        gathered, ended = reported(read_bytes(observed, "output of a job")), None
+        gathered, ended, launcher = reported(read_bytes(observed, "output of a job")), None, ""
         if not gathered.ranks:
             raise CannotWork(f"{observed}: no line given of the probe in it{_alone(gathered)}")
     else:
-        gathered, ended = _launched(line_in(place) if place else line_of(line), timeout, observer)
-    comparison = compare_ranks(wanted.ranks, gathered, _topology(wanted, source, observer))
+        started = line_in(place) if place else line_of(line)
+        (gathered, ended), launcher = _launched(started, timeout, observer), started.launcher
+    comparison = compare_ranks(wanted.ranks, gathered, _topology(wanted, source, observer), launcher)
     return comparison.model_copy(update={"notes": (*comparison.notes, *_ending(ended, timeout))})
 
 
-def _topology(plan: "PlannedBinding", source: str | None, observer: Observer) -> "Topology | None":
+def program_line(folder: str | Path | None, words: Sequence[str]) -> Line:
+    """Return the line that verify --then becomes where ranks are as planned; refuse one without its program."""
+    line = line_in(Path(folder)) if folder is not None else line_of(words)
+    if not line.whole:
+        cure = "write the whole line: advisor verify --then --plan plan.json -- mpirun -n 4 ./app"
+        raise BadValue(f"--then starts the program, and {STANDS_FOR} stands in its place", cure=cure)
+    return line
+
+
+def become(line: Line) -> NoReturn:
+    """Start the line with its program in the place of this process: its output, its input and its status are the caller's."""
+    why = LiveHost().become(line.whole, line.variables)
+    raise CannotWork(f"{line.whole[0]} {'is not here' if why is Why.ABSENT else 'may not be run'}")
+
+
+def _topology(plan: PlannedBinding, source: str | None, observer: Observer) -> Topology | None:
     """Return the nodes' topology: of --from, or the plan's own, or this machine's where the plan has no host."""
     if source is not None:
         return read_machine(source, observer).topology
@@ -172,13 +205,8 @@ def _topology(plan: "PlannedBinding", source: str | None, observer: Observer) ->
     return read_machine(None, observer).topology
 
 
-def _launched(line: Line, timeout: float, observer: Observer) -> "tuple[GatheredReports, Ran]":
+def _launched(line: Line, timeout: float, observer: Observer) -> tuple[GatheredReports, Ran]:
     """Run a line with the probe for the command; refuse to judge where no rank has reported."""
-    from advisor.jobs.observe import Listener, probe_words
-    from advisor.machine.hosts.base import Why
-    from advisor.machine.hosts.live import LiveHost
-    from advisor.paths import template
-
     words = probe_words(template("probe.sh.j2"))
     argv = tuple(word for each in line.argv for word in (words if each == STANDS_FOR else (each,)))
     listener = Listener()
@@ -196,15 +224,13 @@ def _launched(line: Line, timeout: float, observer: Observer) -> "tuple[Gathered
     return gathered, ran
 
 
-def _alone(gathered: "GatheredReports") -> str:
+def _alone(gathered: GatheredReports) -> str:
     if gathered.alone:
         return f", but {gathered.alone} processes that no launcher gave a rank: give srun --mpi=pmi2 or pmix, or another launcher"
     return f", but {gathered.damaged} damaged lines" if gathered.damaged else ""
 
 
-def _how(ran: "Ran", timeout: float, line: str = "") -> str:
-    from advisor.machine.hosts.base import Why
-
+def _how(ran: Ran, timeout: float, line: str = "") -> str:
     if ran.why is None and (known := why_failed(ran.err.decode("utf-8", "replace"), line)):
         return known
     said = _last(ran.err)
@@ -220,7 +246,7 @@ def _last(errors: bytes) -> str:
     return f": {words[:300]}" if words else " and said nothing"
 
 
-def _ending(ran: "Ran | None", timeout: float) -> tuple[str, ...]:
+def _ending(ran: Ran | None, timeout: float) -> tuple[str, ...]:
     """Return a note on a launcher that ended badly, or that warned of a binding that it could not make and went on."""
     if ran is None or (ran.why is None and ran.status == 0):
         refused = ran is not None and (
@@ -232,9 +258,6 @@ def _ending(ran: "Ran | None", timeout: float) -> tuple[str, ...]:
 
 def probe() -> str:
     """Return the script that each rank of a job may run to say where it is."""
-    from advisor.jobs.observe import probe_script
-    from advisor.paths import template
-
     return probe_script(template("probe.sh.j2"))
 
 
@@ -247,10 +270,10 @@ def prolog() -> str:
 class Running(NamedTuple):
     """Processes that run here, what to warn of, and how they sit beside a plan where there is one."""
 
-    found: "RunningProcesses"
-    cautions: "tuple[Caution, ...]"
-    topology: "Topology"
-    comparison: "Comparison | None"
+    found: RunningProcesses
+    cautions: tuple[Caution, ...]
+    topology: Topology
+    comparison: Comparison | None
 
     @property
     def good(self) -> bool:
@@ -259,8 +282,6 @@ class Running(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor verify --pid --json``."""
-        from advisor.jobs.verify_page import running_document
-
         return running_document(*self)
 
 
@@ -268,11 +289,6 @@ def running(
     pids: Sequence[str | int] = (), program: str | None = None, *, plan: str | None = None, observer: Observer = SILENT
 ) -> Running:
     """Return where processes of this machine may run and where their memory is."""
-    from advisor.jobs.observe import read_processes
-    from advisor.jobs.verdict import cautions
-    from advisor.machine.hosts.live import LiveHost
-    from advisor.machine.topology import Topology
-
     host = LiveHost()
     found = read_processes(host, _pids(host, [str(pid) for pid in pids], program))
     if not found.processes:
@@ -282,10 +298,8 @@ def running(
     return Running(found, cautions(machine, found.processes), machine.topology or Topology(), comparison)
 
 
-def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
+def _pids(host: LiveHost, given: list[str], job: str | None) -> list[int]:
     """Return the processes that are meant; this one is never."""
-    from advisor.jobs.observe import processes_named
-
     numbers = [word.strip() for each in given for word in each.split(",")]
     wrong = next((word for word in numbers if not (word.isascii() and word.isdecimal() and len(word) < 10)), None)
     if wrong is not None:
@@ -296,11 +310,8 @@ def _pids(host: "LiveHost", given: list[str], job: str | None) -> list[int]:
     return [int(word) for word in numbers] + of_job
 
 
-def _against(plan: str, found: "RunningProcesses", topology: "Topology | None") -> "Comparison":
+def _against(plan: str, found: RunningProcesses, topology: Topology | None) -> Comparison:
     """Compare running ranks with those that the plan has for this host."""
-    from advisor.jobs.observe import same_host
-    from advisor.jobs.verdict import as_gathered, compare_ranks
-
     here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]
     if not here:
         raise BadValue(f"the plan has no rank on {found.host or 'this host'}", cure="run this on a node of the plan")

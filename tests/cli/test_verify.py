@@ -157,6 +157,33 @@ def test_what_bind_writes_is_proven(mpirun: str, tmp_path: Path, capsys: Capture
         assert status(["verify", folder]) == 0, capsys.readouterr()
 
 
+def test_then_the_program_is_started(mpirun: str, plan: str) -> None:
+    """--then starts the application in the place of the command, with its output and status, only where ranks are as planned."""
+    start = [sys.executable, "-m", "advisor", "verify", "--then", "--plan", plan, "--", mpirun, "-np", "2"]
+    good, wrong = (
+        subprocess.run([*start, "--bind-to", way, "sh", "-c", "echo it ran; exit 3"], capture_output=True, text=True, check=False)
+        for way in ("core", "none")
+    )
+    assert (good.returncode, good.stdout) == (3, "it ran\nit ran\n")
+    assert good.stderr.startswith("advisor: as planned: all 2 ranks are exactly where the plan has them\n")
+    assert (wrong.returncode, "it ran" in wrong.stdout) == (1, False)
+    assert wrong.stdout.startswith("rank 0 runs on CPUs ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--", "mpirun", "-np", "2", "{}"], "--then starts the program, and {} stands in its place"),
+        (["--json", "--", "mpirun", "-np", "2", "./app"], "--json and --then do not go together"),
+        (["--observed", "lines"], "--observed and --then do not go together"),
+    ],
+)
+def test_then_needs_a_program(arguments: list[str], message: str, plan: str, capsys: Capture) -> None:
+    """A line without its program, and what runs nothing or prints a document, are refused before anything starts."""
+    assert status(["verify", "--then", "--plan", plan, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_captured_lines_are_compared(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """--observed reads what a job printed, from a file or standard input, and runs nothing."""
     lines = tmp_path / "lines"

@@ -1,3 +1,5 @@
+import pytest
+
 from advisor.jobs.observe import (
     Caution,
     Comparison,
@@ -8,20 +10,28 @@ from advisor.jobs.observe import (
     RunningProcesses,
     Thread,
 )
-from advisor.jobs.verdict import compare_ranks
-from advisor.jobs.verify_page import comparison_document, comparison_page, running_document, running_page, verdict_line
+from advisor.jobs.verdict import (
+    compare_ranks,
+    comparison_document,
+    comparison_page,
+    running_document,
+    running_page,
+    sentence,
+    verdict_line,
+)
 from advisor.machine.cpuset import CpuSet
 from advisor.show.lines import text_of
 from tests.model.shapes import shape
 
+AS_MANY = "start as many ranks as the plan has: -n"
 NODE = shape(1, 2, 2, 4)
 
 
-def comparison(plan: list[str], seen: list[str], host: str | None = None) -> Comparison:
+def comparison(plan: list[str], seen: list[str], host: str | None = None, launcher: str = "") -> Comparison:
     """Return ranks planned and seen on these CPUs."""
     places = [PlannedRank(rank=i, host=host, cpus=CpuSet.parse(cpus), memory=(0,)) for i, cpus in enumerate(plan)]
     found = [Observation(rank=i, host=host or "n1", cpus=CpuSet.parse(cpus)) for i, cpus in enumerate(seen)]
-    return compare_ranks(places, GatheredReports(ranks=tuple(found)), NODE)
+    return compare_ranks(places, GatheredReports(ranks=tuple(found)), NODE, launcher)
 
 
 def drawn(found: Comparison, width: int = 80) -> list[str]:
@@ -37,12 +47,59 @@ def test_as_planned_is_one_line() -> None:
 
 def test_differences_are_counted_explained_and_listed() -> None:
     """The verdict counts them by kind, each cause names its ranks, the table has what was planned and what was seen."""
-    lines = drawn(comparison(["0", "1", "2", "3"], ["0", "0-3", "0-3"], host="n1"))
-    assert lines[0] == "differs from the plan: 3 of 4 ranks (1 missing, 2 wider)"
+    lines = drawn(comparison(["0", "1", "2", "3"], ["0", "0-3", "0-3"], host="n1"), 200)
+    assert lines[1] == "differs from the plan: 3 of 4 ranks (1 missing, 2 wider)"
     assert any(line.startswith("-> rank 3: ") for line in lines)
     assert any(line.startswith("-> ranks 1-2: not bound") for line in lines)
     assert "3     missing        n1 3     nothing" in lines
     assert "1     wider, shared  n1 1     n1 0-3" in lines
+
+
+@pytest.mark.parametrize(
+    ("planned", "seen", "launcher", "said"),
+    [
+        (
+            ["0-1", "2-3"],
+            ["0-3", "0-3"],
+            "openmpi4",
+            "rank 0 runs on CPUs 0-3, planned CPUs 0-1: not bound; give it --map-by slot:PE=2 --bind-to core",
+        ),
+        (
+            ["0", "2"],
+            ["0-1", "2-3"],
+            "openmpi5",
+            "rank 0 runs on CPUs 0-1, planned CPU 0: bound to whole NUMA nodes; give it --bind-to core",
+        ),
+        (
+            ["0-1", "2-3"],
+            ["0", "2"],
+            "srun",
+            "rank 0 runs on CPU 0, planned CPUs 0-1: one core each instead of several; give it -c 2 --cpu-bind=cores",
+        ),
+        (
+            ["0", "1"],
+            ["0"],
+            "",
+            f"rank 1 has not reported, planned CPU 1: fewer processes were started than planned; {AS_MANY} 2",
+        ),
+        (
+            ["0"],
+            ["0", "1"],
+            "srun",
+            f"rank 1 runs and is not in the plan: the line starts more processes than planned; {AS_MANY} 1",
+        ),
+        (
+            ["0", "1", "2"],
+            ["0", "1", "9"],
+            "jsrun",
+            "rank 2 runs on CPU 9, planned CPU 2",
+        ),
+    ],
+)
+def test_the_first_line_says_what_is_wrong_and_what_to_do(planned: list[str], seen: list[str], launcher: str, said: str) -> None:
+    """A rank, where it runs and should, why, and what to give the line in its launcher's words; the counts come second."""
+    found = comparison(planned, seen, launcher=launcher)
+    assert (sentence(found), drawn(found, 200)[0]) == (said, said)
 
 
 def test_pages_keep_their_width_and_their_length() -> None:

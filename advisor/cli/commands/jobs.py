@@ -12,7 +12,7 @@ import typer
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
 from advisor.cli.main import Command
-from advisor.cli.options import BusyOk, Json, MeasurementsOption, NoColor, Version, Width, at_most_one
+from advisor.cli.options import BusyOk, Json, MeasurementsOption, NoColor, Version, Width, at_most_one, keep_apart
 from advisor.cli.output import Form, Terminal, emit_text, say, show, show_job, show_lines
 from advisor.errors import BadValue
 from advisor.jobs.bind import bind as run_bind
@@ -27,9 +27,9 @@ from advisor.jobs.racing.result import plan_page, race_chart, race_page
 from advisor.jobs.started.benchmark import benchmark_lines
 from advisor.jobs.started.folder import write_job
 from advisor.jobs.started.hosts import COUNTED, HostOptions, JobOptions, LauncherOptions, one_machine, per_part
-from advisor.jobs.verify import probe, prolog, running
+from advisor.jobs.verdict import comparison_document, comparison_page, running_page, verdict_line
+from advisor.jobs.verify import become, probe, program_line, prolog, running
 from advisor.jobs.verify import verify as run_verify
-from advisor.jobs.verify_page import comparison_document, comparison_page, running_page
 from advisor.machine.hosts.files import write_file
 from advisor.measure.charts import need_matplotlib
 
@@ -328,6 +328,7 @@ def verify(
     words: opt.VerifyWords = None,
     *,
     plan: opt.PlanFile = None,
+    then: opt.Then = False,
     observed: opt.Observed = None,
     pid: opt.Pids = None,
     job: opt.ProgramName = None,
@@ -345,11 +346,13 @@ def verify(
     Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR -- ./app'
     wrote. With --plan you give your own command, with {} in place of the application if its options end unclearly.
     --observed runs nothing: it reads what the probe (--print-probe) printed inside a job. The probe is one shell script; it
-    needs no compiler, no MPI and no file on the other nodes. --pid and --job check an application that runs on this node,
+    needs no compiler, no MPI and no file on the other nodes. --then starts the application itself once every rank has proven
+    to be as planned, and nothing where one is not. --pid and --job check an application that runs on this node,
     with or without a plan. Exit status 1 if something differs from the plan, or, without a plan, if there is a warning.
 
     Group: Run
     Example: advisor verify DIR
+    Example: advisor verify --then DIR
     Example: advisor verify --plan plan.json -- mpirun -n 16 --map-by ppr:1:l3cache {}
     Example: advisor verify --print-probe > probe.sh; srun sh probe.sh > lines; advisor verify --plan plan.json --observed lines
     Example: advisor verify --job xhpl
@@ -365,7 +368,12 @@ def verify(
         show(form, here.document, lambda: running_page(*here, width))
         return int(not here.good)
     folder = given[0] if plan is None and len(given) == 1 else None
+    keep_apart({"--then": then}, {"--observed": observed is not None, "--json": json, "--output": output is not None})
+    whole = program_line(folder, given) if then else None
     found = run_verify(folder, plan=plan, line=given, observed=observed, source=source, timeout=timeout, observer=observer)
+    if whole and found.equal:
+        observer.say(verdict_line(found))
+        become(whole)
     show(form, lambda: comparison_document(found), lambda: comparison_page(found, width))
     return int(not found.equal)
 

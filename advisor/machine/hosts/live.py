@@ -10,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -295,6 +296,17 @@ class LiveHost:
             return ran._replace(seconds=monotonic() - begun_at)
         finally:
             _end(process)
+
+    def become(self, argv: tuple[str, ...], variables: Mapping[str, str]) -> Why:
+        """Let the user's own line take the place of this process; return why it cannot."""
+        program = find(argv[0])
+        if program is None:
+            return Why.ABSENT
+        sys.stdout.flush()
+        try:
+            os.execve(os.path.abspath(program), argv, {**os.environ, **variables})  # noqa: PTH100, S606 - as in launch
+        except (OSError, ValueError):
+            return Why.REFUSED
 
     def close(self) -> None:
         """End the commands that were started ahead and nobody waited for."""
