@@ -1,7 +1,7 @@
 """Says whether two versions of advisor answer the same about many machines.
 
-``python -m benchmarks.same_answers dump OUT MACHINE...`` writes what audit, topology and bind say of each machine, as
-JSON, one file an answer; run it once in each version's checkout. ``python -m benchmarks.same_answers compare OLD NEW``
+``python -m benchmarks.same_answers dump OUT MACHINE...`` writes what the commands below say of each machine,
+one file an answer; run it once in each version's checkout. ``python -m benchmarks.same_answers compare OLD NEW``
 names every answer that differs, and where; words (titles, sentences) may be left out with ``--but say,title``.
 """
 
@@ -16,10 +16,36 @@ from pathlib import Path
 
 ASKED = {
     "audit": ("audit", "--no-measure", "--json"),
+    "audit-text": ("audit", "--no-measure", "-v"),
+    "checklist": ("checklist",),
+    "checklist-racadm": ("checklist", "--as", "racadm"),
+    "report": ("report", "--as", "md"),
+    "page": ("report", "--as", "html"),
+    "slurm": ("export", "slurm"),
+    "nhc": ("export", "nhc"),
+    "prometheus": ("export", "prometheus"),
+    "ansible": ("export", "ansible"),
+    "explain": ("explain", "nps"),
+    "whatif": ("whatif", "smt=off"),
     "topology": ("topology", "--json"),
+    "topology-text": ("topology",),
     "bind": ("bind", "--ranks", "4", "--threads", "2", "--launcher", "openmpi", "--launcher-version", "5.0.6", "--json"),
     "bind-near": ("bind", "--ranks", "2", "--strategy", "hca-near", "--launcher", "srun", "--json"),
     "bind-spread": ("bind", "--ranks", "8", "--strategy", "spread-numa", "--launcher", "mpich", "--json"),
+    "bind-text": ("bind", "--launcher", "srun"),
+    **{f"bind-{one}": ("bind", "--launcher", one) for one in ("intelmpi", "pals", "flux", "likwid", "openmpi4", "jsrun")},
+    **{
+        f"check-{number}": ("check", *words.split())
+        for number, words in enumerate(
+            (
+                "-- mpirun -np 8 --map-by ppr:2:l3cache:PE=2 --bind-to core",
+                "-- mpirun -np 4 --map-by numa --bind-to none",
+                "-- srun -n 8 -c 4 --cpu-bind=cores",
+                "-- srun -n 4 --cpu-bind=map_ldom:0,1",
+                "-- mpiexec -n 4 -bind-to l3",
+            )
+        )
+    },
 }
 
 
@@ -29,7 +55,15 @@ def answer(words: tuple[str, ...], machine: Path) -> str:
 
     printed, said = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
-        code = status([words[0], "--from", str(machine), *words[1:], *(["--", "./app"] if words[0] == "bind" else [])])
+        code = status(
+            [
+                words[0],
+                "--from",
+                str(machine),
+                *words[1:],
+                *(["./app"] if "--" in words else ["--", "./app"] if words[0] == "bind" else []),
+            ]
+        )
     return json.dumps(
         {"status": code, "out": _json_or_text(printed.getvalue()), "err": said.getvalue()}, indent=1, sort_keys=True
     )
