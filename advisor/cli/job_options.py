@@ -132,7 +132,9 @@ class MeasuredPart(StrEnum):
 
 MeasureWords = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[WHAT | show FILE]", help="membw, scaling, matrix, ladder, ...", autocompletion=opt.measurements),
+    typer.Argument(
+        metavar="[WHAT | show FILE | publish FILE]", help="membw, scaling, matrix, ladder, ...", autocompletion=opt.measurements
+    ),
 ]
 MeasureQuick = Annotated[bool, typer.Option("--quick", help="The quick set, under a minute: the default.")]
 MeasureFull = Annotated[bool, typer.Option("--full", help="Measure everything; takes many minutes, --dry-run says how many.")]

@@ -15,7 +15,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.units import binary, count, duration, flop_rate, plain, throughput
 from advisor.measure.charts import chart, charts_of
 from advisor.measure.figures import HEADLINE, ladder, loaded, roofline, scaling, sound
-from advisor.measure.measured_facts import UNPUBLISHED, Compared, MeasuredFacts, Speed
+from advisor.measure.measured_facts import UNPUBLISHED, Compared, MeasuredFacts, Place, Speed
 from advisor.measure.measurement import Measurements
 from advisor.measure.page import conditions, measured_lines
 from advisor.show.lines import text_of
@@ -86,6 +86,16 @@ class Figure(NamedTuple):
     share: float | None = None
     """Of what it is compared with, for a bar; at most 1."""
     ref: str = ""
+    marks: tuple[float, ...] = ()
+    """Where published figures are on the same bar."""
+
+    def among(self, value: float, place: Place | None) -> "Figure":
+        """Return it on a bar that ends at its ceiling, or at the highest figure, with the published ones marked."""
+        if place is None or not place.published:
+            return self
+        middles = [(one.low + one.high) / 2 for one in place.published]
+        end = max(value, *middles, place.ceiling or 0.0)
+        return self._replace(share=value / end, marks=tuple(sorted({round(each / end, 3) for each in middles})))
 
 
 def figures(measured: MeasuredFacts | None) -> list[Figure]:
@@ -101,16 +111,18 @@ def _of_machine(measured: MeasuredFacts) -> Iterator[Figure]:
         low, high = _ends(one)
         if one and low:
             span = throughput(low) if low == high else f"{throughput(low).partition(' ')[0]} to {throughput(high)}"
-            yield Figure(name, throughput(rate), f"{percent(rate / low)} of the {span} published", rate / low, one.ref)
+            figure = Figure(name, throughput(rate), f"{percent(rate / low)} of the {span} published", rate / low, one.ref)
         else:
             share = rate / place.ceiling if place and place.ceiling else None
-            yield Figure(name, throughput(rate), plain(place.beside, _LONG) if place else UNPUBLISHED, share)
+            figure = Figure(name, throughput(rate), plain(place.beside, _LONG) if place else UNPUBLISHED, share)
+        yield figure.among(rate, place)
     if whole and whole.latency:
         one, place = _published(measured.published_latency, "latency", whole.latency), measured.place_of("latency", whole.latency)
         low, high = _ends(one)
         span = duration(low) if low == high else f"{duration(low)} to {duration(high)}"
         beside = f"published {span}" if low else plain(place.beside, _LONG) if place else UNPUBLISHED
-        yield Figure("Memory latency", duration(whole.latency), beside, None, one.ref if one and low else "")
+        figure = Figure("Memory latency", duration(whole.latency), beside, None, one.ref if one and low else "")
+        yield figure.among(whole.latency, place)
     if flops:
         known = flops.share and flops.peak
         peak = f"{percent(flops.share)} of {flop_rate(flops.peak)}, all cores at the clock measured" if known else ""
@@ -126,7 +138,8 @@ def _hpl(measured: MeasuredFacts) -> Iterator[Figure]:
             f"{percent(run.of_base)} of that at base clock" if run.of_base else "",
             plain(place.beside, _LONG) if place and place.published else "",
         )
-        yield Figure("HPL", flop_rate(run.rate), ", ".join(filter(None, bounds)), run.of_load or run.of_base)
+        figure = Figure("HPL", flop_rate(run.rate), ", ".join(filter(None, bounds)), run.of_load or run.of_base)
+        yield figure.among(run.rate, place)
 
 
 def _messages(measured: MeasuredFacts) -> Iterator[Figure]:

@@ -193,7 +193,9 @@ class Place(Value):
     high: float | None = optional("the most of them")
     median: float | None = optional("the middle of all that are published here, whether they can be compared or not")
     stated_low: float | None = optional("the least of those that state their conditions, none of which is known to differ here")
-    judged: bool = optional("whether one whose conditions are all met judges it, as it was measured idle", default=False)
+    judged: bool = optional(
+        "whether one whose conditions are all met judges it, as it was measured idle with steady repeats", default=False
+    )
     doubts: str = optional("what cannot be excluded, in words", default="")
     says: str = optional("where it stands, in words: 40 GB/s: 15 % of the 270 to 300 GB/s published for ...", default="")
     of_ceiling: str = optional("its share of the ceiling in words; empty where that is not known", default="")

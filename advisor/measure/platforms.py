@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
 from advisor.machine.hardware import Cpu
+from advisor.machine.hosts.trust import at_home, trusted
 from advisor.machine.machine import Machine
 from advisor.machine.platform_traits import Match, file_of, must_be_named, platform_files, traits, with_inherited
 from advisor.machine.topology import Topology
@@ -92,8 +93,8 @@ class Ordered(Value):
 
 def processor(name: str) -> Ordered:
     """Return what is known of a processor, by ``EPYC 7702`` or its marketing name; the error names the nearest."""
-    plain = _plain(name)
-    known = {_plain(each).lower(): (each, sheet) for sheet in platforms() for each in sheet.processors}
+    plain = plain_processor(name)
+    known = {plain_processor(each).lower(): (each, sheet) for sheet in platforms() for each in sheet.processors}
     if plain.lower() in known:
         own, sheet = known[plain.lower()]
         return Ordered(name=own, platform=sheet.id, cores=sheet.processors[own].cores, dies=sheet.processors[own].dies)
@@ -121,7 +122,7 @@ def _near(plain: str, names: list[str]) -> list[str]:
     return [each for each in names if number and re.search(rf"\b{number[0][0]}\w{{{len(number[0]) - 1}}}", each)]
 
 
-def _plain(name: str) -> str:
+def plain_processor(name: str) -> str:
     """Return a model's name without marks, vendors and what follows the number: EPYC 7702."""
     words = re.sub(r"\((?:R|TM)\)|®|™", "", name)
     words = re.sub(r"@.*|\b\d+-Core\b.*|\bProcessor\b|\bCPU\b(?! Max)", " ", words, flags=re.IGNORECASE)
@@ -145,7 +146,10 @@ def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, 
 WITHOUT_SHEET: Final = "arm"
 """The file of processors whose generation has no sheet."""
 _LARGEST: Final = 1 << 20
-_FIELDS: Final = tuple(name for name in PublishedFigure.model_fields if name not in ("others", "neighbour"))
+COLUMNS: Final = tuple(name for name in PublishedFigure.model_fields if name not in ("others", "neighbour"))
+"""Of a file of published figures, in their order."""
+SITE_FIGURES: Final = (Path("/etc/advisor/published.csv"), Path("~/.config/advisor/published.csv"))
+"""Where a site keeps figures of its own machines: advisor measure publish adds to them."""
 
 
 def published_files() -> tuple[Path, ...]:
@@ -161,9 +165,9 @@ def read_published(path: Path) -> tuple[tuple[int, PublishedFigure], ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadSheet("cannot be read", file=str(path), cure="a text file in UTF-8 is expected") from error
     lines = csv.DictReader(text.splitlines(), strict=True)
-    if tuple(lines.fieldnames or ()) != _FIELDS:
-        strange = next((name for name in lines.fieldnames or () if name not in _FIELDS), "")
-        cure = f"the first line is {','.join(_FIELDS)}"
+    if tuple(lines.fieldnames or ()) != COLUMNS:
+        strange = next((name for name in lines.fieldnames or () if name not in COLUMNS), "")
+        cure = f"the first line is {','.join(COLUMNS)}"
         raise BadSheet(f"{strange[:40] or 'a column'} is no column, or one is missing", file=str(path), place="line 1", cure=cure)
     return tuple((lines.line_num, _figure(row, path, lines.line_num)) for row in lines)
 
@@ -175,7 +179,7 @@ def _figure(row: dict[str, str], path: Path, line: int) -> PublishedFigure:
         first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else {"loc": ("row",), "msg": str(error)}
         name = str(first["loc"][0]) if first["loc"] else "row"
         field = PublishedFigure.model_fields.get(name)
-        cure = field.description if field else f"there are {len(_FIELDS)} columns"
+        cure = field.description if field else f"there are {len(COLUMNS)} columns"
         raise BadSheet(f"{name}: {str(first['msg'])[:160]}", file=str(path), place=f"line {line}", cure=cure) from error
 
 
@@ -187,10 +191,19 @@ def published_figures(platform: Platform | None) -> tuple[PublishedFigure, ...]:
     """
     path = rules() / "published" / f"{platform.id if platform else WITHOUT_SHEET}.csv"
     rows = tuple(figure for _, figure in read_published(path)) if path.is_file() else ()
-    own = (*of_references(platform), *rows)
+    own = (*of_references(platform), *rows, *_of_site(platform))
     known = {one.metric for one in own if (one.of, one.cloud) == ("node", "metal")}
     lacking = {"triad", "copy", "load"} - known
     return (*own, *(one for one in (_of_neighbours(platform) if platform and lacking else ()) if one.metric in lacking))
+
+
+def _of_site(platform: Platform | None) -> Iterator[PublishedFigure]:
+    """Yield the figures that this site has added for processors of a platform."""
+    for path in filter(Path.is_file, map(at_home, SITE_FIGURES)):
+        trusted(path)
+        for _, figure in read_published(path):
+            if platform is None or re.fullmatch(platform.series, figure.processor, re.IGNORECASE):
+                yield figure
 
 
 def _of_neighbours(platform: Platform) -> Iterator[PublishedFigure]:

@@ -44,11 +44,11 @@ def triad(of: Machine, rate: float, *, idle: bool | None = None, **more: Any) ->
     )
 
 
-def place(of: Machine, rate: float, *rows: PublishedFigure, idle: bool | None = None) -> Place:
+def place(of: Machine, rate: float, *rows: PublishedFigure, idle: bool | None = None, runs: int = 1) -> Place:
     """Return where a triad stands among rows, or among what is published."""
     platform = match_platform(of)
     case = case_of(of, infer_layout(of), platform)
-    (found,) = measured_facts(triad(of, rate, idle=idle), case, rows or published_figures(platform)).places
+    (found,) = measured_facts(triad(of, rate, idle=idle, values=(rate,) * runs), case, rows or published_figures(platform)).places
     return found
 
 
@@ -110,6 +110,17 @@ def test_a_publication_has_one_of_three_outcomes(
     """Met; under other conditions, which are named; under such as nobody knows here."""
     (found,) = place(unread(), 250 * GB, row(**fields)).published
     assert (found.outcome, found.differs, found.unknown) == (outcome, differs, unknown)
+
+
+@pytest.mark.parametrize("idle", [True, None])
+@pytest.mark.parametrize("here", [unread(), machine(ROME)], ids=["DIMMs not read", "all read"])
+@pytest.mark.parametrize(("rate", "severity"), [(60, "high"), (150, "high"), (190, "low"), (220, "low"), (250, None)])
+def test_a_single_value_is_judged_whatever_else_is_known(
+    rate: float, severity: str | None, here: Machine, idle: bool | None
+) -> None:
+    """One run has no spread, so that no rule on single publications answers: a page must not be green for that."""
+    found = judged(here, "mpi", (), measurements=triad(here, rate * GB, idle=idle)).audit.found
+    assert [each.severity for each in found if each.topic == "measured"] == ([severity] if severity else [])
 
 
 def test_figures_without_stated_conditions_are_no_verdict_alone() -> None:
@@ -178,10 +189,11 @@ def test_what_nobody_published_is_held_against_the_ceiling(name: str, rate: floa
 
 
 def test_what_is_met_and_idle_is_judged_once() -> None:
-    """The rule on publications whose conditions are met judges it then; the ones on places leave it."""
+    """The rule on publications whose conditions are met judges steady repeats then; the ones on places leave it."""
     here = machine(ROME)
-    assert (place(here, 200 * GB, idle=True).judged, place(here, 200 * GB, idle=None).judged) == (True, False)
-    found = judged(here, "mpi", (), measurements=triad(here, 100 * GB, idle=True)).audit.found
+    judging = [place(here, 200 * GB, idle=idle, runs=runs).judged for idle, runs in ((True, 3), (True, 1), (None, 3))]
+    assert judging == [True, False, False]
+    found = judged(here, "mpi", (), measurements=triad(here, 100 * GB, idle=True, values=(100 * GB,) * 3)).audit.found
     assert "measured-far-below-published" not in [each.id for each in found]
 
 

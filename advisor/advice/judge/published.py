@@ -423,6 +423,8 @@ _PLACE_LARGE: Final = 0.9
 _FILLED: Final = 0.5
 """Of the memory: a system that fills so much is a large one, whatever was published."""
 _FEW: Final = 3
+_NOISE: Final = 0.1
+"""Spread of repeats above which rules/measured.yaml leaves a figure unknown."""
 _PROGRAMS: Final = ("STREAM", "BabelStream", "likwid-bench", "MLC")
 
 
@@ -441,14 +443,16 @@ class Figure:
     grid: str | None = None
     filled: bool = False
     """Whether a system of equations fills much of the memory."""
+    spread: float | None = None
+    """Of its repeats, as a share; None of a single one."""
 
 
 def places(facts: MeasuredFacts, measurements: Measurements, case: Case, figures: Sequence[PublishedFigure]) -> tuple[Place, ...]:
     """Return where each figure of the whole machine stands."""
-    return tuple(_place(each, facts, case, figures) for each in _figures(facts, measurements, case))
+    return tuple(_place(each, facts, case, figures) for each in machine_figures(facts, measurements, case))
 
 
-def _figures(facts: MeasuredFacts, measurements: Measurements, case: Case) -> Iterator[Figure]:
+def machine_figures(facts: MeasuredFacts, measurements: Measurements, case: Case) -> Iterator[Figure]:
     """Yield the machine's own figures; of a machine of one socket that socket is the machine."""
     sockets, whole, run = case.shape.sockets if case.shape else None, facts.machine, facts.hpl
     imported = measurements.conditions.imported or ()
@@ -459,11 +463,18 @@ def _figures(facts: MeasuredFacts, measurements: Measurements, case: Case) -> It
             if value is not None:
                 better = "streaming" if whole.streaming == whole.triad else "regular"
                 stores = better if metric == "triad" and program is None else None
-                yield Figure(f"{metric} of the machine", metric, value, sockets, len(whole.cpus), stores, program)
+                yield Figure(
+                    f"{metric} of the machine", metric, value, sockets, len(whole.cpus), stores, program, spread=whole.spread
+                )
         if whole.latency is not None:
             yield Figure("latency of local memory", "latency", whole.latency, sockets, 1)
     if run is not None and run.whole and run.hosts == 1 and run.part == "machine" and sockets:
-        how = {"problem": run.n, "grid": run.grid and run.grid.replace(" ", ""), "filled": (run.memory_share or 0) >= _FILLED}
+        how = {
+            "problem": run.n,
+            "grid": run.grid and run.grid.replace(" ", ""),
+            "filled": (run.memory_share or 0) >= _FILLED,
+            "spread": run.spread,
+        }
         threads = (run.ranks or 0) * (run.threads or 1)
         yield Figure("HPL of the machine", "hpl", run.rate, sockets, threads, program="HPL", **how)  # type: ignore[arg-type]
 
@@ -496,7 +507,7 @@ def _place(own: Figure, facts: MeasuredFacts, case: Case, figures: Sequence[Publ
         high=max((one.high for one in compared), default=None),
         median=median_of((one.low + one.high) / 2 for one in beside),
         stated_low=min((one.low for one in stated), default=None),
-        judged=facts.idle is True and any(one.outcome == "meets" for one in compared),
+        judged=_can_judge(own, facts) and any(one.outcome == "meets" for one in compared),
         doubts=_doubts(own, ceiling, facts, case),
     )
     write = _SPOKEN.get(own.metric, throughput)
@@ -504,6 +515,11 @@ def _place(own: Figure, facts: MeasuredFacts, case: Case, figures: Sequence[Publ
     if ceiling:
         words["of_ceiling"] = f"{100 * own.value / ceiling:.0f} % of the {throughput(ceiling)} that {because} carry at most"
     return place.model_copy(update=words)
+
+
+def _can_judge(own: Figure, facts: MeasuredFacts) -> bool:
+    """Return whether rules on single publications answer at all: they ask for an idle machine and steady repeats."""
+    return facts.idle is True and own.spread is not None and own.spread <= _NOISE
 
 
 def _published_figures(own: Figure, case: Case, figures: Sequence[PublishedFigure]) -> tuple[tuple[PublishedFigure, ...], bool]:
@@ -553,8 +569,7 @@ def _publication(own: Figure, one: PublishedFigure, case: Case) -> Publication:
 
 def _conditions(own: Figure, one: PublishedFigure, case: Case) -> tuple[tuple[object, str, object, bool | None], ...]:
     """Return whether a condition is stated, its words, what is so here, and whether that is the same; None where unknown."""
-    cut = case.layout.cut if case.layout else None
-    sure = cut.name if cut and cut.confidence != "low" and cut.name != "unknown" else None
+    sure = sure_partitioning(case)
     smt = case.layout.smt.state if case.layout else None
     filled, speeds = {socket.channels for socket in case.sockets or ()}, [socket.configured for socket in case.sockets or ()]
     known, wanted = [speed for speed in speeds if speed is not None], one.memory_speed or 0.0
@@ -575,6 +590,12 @@ def _conditions(own: Figure, one: PublishedFigure, case: Case) -> tuple[tuple[ob
         (one.grid and own.grid, f"grid {one.grid}", own.grid, one.grid == own.grid),
         (one.program and own.program, str(one.program), own.program, one.program == own.program),
     )
+
+
+def sure_partitioning(case: Case) -> str | None:
+    """Return how the sockets are partitioned, in a word; None where that is not sure."""
+    cut = case.layout.cut if case.layout else None
+    return cut.name if cut and cut.confidence != "low" and cut.name != "unknown" else None
 
 
 _SPOKEN: Final = {"latency": duration, "hpl": flop_rate}

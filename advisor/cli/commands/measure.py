@@ -1,11 +1,13 @@
 """Commands that measure, and take the figures of other programs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from advisor.advice.imported import import_files, must_have_results
+from advisor.advice.publish import publish
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
 from advisor.cli.options import (
@@ -46,7 +48,16 @@ from advisor.measure.charts import must_be_drawable
 from advisor.measure.contract import read_kernels
 from advisor.measure.page import imported_page, measured_page, plan_page
 from advisor.measure.plan import CHARTS, SETS, Plan, Request, charts_of_plan
-from advisor.measure.task import MeasureOptions, build_all, compare_runs, measure_machine, plan_document, planned, wished
+from advisor.measure.task import (
+    MeasureOptions,
+    build_all,
+    compare_runs,
+    measure_machine,
+    plan_document,
+    planned,
+    saved_measurements,
+    wished,
+)
 
 OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs.")]
 
@@ -87,26 +98,40 @@ def measure(
     of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix (cores of
     each NUMA node against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips
     between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results;
-    advisor compare OLD NEW compares two runs. The kernels are built with this machine's compiler when first used. A busy
-    machine is refused unless --busy-ok. Every result is a median with its spread; a result above the ceiling of DIMMs and
-    clock is rejected. Ctrl-C keeps the finished part.
+    advisor compare OLD NEW compares two runs. publish FILE adds this machine's saved figures to the site's published ones
+    (/etc/advisor/published.csv, ~/.config/advisor/published.csv, or -o FILE); machines measured later are compared with them.
+    The kernels are built with this machine's compiler when first used. A busy machine is refused unless --busy-ok. Every
+    result is a median with its spread; a result above the ceiling of DIMMs and clock is rejected. Ctrl-C keeps the finished
+    part.
 
     Group: Measure
     First: --full --per --cpus --dry-run --save --from --svg --list --busy-ok --json
     Example: advisor measure
     Example: advisor measure membw --per numa --save node.json
     Example: advisor measure membw --per numa --dry-run --from node.tar.gz
+    Example: advisor measure publish node.json
     Example: advisor measure roofline --png roofline.png --intensity 0.25
     Example: advisor measure --build-only --march znver4 -o kernels
     """
     shown: Shown = (save, Form(output, json, width, not no_color), Drawing(svg, png, chart, intensity))
     if list_kernels or build_only or march is not None:
         return show_kernels(shown[1]) if list_kernels else _build(march, output, build_only=build_only)
+    if words and words[0] == "publish":
+        return _publish(words[1:], source, shown[1])
     if measurements or (words or [])[:1] == ["show"]:
         return show_saved(words or [], measurements or [], source, shown)
     what = job.what_to_measure(words or [], quick=quick, full=full)
     wish = wished(what, per=per, patterns=pattern, cpus=cpus, node=node, repeats=repeats, smt=smt == "use")
     return _measure(wish, MeasureOptions(busy_ok, kernels), source, shown, verbose=verbose, dry=dry_run)
+
+
+def _publish(names: list[str], source: str | None, form: Form) -> int:
+    if len(names) != 1:
+        raise BadValue("measure publish takes one file", cure="write advisor measure publish FILE, which measure --save wrote")
+    done = saved_measurements([Path(names[0])], source, must_fit=True, observer=Terminal())
+    added = publish(done, form.output)
+    show(replace(form, output=None), lambda: {"file": str(added.file), "rows": added.rows}, lambda: [added.page()])
+    return 0
 
 
 def _build(march: str | None, output: Path | None, *, build_only: bool) -> int:
