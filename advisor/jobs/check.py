@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
@@ -14,11 +14,12 @@ from advisor.errors import AdvisorError, BadInput
 from advisor.jobs.answers import Ask, observed_in
 from advisor.jobs.ask import ask, installed
 from advisor.jobs.bind_page import how_known, node_lines, rows_of_ranks
-from advisor.jobs.line import parse, rewrite
+from advisor.jobs.line import parse, rewrite, started_by
 from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint, LintAnswer, LintRank, Placed, Slot
 from advisor.jobs.request import ADVISE, release_of
 from advisor.jobs.scripts import gpu_faults, header_faults, step_faults
+from advisor.jobs.scripts.directives import gres
 from advisor.jobs.scripts.expansion import is_known, shown
 from advisor.jobs.scripts.fault import Edit, Fault, Known, Severity
 from advisor.jobs.scripts.steps import Scripted, Step, read, variants
@@ -94,6 +95,8 @@ SITE: Final = Path("/etc/advisor/nodes")
 _LARGEST: Final = 1 << 20
 _PATIENCE: Final = 3.0
 
+SEVERITIES: Final = ("low", "medium", "high")
+
 Count = Annotated[
     int | tuple[int, ...] | None, Field(description="a number; of a line in a loop one for each turn; null where it is not known")
 ]
@@ -162,8 +165,8 @@ class Check(Value):
 
     def reaches(self, severity: str) -> bool:
         """Whether a fault is as severe, or more."""
-        order = ("low", "medium", "high")
-        return severity in order and any(order.index(fault.severity) >= order.index(severity) for fault in self.faults)
+        at_least = SEVERITIES[SEVERITIES.index(severity) :] if severity in SEVERITIES else ()
+        return any(fault.severity in at_least for fault in self.faults)
 
 
 def check(
@@ -193,16 +196,16 @@ def check(
     known = Known(
         _release(slurm_version or (slurm.version if slurm else None)), slurm.plugins if slurm and slurm.source else None
     )
-    node, source, cpus = _node(script, read_one)
+    node, source, there = _node(script, read_one)
     found = faults(script, known)
     new, left = mended(text, known, environment)
     steps, more = _steps(script, node, slurm, known, (version, ask if asking else None))
     if observed is not None:
         steps = [_as_seen(steps, observed)]
-    there = {(fault.line, fault.id) for fault in found}
-    there |= {(line, "too-many-threads") for line, name in there if name == "one-core"}  # the same, seen without a machine
-    found += [each for each in more if (each.line, each.id) not in there]
-    found += _small(script, cpus)
+    known_of = {(fault.line, fault.id) for fault in found}
+    known_of |= {(line, "too-many-threads") for line, name in known_of if name == "one-core"}  # the same, seen without a machine
+    found += [each for each in more if (each.line, each.id) not in known_of]
+    found += _small(script, there)
     stay = {(fault.id, fault.what) for fault in left}
     return Check(
         file=str(file),
@@ -216,6 +219,12 @@ def check(
         corrected=new if new != text else None,
         patch=patch(text, new, Path(file).name or "script"),
     )
+
+
+def starts_as_script(words: Sequence[str]) -> bool:
+    """Whether a line is read as one of a script: torchrun's and its like, which no launcher of ranks starts."""
+    program = next((word for word in words if not re.match(r"\w+=", word)), "").rpartition("/")[2]
+    return not started_by(program) and bool(read(shlex.join(words)).steps)
 
 
 def script_text(file: Path) -> str:
@@ -262,53 +271,60 @@ def _partition(script: Scripted) -> str | None:
 # the machine
 
 
-def _node(script: Scripted, machine: Machine | None) -> tuple[Machine | None, str, int | None]:
-    """Return a node of the job, where it is known from, and its cores where only their number is known."""
+class PartitionNodes(NamedTuple):
+    """What each node of a partition has, as the scheduler says it; None where it does not, or nodes differ."""
+
+    cores: int | None = None
+    gpus: int | None = None
+
+
+def _node(script: Scripted, machine: Machine | None) -> tuple[Machine | None, str, PartitionNodes]:
+    """Return a node of the job, where it is known from, and what it has where only numbers are known."""
     if machine is not None:
-        return machine, machine.name or "the machine of --from", None
+        return machine, machine.name or "the machine of --from", PartitionNodes()
     partition = _partition(script)
     if partition and re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", partition, re.ASCII):
         capture = SITE / f"{partition}.tar.gz"
         if capture.is_file():
-            return read_machine(str(capture)), str(capture), None
-        if script.job.scheduler == "slurm" and (cores := _asked(partition)):
-            return None, f"scontrol: nodes of the partition {partition} have {cores} cores", cores
-    return None, "", None
+            return read_machine(str(capture)), str(capture), PartitionNodes()
+        there = _asked(partition) if script.job.scheduler == "slurm" else PartitionNodes()
+        parts = [count(number, word) for number, word in zip(there, ("core", "GPU"), strict=True) if number]
+        if parts:
+            return None, f"scontrol: nodes of the partition {partition} have {' and '.join(parts)}", there
+    return None, "", PartitionNodes()
 
 
-def _asked(partition: str) -> int | None:
-    """Return the cores of a partition's nodes as Slurm says them, where scontrol answers here and they are alike."""
+def _asked(partition: str) -> PartitionNodes:
+    """Return what a partition's nodes have as Slurm says it, where scontrol answers here."""
     program = find("scontrol")
     if program is None or asks_the_network("scontrol", program):
-        return None
+        return PartitionNodes()
     text = LiveHost().run(("scontrol", "--oneliner", "show", "node"), _PATIENCE).text or ""
-    counts: set[int] = set()
+    cores: set[int] = set()
+    gpus: set[int] = set()
     for line in text.splitlines():
-        if partition not in re.sub(r".*\sPartitions=(\S*).*|.*", r"\1", line).split(","):
-            continue
-        node = parse_node(line, "scontrol show node")
+        words = dict(re.findall(r"(?:^|\s)(Partitions|Gres)=(\S*)", line))
+        node = parse_node(line, "scontrol show node") if partition in words.get("Partitions", "").split(",") else None
         if node and node.sockets and node.cores_per_socket:
-            counts.add(node.sockets * node.cores_per_socket)
-    return counts.pop() if len(counts) == 1 else None
+            cores.add(node.sockets * node.cores_per_socket)
+            gpus.add(gres(words.get("Gres")) or 0)
+    return PartitionNodes(*(each.pop() if len(each) == 1 else None for each in (cores, gpus)))
 
 
-def _small(script: Scripted, cores: int | None) -> list[Fault]:
-    """Return the faults of lines that want more cores of a node than its partition's nodes have."""
+def _small(script: Scripted, there: PartitionNodes) -> list[Fault]:
+    """Return the faults of lines that want more cores or GPUs of a node than its partition's nodes have."""
     found: list[Fault] = []
     for step in script.steps:
-        wanted = (step.per_node or 0) * (step.threads or 1)
-        if cores and wanted > cores:
-            what = f"{step.per_node} ranks of {step.threads or 1} want {wanted} cores of a node, the partition's have {cores}"
-            found.append(
-                Fault(
-                    "node-too-small",
-                    step.line,
-                    "high",
-                    what,
-                    "Threads share cores, or the job never starts.",
-                    "fewer ranks of a node, or more nodes",
-                )
-            )
+        cores, gpus = (step.per_node or 0) * (step.threads or 1), step.gpus_per_node or 0
+        what, why = f"{step.per_node} ranks of {step.threads or 1} want", "Threads share cores, or the job never starts."
+        for said, wanted, word, has, hurts in (
+            (what, cores, "cores", there.cores, why),
+            ("the line wants", gpus, "GPUs", there.gpus, "The job never starts."),
+        ):
+            if has is not None and wanted > has:
+                what = f"{said} {wanted} {word} of a node, the partition's have {has}"
+                cure = "fewer ranks of a node, or more nodes"
+                found.append(Fault("node-too-small", step.line, "high", what, hurts, cure))
     return found
 
 
@@ -542,18 +558,19 @@ def check_page(found: Check, width: int | None = None, machine: Machine | None =
 
 
 def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
-    job = found.job
-    asked = [count(job.nodes, "node") if job.nodes else "", count(job.tasks, "task") if job.tasks else ""]
-    asked += [
-        f"{count(job.cpus_per_task, 'CPU')} per task" if job.cpus_per_task else "",
-        count(job.gpus, "GPU") if job.gpus else "",
-    ]
-    asked.append(f"each time of the array {plain(job.array, 60)}" if job.array else "")
-    head = ", ".join(each for each in asked if each)
-    title = f"{plain(found.file, 200)}: " + (f"{job.scheduler} job" if job.scheduler != "none" else "no scheduler's directives")
-    result = wrapped([(title, "title"), (f", {head}" if head else "", "")], width)
-    for each in found.assumed:
-        result += wrapped([("  ", ""), (plain(each, 600), "dim")], width)
+    """Return the verdict, what is wrong where, each fault, what each line starts, and what all this rests on."""
+    alike: dict[CheckedFault, list[int]] = {}
+    for fault in found.faults:
+        alike.setdefault(fault.model_copy(update={"line": 0, "corrected": False}), []).append(fault.line)
+    result = wrapped([(f"{plain(found.file, 200)}: ", "title"), *_verdict(alike), (_head(found.job), "")], width)
+    if alike:
+        named = [f"{_places(numbers)} {fault.id}" for fault, numbers in alike.items()]
+        more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        result += [*wrapped([("; ".join(named[:_MOST_NAMED]) + more, "")], width), (), (("Faults", "heading"),)]
+    for fault, numbers in alike.items():
+        result += _fault(fault, _places(numbers), width)
+    if found.corrected is not None:
+        result += wrapped([("--fix shows the corrected script as a patch, -o FILE writes it", "dim")], width)
     result += [(), (("What it starts", "heading"),)]
     if not found.steps:
         result.append((("  nothing by a launcher: the script itself is the program", ""),))
@@ -566,17 +583,40 @@ def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
             drawn.append(here)
             slots = [Slot(cpus=rank.cpus, cores=0, nodes=(), memory=(), l3=(), socket=None) for rank in here if rank.cpus]
             result += [(), *node_lines(machine, slots, f"line {step.line}: {count(len(here), 'rank')} of a node", width)]
-    result += [(), (("Faults", "heading"),)]
-    alike: dict[CheckedFault, list[int]] = {}
-    for fault in found.faults:
-        alike.setdefault(fault.model_copy(update={"line": 0, "corrected": False}), []).append(fault.line)
-    for fault, numbers in alike.items():
-        result += _fault(fault, list(dict.fromkeys(numbers)), width)
-    if not found.faults:
-        result.append((("  none known", "good"),))
-    if found.corrected is not None:
-        result += [(), *wrapped([("--fix shows the corrected script as a patch, -o FILE writes it", "dim")], width)]
+    result += [(), (("What this rests on", "heading"),)]
+    for each in found.assumed:
+        result += wrapped([("  ", ""), (plain(each, 600), "dim")], width, indent=2)
     return result
+
+
+_MOST_NAMED = 6
+"""Faults that the second line of a page names."""
+
+
+def _verdict(alike: Mapping[CheckedFault, Sequence[int]]) -> list[tuple[str, str]]:
+    """Return how many faults there are, and how many of them will surely hurt."""
+    if not alike:
+        return [("no fault is known", "good")]
+    high = sum(fault.severity == "high" for fault in alike)
+    worst = max((fault.severity for fault in alike), key=SEVERITIES.index)
+    return [(count(len(alike), "fault") + (f", {high} of them high" if high and len(alike) > 1 else f" ({worst})"), worst)]
+
+
+def _head(job: CheckedJob) -> str:
+    asked = [
+        f"{job.scheduler} job" if job.scheduler != "none" else "no scheduler's directives",
+        count(job.nodes, "node") if job.nodes else "",
+        count(job.tasks, "task") if job.tasks else "",
+        f"{count(job.cpus_per_task, 'CPU')} per task" if job.cpus_per_task else "",
+        count(job.gpus, "GPU") if job.gpus else "",
+        f"each time of the array {plain(job.array, 60)}" if job.array else "",
+    ]
+    return f"; {', '.join(each for each in asked if each)}"
+
+
+def _places(numbers: Sequence[int]) -> str:
+    numbers = list(dict.fromkeys(numbers))
+    return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def _number(value: int | tuple[int, ...] | None, one: str) -> str:
@@ -618,13 +658,11 @@ def _step(step: CheckedStep, width: int) -> list[Line]:
     return result
 
 
-def _fault(fault: CheckedFault, numbers: list[int], width: int) -> list[Line]:
-    where = f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+def _fault(fault: CheckedFault, where: str, width: int) -> list[Line]:
     result = wrapped(
         [(f"  {where}: ", "label"), (fault.id, fault.severity), (f" ({fault.severity}): {plain(fault.what, 600)}", "")],
         width,
         indent=4,
     )
     result += wrapped([("    why   ", "label"), (plain(fault.why, 600), "")], width, indent=10)
-    result += wrapped([("    fix   ", "label"), (plain(fault.fix, 600), "title")], width, indent=10)
-    return result
+    return result + wrapped([("    fix   ", "label"), (plain(fault.fix, 600), "title")], width, indent=10)

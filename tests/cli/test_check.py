@@ -29,11 +29,13 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_script_is_said_line_by_line(script: Path, capsys: Capture) -> None:
-    """What is assumed, what starts, what is wrong with its line's number; faults alone do not fail."""
+    """How many faults there are and where comes first, what is assumed last; faults alone do not fail."""
     assert status(["check", str(script)]) == 0
     page = capsys.readouterr().out
+    first, second = page.splitlines()[:2]
+    assert (first, second) == ("job.sh: 1 fault (high); slurm job, 2 tasks, 4 CPUs per task", "line 4 not-exported")
+    assert page.index("Faults") < page.index("What it starts") < page.index("What this rests on")
     for part in (
-        "job.sh: slurm job, 2 tasks",
         "placement is not known without a node",
         "line 5: srun: 2 ranks",
         "line 4: not-exported",
@@ -83,14 +85,31 @@ def test_a_fault_of_several_lines_is_printed_once(script: Path, capsys: Capture)
     script.write_text("#!/bin/sh\n#SBATCH -n 8\nsrun -n 4 ./a &\nsrun -n 4 ./b &\nwait\n")
     assert status(["check", str(script)]) == 0
     page = capsys.readouterr().out
-    assert page.count("steps-wait") == 1
+    assert page.count("steps-wait (high)") == 1
     assert "lines 3, 4: steps-wait (high)" in page
     assert status(["check", "--json", str(script)]) == 0
     faults = json.loads(capsys.readouterr().out)["faults"]
     assert [(fault["line"], fault["id"]) for fault in faults] == [(3, "steps-wait"), (4, "steps-wait")]
     script.write_text("#!/bin/sh\n#SBATCH -n 8\nsrun ./a\n")
     assert status(["check", str(script)]) == 0
-    assert capsys.readouterr().out.rstrip().endswith("Faults\n  none known")
+    page = capsys.readouterr().out
+    assert (page.splitlines()[0], "Faults" in page) == ("job.sh: no fault is known; slurm job, 8 tasks", False)
+
+
+@pytest.mark.parametrize(
+    ("line", "starts"),
+    [
+        ("torchrun --nproc-per-node 4 train.py", "line 1: torchrun: 4 ranks on 1 node"),
+        ("OMP_NUM_THREADS=8 torchrun --nproc-per-node=2 t.py", "line 1: torchrun: 2 ranks on 1 node, 8 threads each"),
+        ("accelerate launch --num_processes 4 t.py", "line 1: accelerate launch: 4 ranks on 1 node"),
+        ("deepspeed --num_gpus 4 t.py", "line 1: deepspeed: 4 ranks on 1 node"),
+    ],
+)
+def test_a_line_of_workers_is_read_as_in_a_script(line: str, starts: str, capsys: Capture) -> None:
+    """torchrun, accelerate and deepspeed behind -- are counted as a script's are, and what starts nothing is still refused."""
+    assert status(["check", "--", *line.split()]) == 0
+    assert starts in capsys.readouterr().out
+    assert status(["check", "--", "echo", line]) == 2
 
 
 @pytest.mark.parametrize(

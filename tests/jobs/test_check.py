@@ -9,6 +9,7 @@ from advisor.errors import BadInput
 from advisor.jobs.check import Check, check, surroundings
 from advisor.jobs.scripts.directives import long_name
 from advisor.jobs.scripts.steps import read, variants
+from advisor.machine.hosts.base import Ran
 from tests.jobs.place.samples import machine
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n#SBATCH --cpus-per-task=4\n"
@@ -344,11 +345,26 @@ def test_a_cluster_that_binds_nothing(tmp_path: Path) -> None:
     assert checked(text, slurm_conf=conf).assumed[1] == f"Slurm's set-up from {conf}"
 
 
-def test_without_a_node_the_first_line_says_what_is_assumed() -> None:
+def test_without_a_node_it_is_said_what_is_assumed() -> None:
     """Counts and faults need no machine; placement is not known, and that is said once."""
     found = checked(f"{HEAD}srun ./a\n", slurm_version=None)
     assert found.assumed[0].startswith("placement is not known without a node")
     assert {step.placed for step in found.steps} == {"not-told"}
+
+
+@pytest.mark.parametrize(("gpus", "named"), [(4, []), (8, ["node-too-small"])])
+def test_what_nodes_of_a_partition_have_is_what_slurm_says(gpus: int, named: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a submit host their cores and GPUs are counted by scontrol, by type and socket too, and nodes of others do not count."""
+    node = "NodeName={} CPUTot=128 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 Gres={} State=IDLE Partitions={}\n"
+    shown = node.format("n1", "gpu:h100:4(S:0-1)", "gpu,all") + node.format("n2", "(null)", "cpu,all")
+    monkeypatch.setattr("advisor.jobs.check.find", lambda _: "/usr/bin/scontrol")
+    monkeypatch.setattr("advisor.jobs.check.asks_the_network", lambda *_: False)
+    monkeypatch.setattr("advisor.jobs.check.LiveHost.run", lambda *_: Ran(out=shown.encode()))
+    text = f"#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 4\n#SBATCH -p {{}}\n#SBATCH --gpus-per-node={gpus}\nsrun ./a\n"
+    found = checked(text.format("gpu"))
+    assert found.assumed[0].startswith("scontrol: nodes of the partition gpu have 64 cores and 4 GPUs; placement is not known")
+    assert [fault.id for fault in found.faults if fault.id == "node-too-small"] == named
+    assert checked(text.format("all")).assumed[0].startswith("scontrol: nodes of the partition all have 64 cores; ")
 
 
 def test_with_a_node_ranks_are_placed() -> None:
@@ -438,3 +454,20 @@ def test_ranks_of_each_gpu_are_those_of_all_gpus(gpus: str) -> None:
     head = f"#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH {gpus}\n#SBATCH --ntasks-per-gpu=2\n"
     assert counts(f"{head}srun ./a\n")[0][:3] == ("srun", 16, 2)
     assert counts(f"{head}#SBATCH --ntasks=4\nsrun ./a\n")[0][:3] == ("srun", 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "counted"),
+    [
+        ("--gpus=8 --ntasks-per-gpu=2", (16, None, 8)),
+        ("--gpus-per-node=4 --ntasks-per-gpu=1", (8, None, 8)),
+        ("--gres=gpu:a100:4 --ntasks-per-gpu=1 --cpus-per-gpu=12", (8, 12, 8)),
+        ("-n 8 --ntasks-per-gpu=2 --cpus-per-gpu=12", (8, 6, 4)),
+        ("-n 8 --gpus-per-task=2 --cpus-per-gpu=3", (8, 6, 16)),
+        ("-n 8 --gpus=8 --cpus-per-gpu=3", (8, None, 8)),
+    ],
+)
+def test_a_line_counts_ranks_and_cpus_by_gpus(options: str, counted: tuple[int | None, ...]) -> None:
+    """Srun --ntasks-per-gpu and --cpus-per-gpu: ranks of all GPUs, CPUs of a rank's own; where these are shared they are open."""
+    step = read(f"#!/bin/sh\n#SBATCH -N 2\nsrun {options} ./a\n").steps[0]
+    assert (step.ranks, step.cpus, step.gpus) == counted

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from advisor.errors import BadValue
 from advisor.jobs.bind import bind as run_bind
 from advisor.jobs.bind_page import lint_document, lint_page
 from advisor.jobs.check import check as run_check
-from advisor.jobs.check import check_page, document, script_text, surroundings
+from advisor.jobs.check import check_page, document, script_text, starts_as_script, surroundings
 from advisor.jobs.line import started_by
 from advisor.jobs.lint import lint_line
 from advisor.jobs.racing.lines import Asked
@@ -259,29 +260,31 @@ def check(
         raise BadValue(
             "no script and no line", cure="advisor check job.sbatch, or a line after --: advisor check -- mpirun -np 8 ./app"
         )
-    if _is_line(given):
+    line = shlex.join(given) if _is_line(given) else None
+    if line is not None and not starts_as_script(given):
         return _line(there, given, (launcher_version, slurm_conf, slurm_version), (observed, not no_ask), form)
     terminal = Terminal()
     machine = one_machine(there, terminal) if there.sources or there.assume else None
     found = run_check(
-        given[0],
+        line or given[0],
         machine,
         slurm_conf=slurm_conf,
         slurm_version=slurm_version,
         version=launcher_version,
+        text=line,
         environment=os.environ,
         asking=not no_ask,
         observed=observed,
         observer=terminal,
     )
     if output is not None:
-        corrected = found.corrected if found.corrected is not None else script_text(Path(given[0]))
+        corrected = found.corrected or line or script_text(Path(given[0]))
         write_file(output, corrected.encode(errors="surrogateescape"))
     if fix:
         emit_text(found.patch, None)
     else:
         show(replace(form, output=None), lambda: document(found), lambda: check_page(found, form.width, machine))
-    return int(fail_on != "never" and found.reaches(fail_on))
+    return int(bool(found.faults) if line else found.reaches(fail_on))
 
 
 def _is_line(words: list[str]) -> bool:

@@ -327,7 +327,7 @@ def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR09
             step.per_node = job.per_node
     elif step.per_node is not None and (first.has("ntasks-per-node")) and "SLURM_NTASKS" not in variables:
         step.ranks = step.per_node * step.nodes if step.nodes else None
-    elif first.has("ntasks-per-gpu") and (gpus := directives.gpu_count(first.value("gpus") or variables.get("SLURM_GPUS"))):
+    elif first.has("ntasks-per-gpu") and (gpus := _gpus_of_line(step, job)):
         each = _known(step, "ranks", first.value("ntasks-per-gpu"))
         step.ranks = each * gpus if each else None
     elif "SLURM_NTASKS" in variables:
@@ -360,7 +360,29 @@ def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR09
         if job.cpus is not None
         else _known(step, "CPUs", variables.get("SLURM_CPUS_PER_TASK"))
     )
-    step.inherited = True if own else None if step.cpus is not None else True
+    by_gpu = _cpus_by_gpu(step, job) if step.cpus is None and not own else None
+    step.inherited = True if own or by_gpu else None if step.cpus is not None else True
+    step.cpus = step.cpus or by_gpu
+
+
+def _gpus_of_line(step: Step, job: Job) -> int | None:
+    """Return the GPUs of an srun line in all: its own, or those of the job."""
+    first = step.first
+    if text := first.value("gpus") or (None if first.has("gpus-per-node", "gres") else step.launch.variables.get("SLURM_GPUS")):
+        return directives.gpu_count(text)
+    text = first.value("gpus-per-node")
+    each = directives.gpu_count(text) if text else directives.gres(first.value("gres"))
+    return each * step.nodes if each and step.nodes else None if each else job.total_gpus
+
+
+def _cpus_by_gpu(step: Step, job: Job) -> int | None:
+    """Return the CPUs of a rank where they are counted by its GPUs, and these are its own (srun(1), --cpus-per-gpu)."""
+    each = whole(step.value("cpus-per-gpu") or job.value("cpus-per-gpu") or "")
+    gpus = directives.gpu_count(step.value("gpus-per-task")) or job.gpus_per_task
+    ranks = whole(step.value("ntasks-per-gpu") or job.value("ntasks-per-gpu") or "")
+    if each and gpus:
+        return each * gpus
+    return each // ranks if each and ranks and each % ranks == 0 else None
 
 
 def _of_mpirun(step: Step, job: Job, script: Script) -> None:
@@ -561,7 +583,7 @@ def _threads(step: Step, job: Job) -> None:
         word.text == "mdrun" for word in step.program[:3]
     ):
         step.why["threads"] = "mdrun decides, without -ntomp and OMP_NUM_THREADS"
-    elif step.launcher == "srun" and (step.value("cpus-per-gpu") or job.value("cpus-per-gpu")):
+    elif step.launcher == "srun" and step.cpus is None and (step.value("cpus-per-gpu") or job.value("cpus-per-gpu")):
         step.why["threads"] = "--cpus-per-gpu"
     elif step.value("--depth"):
         step.why["threads"] = "OMP_NUM_THREADS is not set; --depth gives CPUs alone"
@@ -614,6 +636,8 @@ def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901 - a case 
         elif (text := first.value("gpus-per-node")) is not None or (text := first.value("gres")) is not None:
             each = directives.gpu_count(text) if first.has("gpus-per-node") else directives.gres(text)
             step.gpus = each * step.nodes if each is not None and step.nodes else None
+        elif (ranks := whole(first.value("ntasks-per-gpu") or "")) and step.ranks and step.ranks % ranks == 0:
+            step.gpus = step.ranks // ranks
         if step.gpus is not None or first.has("gpus-per-task", "gpus", "gpus-per-node", "gres"):
             return
     total = job.total_gpus
