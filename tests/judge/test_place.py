@@ -112,15 +112,30 @@ def test_a_publication_has_one_of_three_outcomes(
     assert (found.outcome, found.differs, found.unknown) == (outcome, differs, unknown)
 
 
-@pytest.mark.parametrize("idle", [True, None])
-@pytest.mark.parametrize("here", [unread(), machine(ROME)], ids=["DIMMs not read", "all read"])
-@pytest.mark.parametrize(("rate", "severity"), [(60, "high"), (150, "high"), (190, "low"), (220, "low"), (250, None)])
-def test_a_single_value_is_judged_whatever_else_is_known(
-    rate: float, severity: str | None, here: Machine, idle: bool | None
-) -> None:
-    """One run has no spread, so that no rule on single publications answers: a page must not be green for that."""
-    found = judged(here, "mpi", (), measurements=triad(here, rate * GB, idle=idle)).audit.found
-    assert [each.severity for each in found if each.topic == "measured"] == ([severity] if severity else [])
+PLACES = {
+    ROME: (270, ("high", "high", "low", "low", None, None)),
+    "a-r7425-2x7601-dell": (244, ("high", "high", None, None, None, None)),
+    "big": (984.8, ("high", "high", None, None, None, None)),
+    "epyc-7742-crux": (219.4, ("high", "high", "low", "low", None, None)),
+    "nvdimm": (155.2, ("high", "high", None, None, None, None)),
+}
+"""The lowest figure that counts, and what 15, 40, 70, 85, 99 and 110 % of it are; figures under other conditions alone judge
+nothing above 70 %: it is said where the machine stands among them."""
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize(("idle", "runs"), [(True, 3), (True, 1), (None, 3), (None, 1)])
+def test_each_share_of_the_published_has_its_verdict(name: str, idle: bool | None, runs: int) -> None:
+    """Whether idle or not told, one run or three: never green far below, never red as published, one finding of the machine."""
+    here, (lowest, expected) = machine(name), PLACES[name]
+    severities = []
+    for share in (0.15, 0.4, 0.705, 0.85, 0.99, 1.1):
+        rate = share * lowest * GB
+        found = judged(here, "mpi", (), measurements=triad(here, rate, idle=idle, values=(rate,) * runs)).audit.found
+        own = [each.severity for each in found if each.topic == "measured" and "of the machine" in str(each.claim)]
+        severities.append(own)
+    met = name == ROME and (idle, runs) == (True, 3)  # every condition of a publication is met: a verdict, not a doubt
+    assert severities == [[] if each is None else ["medium" if met and each == "low" else each] for each in expected]
 
 
 def test_figures_without_stated_conditions_are_no_verdict_alone() -> None:
@@ -193,8 +208,6 @@ def test_what_is_met_and_idle_is_judged_once() -> None:
     here = machine(ROME)
     judging = [place(here, 200 * GB, idle=idle, runs=runs).judged for idle, runs in ((True, 3), (True, 1), (None, 3))]
     assert judging == [True, False, False]
-    found = judged(here, "mpi", (), measurements=triad(here, 100 * GB, idle=True, values=(100 * GB,) * 3)).audit.found
-    assert "measured-far-below-published" not in [each.id for each in found]
 
 
 def test_a_published_linpack_is_recognised() -> None:

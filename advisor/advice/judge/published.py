@@ -518,8 +518,9 @@ def _place(own: Figure, facts: MeasuredFacts, case: Case, figures: Sequence[Publ
 
 
 def _can_judge(own: Figure, facts: MeasuredFacts) -> bool:
-    """Return whether rules on single publications answer at all: they ask for an idle machine and steady repeats."""
-    return facts.idle is True and own.spread is not None and own.spread <= _NOISE
+    """Return whether rules on single publications answer at all: idle, with steady repeats (HPL: one will do)."""
+    spread = 0.0 if own.spread is None and own.metric == "hpl" else own.spread
+    return facts.idle is True and spread is not None and spread <= _NOISE
 
 
 def _published_figures(own: Figure, case: Case, figures: Sequence[PublishedFigure]) -> tuple[tuple[PublishedFigure, ...], bool]:
