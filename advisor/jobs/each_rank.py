@@ -13,7 +13,9 @@ _NUMBER = re.compile(r"(0|[1-9]\d{0,5})", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9_.:,/-]+", re.ASCII)
 LISTED = "each() { shift $%s; echo $1; }"
 """A shell's function that prints the word of the rank's own number."""
-_BOUND = re.compile(r'; exec taskset -c \$\(each ([\d,\- ]{1,65536})\) "\$@"$', re.ASCII)
+_BOUND = re.compile(r'; exec taskset -c \$\(each ([\d,\- ]{1,65536})\) (?:numactl [^";]*)?"\$@"$', re.ASCII)
+_OF_MEMORY = re.compile(r'(?:each\(\) [^"]*?; )?exec (numactl [^";]+)"\$@"', re.ASCII)
+"""The shell that gives each rank its memory, as memory_binding writes it."""
 
 
 LOCAL: Final[Mapping[str, str]] = {
@@ -37,8 +39,10 @@ def command(wish: LaunchRequest, launcher: str, cpus: Sequence[str] = ()) -> tup
     """Return the command as each rank starts it; with ``cpus`` each binds itself too, to those of its number."""
     if not wish.each:
         return tuple(wish.command)
-    bind = f"taskset -c {of_list(cpus)} " if cpus else ""
-    return ("sh", "-c", f'{shell(wish.each, LOCAL[launcher], listed=bool(cpus))}; exec {bind}"$@"', "sh", *wish.command)
+    bind, words = f"taskset -c {of_list(cpus)} " if cpus else "", tuple(wish.command)
+    if words[:2] == ("sh", "-c") and (memory := _OF_MEMORY.fullmatch(words[2])):  # one shell does for both
+        bind, words = bind + memory[1], words[4:]
+    return ("sh", "-c", f'{shell(wish.each, LOCAL[launcher], listed="$(each " in bind)}; exec {bind}"$@"', "sh", *words)
 
 
 def listed(words: Sequence[str], cpus: Sequence[str], local: str, *, taskset: bool = False) -> tuple[str, ...]:

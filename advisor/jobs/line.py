@@ -231,10 +231,13 @@ def _in_shell(command: Sequence[str], at: int) -> list[str] | None:
     text = _STARTS.fullmatch(command[at + 2])
     if text is None or _IN_SHELL.search(text[1] or ""):
         return None
-    if (text[2] or "").startswith("taskset") and "$" in (text[2] or ""):
+    said = text[2] or ""
+    by_number = re.match(r"taskset -c \$\(each [\d,\- ]{1,65536}\) ", said, re.ASCII)
+    if said.startswith("taskset") and "$" in said and not by_number:
         # each_rank reads the CPUs of a rank's number from a list; whatever else a shell makes of it is not known.
-        return [] if re.fullmatch(r"taskset -c \$\(each [\d,\- ]{1,65536}\) ", text[2] or "", re.ASCII) else None
-    return re.findall(r"(?:\$\([^()]*(?:\([^()]*\))?[^()]*\)|\S)+", text[2] or "")
+        return None
+    said = said[by_number.end() :] if by_number else said
+    return re.findall(r"(?:\$\([^()]*(?:\([^()]*\))?[^()]*\)|\S)+", said)
 
 
 def _passed(command: Sequence[str], at: int) -> int:

@@ -26,6 +26,7 @@ from advisor.jobs.request import Prediction
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
 from advisor.jobs.verdict import memory_differs
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.hardware import Gpu, Locality
 from advisor.machine.machine import Machine
 from advisor.machine.topology import NumaNode
 from tests.examples import examples
@@ -163,6 +164,21 @@ def test_a_line_is_read_back_with_the_memory_of_its_plan(name: str, launcher: st
         assert [(bound.strict, tuple(nodes or ())) for nodes in bound.nodes] == [(slot.policy, slot.memory) for slot in plan]
         assert list(memory_warnings(case)) == []
         assert "Memory: HBM, NUMA node" in memory_in_words(case)
+
+
+@pytest.mark.parametrize("launcher", ["openmpi4", "openmpi5", "mpich", "srun", "pals", "flux"])
+def test_gpus_and_memory_of_a_rank_take_one_shell(launcher: str) -> None:
+    """Eight GPUs, numbered otherwise than they lie: each rank's GPU, its CPUs and its HBM are in one sh -c, and read back."""
+    cards = [
+        Gpu(address=f"0000:{node:02x}:00.0", vendor="nvidia", index=node ^ 2, locality=Locality(numa_nodes=(node,)))
+        for node in range(8)
+    ]
+    node = machine("hbm-flat").model_copy(update={"gpus": tuple(cards)})
+    made = line(node, launcher, per="gpu", threads=3, mem="auto")
+    bound = bound_memory(read(made.launch.argv, node, launcher))
+    assert made.launch.argv.count("-c") == 1
+    assert bound is not None
+    assert [tuple(nodes or ()) for nodes in bound.nodes] == [(8 + rank,) for rank in range(8)]
 
 
 @pytest.mark.parametrize(
