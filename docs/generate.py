@@ -17,14 +17,12 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 from rich.text import Text
 
 from advisor import __version__
-from advisor.advice.audit import audit, audit_schema
+from advisor.advice.audit import audit
 from advisor.advice.audit_page.card import Asker
 from advisor.advice.audit_page.screen import Shown, audit_page
 from advisor.advice.checklist import checklist
 from advisor.bios.experiment_plan import ExperimentResult
-from advisor.cli import main as manpage
 from advisor.cli import main as program
-from advisor.fleet.page import fleet_schema
 from advisor.jobs.check import Check, check, check_page
 from advisor.jobs.launcher import launchers
 from advisor.jobs.racing.result import RaceResult
@@ -41,7 +39,8 @@ from advisor.machine.value import Value
 from advisor.measure.measurement import Measurements
 from advisor.show.picture import picture
 from advisor.show.svg import draw_svg
-from docs import house, knowledge_pages, terminal_picture
+from docs import house, knowledge_pages, manpage, terminal_picture
+from docs.schemas import audit_schema, fleet_schema
 
 REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
@@ -156,7 +155,7 @@ def manuals() -> dict[str, str]:
 def command_list() -> str:
     """Return docs/commands.md: every command by group, its summary and its examples."""
     known, parts = program.commands(), [f"{NOTE}# Every command\n\n{_EVERY}\n"]
-    for group, names in manpage.grouped(known, program.GROUPS).items():
+    for group, names in program.grouped(known, program.GROUPS).items():
         parts.append(f"\n## {group}\n")
         for name in names:
             examples = "".join(f"    {example}\n" for example in known[name].examples)

@@ -21,9 +21,10 @@ from unittest.mock import patch
 
 from typer.core import TyperCommand
 
-from advisor.cli.main import GROUPS, Command, Edition, command_page, commands, program_page, status, told
+from advisor.cli.main import GROUPS, Command, commands, status, told
 from advisor.exports.contract import EXAMPLE
 from advisor.measure.measurement import Measurements
+from docs.manpage import Edition, command_page, program_page
 from tests.bios.imitation import PASSWORD, USER
 from tests.bios.machines import own
 from tests.bios.makers import MAKERS

@@ -15,7 +15,7 @@ from advisor.advice.judge.rule import settings_table
 from advisor.advice.judgement import Judgement, explained, judged, rule_named
 from advisor.advice.know.benchmarks import BENCHES, bench_of
 from advisor.advice.know.vendors import publications, settings
-from advisor.advice.model.findings import Audit, Explanation, Finding, Row, Totals, totals
+from advisor.advice.model.findings import Audit, Explanation, Finding, totals
 from advisor.advice.model.plan import Plan
 from advisor.advice.model.sheets import SEVERITIES, RuleText, Severity
 from advisor.advice.rules import must_be_known, must_be_rules
@@ -24,13 +24,11 @@ from advisor.machine.anonymise import AnonymousHost
 from advisor.machine.fact import without_identities
 from advisor.machine.fault_counters import Watch
 from advisor.machine.layout import Layout
-from advisor.machine.machine import Gap, Machine
+from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import CounterWatch, json_data, open_machine, read_machine
 from advisor.machine.secrecy import WITHHELD
 from advisor.machine.sources.registry import collect_machine, identities_of, public
-from advisor.machine.topology import Counts
-from advisor.machine.value import Value
 from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Scope
 from advisor.measure.task import measurements_from
@@ -114,81 +112,6 @@ def audit_document(machine: Machine, layout: Layout, audit: Audit, watch: Watch 
 def explain_document(told: Explanation) -> dict[str, Any]:
     """Return the document of ``advisor explain --json``."""
     return {"schema": EXPLAIN_SCHEMA, **told.model_dump(mode="json")}
-
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-
-def audit_schema() -> dict[str, Any]:
-    """Return the JSON schema of ``advisor audit --json``; the machine in it has its own, beside this one."""
-    defs: dict[str, Any] = {}
-    audit, layout = _own(Audit, defs)["properties"], _own(Layout, defs)["properties"]
-    gaps = {"type": "array", "items": _named(Gap, defs)}
-    verdicts = {"type": "array", "items": _named(Finding, defs)}
-    counts = {"anyOf": [_named(Counts, defs), {"type": "null"}]}
-    properties = {
-        "schema": {"const": AUDIT_SCHEMA},
-        "name": {"type": ["string", "null"], "description": "host name"},
-        **{key: audit[key] for key in ("scope", "platform", "platform_id", "vendor")},
-        "totals": _named(Totals, defs),
-        "findings": {**verdicts, "description": "what is wrong or worth considering, the costliest first"},
-        "verdicts": {**verdicts, "description": "every verdict of every rule, findings first"},
-        "settings": {"type": "array", "items": _named(Row, defs)},
-        "doubts": audit["doubts"],
-        "unseen": {"type": "array", "items": _UNSEEN, "description": "by what would help; most rules waiting first"},
-        "counts": counts,
-        "counts_whole": counts,
-        **{key: layout[key] for key in layout if key != "distances"},
-        "distances": {"type": "object", "properties": _distances(defs)},
-        "gaps": gaps,
-        "watch": {"anyOf": [_named(Watch, defs), {"type": "null"}], "description": "fault counters, read twice"},
-        "machine": {"$ref": "machine.schema.json"},
-    }
-    return {
-        "$schema": DIALECT,
-        "title": AUDIT_SCHEMA,
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "$defs": dict(sorted(defs.items())),
-    }
-
-
-_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
-_UNSEEN: Final = {
-    "type": "object",
-    "properties": {
-        "help": {"type": "string", "description": "what would make the facts known"},
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"why": {"type": "string"}, "names": _TEXTS},
-                "required": ["why", "names"],
-            },
-        },
-        "rules": {**_TEXTS, "description": "the rules that wait for them"},
-    },
-    "required": ["help", "facts", "rules"],
-}
-
-
-def _distances(defs: dict[str, Any]) -> dict[str, Any]:
-    whole = {"type": ["array", "null"], "items": {"type": "integer"}}
-    table = {"nodes": whole, "rows": {"type": ["array", "null"], "items": {"type": "array", "items": {"type": "integer"}}}}
-    return {**defs["DistanceTable"]["properties"], **table}
-
-
-def _own(model: type[Value], defs: dict[str, Any]) -> dict[str, Any]:
-    """Return a model's schema; what it is made of goes to the definitions."""
-    schema = model.model_json_schema(mode="serialization")
-    defs.update(schema.pop("$defs", {}))
-    return schema
-
-
-def _named(model: type[Value], defs: dict[str, Any]) -> dict[str, str]:
-    defs[model.__name__] = _own(model, defs)
-    return {"$ref": f"#/$defs/{model.__name__}"}
 
 
 class MeasuresNow(Protocol):

@@ -6,23 +6,20 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from advisor.advice.judge.rule import Rule, Words, facts_of_rules, scope_with, setting_readers
+from advisor.advice.judge.rule import Rule, Words, facts_of_rules, scope_with
 from advisor.advice.judge.rulebook import (
     ExampleResult,
     Rulebook,
-    expressions,
     load_rules,
     rule_files,
     run_examples,
     verdicts_without_example,
     words_like_others,
 )
-from advisor.advice.know.sheet_checks import Expression, mistakes
-from advisor.advice.know.vendors import publications, settings, vendors
+from advisor.advice.know.vendors import publications, settings
 from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of, nearest
 from advisor.machine.hosts.trust import Use, at_home, trusted
-from advisor.machine.jinja import RULES, about, template_files, template_text
-from advisor.measure.platforms import platforms
+from advisor.machine.jinja import RULES
 from advisor.paths import rules as rules_folder
 
 
@@ -119,24 +116,10 @@ def tried(rules: Iterable[Rule]) -> tuple[RuleTrial, ...]:
     return tuple(RuleTrial(rule, tuple(run_examples(rule, scope)), tuple(verdicts_without_example(rule))) for rule in rules)
 
 
-def mistakes_between(rules: Iterable[Rule]) -> tuple[str, ...]:
-    """Return what is wrong between the sheets, and in rules that ask for what no platform is; a line each, with its cure.
-
-    A site's own rules may ask for the platforms it has by their ids.
-    """
-    rules = tuple(rules)
-    own = (rule for rule in rules if Path(rule.file).parent == rules_folder())
-    asked = (Expression(rule.file, rule.line, rule.id, text) for rule in own for text in expressions(rule))
+def mistakes_between(rules: Sequence[Rule]) -> tuple[BadSheet, ...]:
+    """Return what rules say without effect, and words in them that look like those of others."""
     idle = (mistake for rule in rules for mistake in _without_effect(rule))
-    return tuple(
-        str(mistake)
-        for mistake in (
-            *mistakes(asked),
-            *idle,
-            *words_like_others(rules, own_rules(examples=True).rules),
-            *_formats_for_nobody(),
-        )
-    )
+    return (*idle, *words_like_others(rules, own_rules(examples=True).rules))
 
 
 def _without_effect(rule: Rule) -> Iterator[BadSheet]:
@@ -157,24 +140,6 @@ def _without_effect(rule: Rule) -> Iterator[BadSheet]:
             yield BadSheet(f"{rule.id}: let: nothing asks for {name}", file=rule.file, place=place, cure="use it, or take it out")
 
 
-def _formats_for_nobody() -> Iterator[BadSheet]:
-    """Yield formats of the checklist that are for a vendor of whom there is no sheet."""
-    for path in template_files("checklist").values():
-        for word in about(template_text(path)).vendors:
-            if word not in vendors():
-                cure = did_you_mean(word, vendors(), f"there are {', '.join(vendors())}")
-                yield BadSheet(f"there is no sheet of a vendor {word[:40]}", file=str(path), place="line 1", cure=cure)
-
-
-class SheetsChecked(NamedTuple):
-    """How many sheets there are, how many names of BIOS attributes are in them, and how many of those were seen in firmware."""
-
-    vendors: int
-    platforms: int
-    names: int
-    seen: int
-
-
 def rule_names(kind: str, words: Sequence[str]) -> list[dict[str, str]]:
     """Return the facts or the settings that a rule may name, those whose names contain one of the words; all without words."""
     rows = [dict(zip(("name", "kind", "unit", "about"), row, strict=True)) for row in facts_of_rules(settings())]
@@ -183,16 +148,6 @@ def rule_names(kind: str, words: Sequence[str]) -> list[dict[str, str]]:
     if not named:
         raise BadValue(f"no {kind[:-1]} has {' or '.join(words)[:80]} in its name", cure=f"advisor rules {kind} lists all")
     return [{**row, "about": " ".join(row["about"].split())} for row in named]
-
-
-def sheets_checked() -> SheetsChecked:
-    """Return what the files of vendors and platforms rest on; loading them checks that no name is called seen that was not."""
-    setting_readers(settings(), strict=True)  # raises where one reads what is no fact: else every audit would end with that
-    makers = vendors().values()
-    entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
-    named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]
-    shown = sum(any(maker.evidence[name].proves for name in entry.seen) for maker, entry in named)
-    return SheetsChecked(len(makers), len(platforms()), len(named), shown)
 
 
 def must_be_known(site: Iterable[Path], topics: Iterable[str]) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
-from advisor.advice.audit import DIALECT
 from advisor.advice.model.sheets import SEVERITIES
 from advisor.fleet.fleet import ACTIONS, Drift, Fleet, Incident, Silent, Since, Slow, Split, Wrong
 from advisor.machine.hosts.errands import expanded, folded
@@ -31,13 +30,6 @@ _LONGEST: Final = 2000
 def fleet_document(fleet: Fleet) -> dict[str, Any]:
     """Return the document of ``advisor fleet audit --json``: node sets folded as text."""
     return {"schema": SCHEMA, **fleet.model_dump(mode="json")}
-
-
-def fleet_schema() -> dict[str, Any]:
-    """Return the JSON schema of ``advisor fleet audit --json``."""
-    made = Fleet.model_json_schema(mode="serialization")
-    made["properties"] = {"schema": {"const": SCHEMA}, **made["properties"]}
-    return {"$schema": DIALECT, **made, "title": SCHEMA, "required": list(made["properties"])}
 
 
 def fleet_page(fleet: Fleet, places: Sequence[str] = (), *, verbose: bool = False, width: int | None = None) -> Page:

@@ -17,7 +17,7 @@ from advisor.machine.platform_traits import Match, file_of, must_be_named, platf
 from advisor.machine.topology import Topology
 from advisor.machine.value import Value
 from advisor.measure.measured_facts import PublishedFigure, of_references
-from advisor.measure.platform import Platform, for_model, lacking, socket_bandwidth
+from advisor.measure.platform import Platform, for_model, lacking
 from advisor.paths import rules
 from advisor.sheets import model_of, read_sheet
 
@@ -236,54 +236,3 @@ def _scaled(one: PublishedFigure, other: Platform, platform: Platform, factor: f
     name = f"{other.name}, {to}"
     told = {"value": one.value.model_copy(update=ends), "memory": None, "channels": None}
     return one.model_copy(update={**told, "neighbour": name, "others": (*one.others, f"of {name}")})
-
-
-def published_mistakes() -> Iterator[BadSheet]:
-    """Yield rows that no machine can meet, or that are above what the memory of their processor carries."""
-    for path in published_files():
-        try:
-            rows = read_published(path)
-        except BadSheet as error:
-            yield error
-            continue
-        platform = None if path.stem == WITHOUT_SHEET else platform_by_id(path.stem)
-        for line, figure in rows:
-            said = _mistake(figure, platform)
-            if said:
-                yield BadSheet(said[0], file=str(path), place=f"line {line}", cure=said[1])
-
-
-_UNITS: Final = {"latency": "seconds", "hpl": "flop/s"}
-
-
-def _mistake(figure: PublishedFigure, platform: Platform | None) -> tuple[str, str] | None:
-    """Return what is wrong with a row, and what to do; None where nothing is."""
-    unit = _UNITS.get(figure.metric, "bytes/s")
-    if figure.value.unit != unit:
-        return f"{figure.metric} counts {figure.value.unit}", f"{unit} are expected"
-    if platform is None:
-        return None
-    if not re.fullmatch(platform.series, figure.processor, re.IGNORECASE):
-        return f"{figure.processor} is not a name of {platform.name}", "put it into the file of its own platform"
-    cuts = {cut.name for cut in platform.cuts}
-    if figure.numa and figure.numa not in cuts:
-        return f"no {platform.name} is ever partitioned {figure.numa}", did_you_mean(
-            figure.numa, cuts, f"there are {', '.join(cuts)}"
-        ) or ""
-    own = processor(figure.processor)
-    if figure.threads and own.cores and figure.threads > 2 * own.cores * figure.sockets:
-        return f"{figure.threads} threads on {figure.sockets} x {own.cores} cores", "correct threads or sockets"
-    fitted = for_model(platform, figure.processor)
-    fastest = max(fitted.memory_speed_most or 0, fitted.memory_speed or 0)
-    if figure.memory_speed and fastest and figure.memory_speed > fastest:
-        return f"{figure.memory} is faster than {platform.name} runs its memory", "correct memory"
-    if figure.channels and fitted.channels and figure.channels > fitted.channels:
-        return f"{figure.channels} channels, and a socket has {fitted.channels}", "correct channels"
-    bound = socket_bandwidth(fitted, own.dies)
-    if unit == "bytes/s" and bound and (figure.value.high or 0) > bound.value * figure.sockets:
-        most = bound.value * figure.sockets / 1e9
-        return (
-            f"{(figure.value.high or 0) / 1e9:.0f} GB/s is above the {most:.0f} GB/s of {bound.because}",
-            "correct value or sockets",
-        )
-    return None

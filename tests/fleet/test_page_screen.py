@@ -6,9 +6,10 @@ import re
 import pytest
 
 from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Population, Same, Silent, Slow, Split, Wrong
-from advisor.fleet.page import LINES, excluded_text, fleet_document, fleet_lines, fleet_report, fleet_schema
+from advisor.fleet.page import LINES, excluded_text, fleet_document, fleet_lines, fleet_report
 from advisor.paths import template
 from advisor.show.lines import text_of, width_of
+from docs.schemas import fleet_schema
 
 
 def large(sets: int = 30) -> Fleet:

@@ -3,10 +3,11 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.judge.rulebook import rule_files, rule_schema
+from advisor.advice.judge.rulebook import rule_files
 from advisor.advice.know.vendors import publications, settings
 from advisor.paths import rules
 from advisor.sheets import read_sheet
+from docs.schemas import rule_schema
 
 SCHEMA = rule_schema(settings(), publications())
 

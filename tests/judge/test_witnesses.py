@@ -150,7 +150,7 @@ def test_servers_of_both_makers_show_more_than_45_settings() -> None:
 
 
 def test_as_many_settings_of_the_bios_are_seen_as_ever() -> None:
-    """A reading that is lost is noticed; of those that nothing shows `advisor rules check` wants the reason."""
+    """A reading that is lost is noticed; of those that nothing shows tests/sheets.py wants the reason."""
     assert sum(bool(each.read) for each in settings().values() if each.where == "bios") >= 48
 
 

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-import advisor.measure.platforms as sheets
-from advisor.advice.know import sheet_checks
-from advisor.advice.know.sheet_checks import platform_mistakes
+import advisor.measure.platforms as platform_sheets
 from advisor.errors import BadValue
 from advisor.machine import platform_traits
 from advisor.machine.cpuset import CpuSet
@@ -18,6 +16,8 @@ from advisor.machine.topology import L3, NumaNode, Topology
 from advisor.measure.platform import Platform, best_cut, dies, offered
 from advisor.measure.platforms import match_platform, platform_by_id, platforms
 from advisor.sheets import Sheet, read_sheet
+from tests import sheets
+from tests.sheets import platform_mistakes
 
 SHEETS = pytest.mark.parametrize("sheet", platforms(), ids=lambda sheet: sheet.id)
 
@@ -223,9 +223,9 @@ def test_one_platform_is_read_whole_for_one_machine(monkeypatch: pytest.MonkeyPa
         whole.extend([] if only else [path.stem])
         return read_sheet(path, only=only)
 
-    monkeypatch.setattr(sheets, "read_sheet", read)
+    monkeypatch.setattr(platform_sheets, "read_sheet", read)
     monkeypatch.setattr(platform_traits, "read_sheet", read)
-    for cached in (platform_traits.traits, sheets.platform_sheet, sheets.platforms):
+    for cached in (platform_traits.traits, platform_sheets.platform_sheet, platform_sheets.platforms):
         cached.cache_clear()
     match_platform(Machine(cpu=Cpu(vendor="AuthenticAMD", family=26, model=17, model_name="AMD EPYC 9965 192-Core Processor")))
     assert whole == ["turin-dense", "turin"]
@@ -273,12 +273,12 @@ def test_naples_is_best_with_its_channels_interleaved() -> None:
 
 
 def test_each_sheet_is_read_once_however_many_there_are_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Platforms are compared with each other: reading a sheet for each pair was most of what `rules check` takes."""
+    """Platforms are compared with each other: reading a sheet for each pair was most of what the check takes."""
     read: list[Path] = []
 
     def counting(path: Path) -> Sheet:
         read.append(path)
         return read_sheet(path)
 
-    monkeypatch.setattr(sheet_checks, "read_sheet", counting)
+    monkeypatch.setattr(sheets, "read_sheet", counting)
     assert (list(platform_mistakes()), sorted(read)) == ([], sorted(platform_traits.platform_files().values()))

@@ -6,7 +6,8 @@ import pytest
 
 from advisor.errors import BadSheet
 from advisor.measure import platforms
-from advisor.measure.platforms import platform_by_id, published_figures, published_mistakes, read_published
+from advisor.measure.platforms import platform_by_id, published_figures, read_published
+from tests.sheets import published_mistakes
 
 HEAD = (
     "processor,of,sockets,metric,value,threads,numa,smt,channels,memory,stores,program,cloud,"

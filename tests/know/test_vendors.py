@@ -8,11 +8,12 @@ import pytest
 
 import advisor.advice.know.vendors as sheets
 from advisor.advice.know.fixes import locate, neutral_values, not_offered
-from advisor.advice.know.vendors import _check, match_vendor, settings, vendor_by_id, vendors
+from advisor.advice.know.vendors import match_vendor, settings, vendor_by_id, vendors
 from advisor.advice.model.sheets import Neutral, Place
-from advisor.errors import BadSheet, BadValue
+from advisor.errors import BadValue
 from advisor.machine.hardware import Bios, Firmware
 from advisor.sheets import Sheet, read_sheet
+from tests.sheets import vendor_itself
 
 BIOS = [name for name, setting in settings().items() if setting.where == "bios"]
 
@@ -217,16 +218,19 @@ def test_pending_values_are_read_on_request() -> None:
     assert neutral_values(vendor_by_id("dell"), "milan", bios, pending=True)["cpu.smt"] == "off"
 
 
-def test_a_sheet_with_a_wrong_setting_or_value_is_refused() -> None:
+def test_a_sheet_with_a_wrong_setting_or_value_is_named() -> None:
     """A mistyped setting is told the right one, a value that the setting lacks is named."""
     dell = vendor_by_id("dell")
     entries = dell.settings["cpu.smt"]
-    sheet = Sheet("x.yaml", {}, {})
-    with pytest.raises(BadSheet, match=r"did you mean cpu\.smt"):
-        _check(sheet, dell.model_copy(update={"settings": {"cpu.smtt": entries}}))
-    wrong = entries[0].model_copy(update={"values": {"yes": "Enabled"}})
-    with pytest.raises(BadSheet, match=r"yes is not a value of cpu\.smt"):
-        _check(sheet, dell.model_copy(update={"settings": {"cpu.smt": (wrong,)}}))
+    wrong = entries[0].model_copy(update={"values": {"yes": "Enabled"}, "seen": {}})
+    found = [
+        [(said, cure) for _, said, cure in vendor_itself(dell.model_copy(update={"settings": settings}))]
+        for settings in ({"cpu.smtt": entries}, {"cpu.smt": (wrong,)})
+    ]
+    assert found == [
+        [("cpu.smtt is not a setting", "did you mean cpu.smt?")],
+        [("yes is not a value of cpu.smt", "there are on, off")],
+    ]
 
 
 def test_no_line_of_a_tool_talks_to_a_stranger() -> None:

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from advisor.cli.main import About, CommandHelp, Edition, Row, _names, command_page, commands, file_name, program_page, told
+from advisor.cli.main import About, CommandHelp, Row, _names, commands, told
 from docs import generate
+from docs.manpage import Edition, command_page, file_name, program_page
 
 ROOT = Path(__file__).parents[2]
 MANUALS = ROOT / "docs" / "man"

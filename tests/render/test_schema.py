@@ -1,8 +1,9 @@
 import json
 from typing import Any
 
-from advisor.advice.audit import audit_document, audit_schema
+from advisor.advice.audit import audit_document
 from advisor.advice.model.findings import Finding, Row
+from docs.schemas import audit_schema
 from tests.render import audits, made
 
 

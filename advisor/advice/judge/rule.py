@@ -47,8 +47,6 @@ from advisor.errors import BadValue, did_you_mean
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import declarations
 from advisor.machine.layout import Confidence
-from advisor.paths import rules
-from advisor.sheets import read_sheet
 
 SETTING = "setting"
 """The name under which settings stand: ``setting.numa.nps``."""
@@ -289,31 +287,14 @@ class SettingReader(NamedTuple):
     by: Source = "system"
 
 
-def setting_readers(settings: Mapping[str, Setting], *, strict: bool = False) -> tuple[SettingReader, ...]:
-    """Return the checked expressions of all settings; if strict, refuse one that can never yield a value of its setting."""
+def setting_readers(settings: Mapping[str, Setting]) -> tuple[SettingReader, ...]:
+    """Return the checked expressions of all settings."""
     scope = scope_with(None)
-    readers = []
-    for name, setting in settings.items():
-        for number, reading in enumerate(setting.read):
-            try:
-                node = parse(reading.value, scope)
-                if strict:
-                    _must_tell(setting, node)
-            except BadValue as error:
-                sheet = read_sheet(rules() / "settings.yaml")
-                raise sheet.wrong((name, "read", number), f"{name}: {error.problem}", error.cure) from error
-            readers.append(SettingReader(name, node, reading.sure, reading.how, reading.by))
-    return tuple(readers)
-
-
-def _must_tell(setting: Setting, node: Node) -> None:
-    """Refuse a reading that can never yield a value of its setting; true and false are on and off."""
-    kind = setting_kind(setting)
-    switch = setting.type == "choice" and {"on", "off"} <= setting.values.keys() and node.kind == TRUTH
-    if not switch and not alike(node.kind, kind):
-        values = f"one of {', '.join(setting.values)}" if setting.type == "choice" else f"a {kind}"
-        problem = f"{node.text[:60]} is a {node.kind}, and the setting is {values}"
-        raise BadValue(problem, cure="write an expression that yields one")
+    return tuple(
+        SettingReader(name, parse(reading.value, scope), reading.sure, reading.how, reading.by)
+        for name, setting in settings.items()
+        for reading in setting.read
+    )
 
 
 def settings_in_effect(

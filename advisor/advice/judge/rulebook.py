@@ -4,16 +4,16 @@ import errno
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from advisor.advice.expression import Scope
 from advisor.advice.judge.case import Case
 from advisor.advice.judge.engine import Asked, ask
-from advisor.advice.judge.rule import SITE, Misplaced, Rule, Stand, Words, WrongOverride, check_rule, example_facts
+from advisor.advice.judge.rule import Misplaced, Rule, Stand, Words, WrongOverride, check_rule, example_facts
 from advisor.advice.model.sheets import ExampleText, RuleText, SiteFile, Waiver
 from advisor.errors import BadInput, BadSheet, did_you_mean
 from advisor.sheets import Place, Sheet, model_of, read_sheet
@@ -125,33 +125,6 @@ def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> Non
         except ValueError as error:
             problem = f"until: {waiver.until} is not a day: {error}"
             raise sheet.wrong(("waivers", at, "until"), problem, "write 2027-06-30") from error
-
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-_SPOKEN: Final = {"type": ["string", "number", "boolean"]}
-"""What an expression may be written as: a text, or a number or truth value as it is."""
-
-
-def rule_schema(settings: Collection[str] = (), publications: Collection[str] = ()) -> dict[str, Any]:
-    """Return the schema of a rule file, a list of rules or a site's mapping; with settings and publications, only those."""
-    whole = SiteFile.model_json_schema(ref_template="#/$defs/{model}")
-    parts: dict[str, Any] = whole.pop("$defs")
-    rule = parts["RuleText"]["properties"]
-    rule["let"]["additionalProperties"] = rule["set"]["additionalProperties"] = _SPOKEN
-    for owner, name in (("RuleText", "only"), ("RuleText", "when"), ("CostText", "gain"), ("CostText", "measured")):
-        parts[owner]["properties"][name] = {**_SPOKEN, "description": parts[owner]["properties"][name].get("description", name)}
-    whole["properties"]["let"]["additionalProperties"]["additionalProperties"] = _SPOKEN
-    if settings:
-        rule["set"]["propertyNames"] = {"enum": sorted(settings)}
-    if publications:
-        parts["Publication"] = {"enum": sorted({*publications, SITE}), "title": "Publication"}
-        cited = {"$ref": "#/$defs/Publication"}
-        rule["refs"]["items"] = cited
-        parts["Guide"]["properties"]["ref"] = parts["CostText"]["properties"]["ref"] = cited
-    listed = {"type": "array", "items": {"$ref": "#/$defs/RuleText"}}
-    mapping = {key: value for key, value in whole.items() if key not in ("title", "description")}
-    title, about = "advisor rules", "Rules of advisor: a list of rules, or a site's rules, thresholds and waivers"
-    return {"$schema": DIALECT, "title": title, "description": about, "anyOf": [listed, mapping], "$defs": parts}
 
 
 class ExampleResult(NamedTuple):

@@ -5,45 +5,19 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from advisor.advice.know.fixes import AskedValue, Places, entries_of
-from advisor.advice.know.vendors import publications, settings, vendor_files
+from advisor.advice.know.vendors import settings
 from advisor.advice.model.findings import Finding, Row, Want
 from advisor.advice.model.intent import TOPIC, Choice, Intent, Intents
 from advisor.advice.model.sheets import Setting, Verdict
-from advisor.errors import did_you_mean
-from advisor.machine.value import Keys
 from advisor.measure.platform import IntentName, Platform
 from advisor.paths import rules
-from advisor.sheets import model_of, read_sheet
+from advisor.sheets import load_sheet
 
 
 @cache
 def intents() -> Mapping[IntentName, Intent]:
-    """Return every intent; refuse one that names a setting, a value, a publication or a vendor that there is not."""
-    sheet = read_sheet(rules() / "intents.yaml")
-    found = model_of(sheet, Intents).root
-    for intent, whole in found.items():
-        for name, choices in whole.settings.items():
-            place: Keys = (intent, "settings", name)
-            known = settings().get(name)
-            if known is None or known.where != "bios":
-                raise sheet.wrong(place, f"{name} is not a setting of the BIOS", "see rules/settings.yaml")
-            for at, choice in enumerate(choices):
-                for wrong, cure in _mistakes(choice, known):
-                    raise sheet.wrong((*place, at), wrong, cure)
-    return found
-
-
-def _mistakes(choice: Choice, setting: Setting) -> Iterator[tuple[str, str]]:
-    """Yield what a choice names that there is not, each with what there is."""
-    if choice.value is not None and not setting.takes(setting.neutral(choice.value)):
-        near = did_you_mean(choice.value, setting.values, f"there are {', '.join(setting.values)}")
-        yield f"{choice.value[:60]} is not a value of {setting.name}", near
-    for guide in choice.guides:
-        if guide.ref not in publications():
-            yield f"{guide.ref[:60]} is not a known publication", "add it to rules/sources.yaml"
-    for vendor in choice.vendors:
-        if vendor not in vendor_files():
-            yield f"{vendor[:60]} is not a vendor", f"there are {', '.join(vendor_files())}"
+    """Return every intent by its name."""
+    return load_sheet(rules() / "intents.yaml", Intents).root
 
 
 @dataclass(frozen=True)

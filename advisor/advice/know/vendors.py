@@ -23,7 +23,7 @@ from advisor.advice.model.sheets import (
 from advisor.errors import BadValue, did_you_mean
 from advisor.machine.hardware import Cpu, Firmware
 from advisor.machine.platform_traits import Maker, TraitQuery, maker_of, traits
-from advisor.machine.value import Keys, Value
+from advisor.machine.value import Value
 from advisor.paths import rules
 from advisor.sheets import Sheet, load_sheet, model_of, read_sheet
 
@@ -188,47 +188,12 @@ def vendor_at(path: Path) -> Vendor:
             for word, queries in generations_of(sheet).items()
         }
         sheet = sheet._replace(data={**sheet.data, "generations": named})
-    vendor = model_of(sheet, Vendor)
-    if vendor.id != path.stem:
-        raise sheet.wrong(("id",), f"id {vendor.id} stands in a file of another name", f"write id: {path.stem}")
-    _check(sheet, vendor)
-    return vendor
+    return model_of(sheet, Vendor)
 
 
 def generations_of(sheet: Sheet) -> dict[str, tuple[TraitQuery, ...]]:
     """Return a sheet's generations as it writes them."""
     return model_of(sheet._replace(data={"generations": sheet.data["generations"]}), Generations).generations
-
-
-def vendor_file(name: str) -> Path:
-    """Return the file of a vendor that there is."""
-    return vendor_files()[name]
-
-
-def _check(sheet: Sheet, vendor: Vendor) -> None:
-    """Refuse a sheet that names settings or values that the vocabulary does not have."""
-    known, cited = settings(), publications()
-    named: list[tuple[Keys, str]] = [(("settings", name), name) for name in vendor.settings]
-    for at, absent in enumerate(vendor.absent):
-        named += [(("absent", at, "settings", number), name) for number, name in enumerate(absent.settings)]
-    for place, name in named:
-        if name not in known:
-            cure = did_you_mean(name, known, "see rules/settings.yaml", cutoff=0.6)
-            raise sheet.wrong(place, f"{name[:60]} is not a setting", cure)
-        if known[name].where != "bios":
-            problem = f"{name} is not a setting of the BIOS: the operating system takes it, whoever built the server"
-            raise sheet.wrong(place, problem, "take it out")
-    for word, evidence in vendor.evidence.items():
-        if evidence.source not in cited:
-            cure = did_you_mean(evidence.source, cited, "see rules/sources.yaml")
-            raise sheet.wrong(("evidence", word, "source"), f"{evidence.source[:60]} is not a publication", cure)
-    for place, entry in vendor.entries():
-        setting = known[str(place[1])]
-        words = [("values", word, word) for word in entry.values] + [("reads", key, str(to)) for key, to in entry.reads.items()]
-        for key, inside, word in words:
-            if not setting.takes(setting.neutral(word)):
-                there = did_you_mean(word, setting.values, f"there are {', '.join(setting.values)}")
-                raise sheet.wrong((*place, key, inside), f"{word[:60]} is not a value of {setting.name}", there)
 
 
 def vendor_by_id(name: str) -> Vendor:
@@ -278,26 +243,6 @@ def _score(rule: Match, firmware: Firmware) -> int:
     )
     asked = [(weight, holds) for weight, words, holds in tests if words is not None]
     return sum(weight for weight, _ in asked) if all(holds for _, holds in asked) else 0
-
-
-def same_servers(one: Match, other: Match) -> bool:
-    """Return whether two rules recognise some server equally well: each asks for the same fields, and for words that can be one.
-
-    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("ACME Corp",)))
-    True
-    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("Acme",), product=("Anvil",)))
-    False
-    """
-    pairs = [(getattr(one, name), getattr(other, name), name == "product") for name in Match.model_fields]
-    if any((first is None) != (second is None) for first, second, _ in pairs):
-        return False
-    return all(any(_alike(a, b, part=part) for a in first for b in second) for first, second, part in pairs if first is not None)
-
-
-def _alike(one: str, other: str, *, part: bool) -> bool:
-    """Return whether two words can be of one name: a vendor's begins with them, a product's may have them anywhere."""
-    short, long = sorted((_plain(one), _plain(other)), key=len)
-    return short in long if part else long.startswith(short)
 
 
 def _begins(name: str | None, words: tuple[str, ...] | None) -> bool:

@@ -1,7 +1,6 @@
 """Sheets as they are written: rules with the publications they cite, neutral settings, vendors' names of them."""
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -13,13 +12,11 @@ from pydantic import (
     StrictInt,
     StrictStr,
     StringConstraints,
-    model_validator,
 )
 
-from advisor.errors import did_you_mean
 from advisor.machine.layout import Confidence
 from advisor.machine.platform_traits import Maker, TraitQuery, queries_written
-from advisor.machine.value import Keys, Value, optional, wrong_at
+from advisor.machine.value import Value, optional
 from advisor.measure.platform import Scope
 
 Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job"]
@@ -107,52 +104,6 @@ class Setting(Value):
     sources: tuple[str, ...] = optional("ids of sources.yaml", ())
     note: str | None = None
 
-    @model_validator(mode="after")
-    def _whole(self) -> "Setting":
-        if self.type == "choice" and len(self.values) < 2:
-            raise wrong_at(("values",), "a choice needs two values or more", "write each with its meaning: {on: ..., off: ...}")
-        if self.type == "number" and (words := [value for value in self.values if not value.lstrip("-").isdigit()]):
-            raise wrong_at(
-                ("values", words[0]), f"{words[0]} is not a number", "the values of a number are numbers; or type: choice"
-            )
-        if self.type != "number" and self.unit:
-            raise wrong_at(("unit",), f"a {self.type} has no unit", "take it out, or write type: number")
-        if self.where != "bios" and self.menu:
-            raise wrong_at(("menu",), "only settings of the BIOS stand in its menus", "take it out, or write where: bios")
-        named: tuple[tuple[Keys, Iterable[str]], ...] = (
-            (("only_read",), self.only_read),
-            (("only_with",), self.only_with),
-            (("set", "writes"), self._writes),
-        )
-        for place, given in named:
-            if unknown := next((value for value in given if value not in self.values), None):
-                cure = did_you_mean(unknown, self.values, f"there are {', '.join(self.values)}")
-                raise wrong_at((*place, unknown), f"{place[-1]}: {unknown[:60]} is not a value of this setting", cure)
-        self._is_written()
-        return self
-
-    @property
-    def _writes(self) -> dict[str, str]:
-        return self.set.writes if self.set else {}
-
-    def _is_written(self) -> None:
-        """Refuse what cannot be written, or not be told apart when it is read back."""
-        if self.set is None:
-            return
-        ways = [name for name in _WAYS if getattr(self.set, name)]
-        if not ways:
-            raise wrong_at(("set",), "set names no place", f"write {', '.join(_WAYS)}; or set: null where only a person can")
-        if self.where == "boot" and "cmdline" not in ways:
-            raise wrong_at(("set",), "where: boot, and no boot option", "write cmdline: OPTION={value}, or where: os")
-        if "sysctl" in ways and "sysfs" in ways:
-            raise wrong_at(("set",), "sysctl and sysfs are two places for one value", "keep one of them")
-        silent = [value for value in self.values if value not in (*self._writes, *self.only_read)]
-        if self.type == "choice" and self._writes and silent:
-            raise wrong_at(("set", "writes"), f"writes does not say {silent[0]}", f'write {silent[0]}: "WHAT IS WRITTEN FOR IT"')
-        texts = list(self._writes.values())
-        if same := next((text for text in texts if texts.count(text) > 1), None):
-            raise wrong_at(("set", "writes"), f"two values are written as {same[:40]}", "each value has its own text")
-
     @property
     def heading(self) -> str:
         """Return the term with what it means, as tables and titles show it: ``NPS (NUMA nodes per socket)``."""
@@ -167,10 +118,6 @@ class Setting(Value):
         if self.type == "number":
             return isinstance(value, int) and not isinstance(value, bool) and (not self.values or str(value) in self.values)
         return isinstance(value, str) and (self.type == "text" or value in self.values)
-
-
-_WAYS: Final = ("sysctl", "sysfs", "cmdline", "service", "limits", "command")
-"""The places of which one at least takes a value."""
 
 
 class Vocabulary(RootModel[dict[Name, Setting]]):
@@ -426,21 +373,6 @@ class Entry(Value):
     )
     note: str | None = None
 
-    @model_validator(mode="after")
-    def _whole(self) -> "Entry":
-        names = [name for name in (self.attribute, self.prefix, self.numbered) if name]
-        if len(names) > 1:
-            raise ValueError("more than one name of an attribute; keep one of attribute, prefix and numbered")
-        if self.numbered is not None and self.numbered.count("{n}") != 1:
-            raise ValueError("numbered has {n} once")
-        if not self.values and not self.passes:
-            raise ValueError("no word for any value; write values: {NEUTRAL: VENDOR'S}, or passes")
-        if self.seen and not names:
-            raise ValueError("what is seen has an attribute")
-        if wrong := [value for seen in self.seen.values() if seen != "all" for value in seen if value not in self.values]:
-            raise ValueError(f"seen: {wrong[0]} is not a value of this entry; there are {', '.join(self.values)}")
-        return self
-
 
 class Generations(Value):
     """A sheet's generations as it writes them: by the traits of their platforms."""
@@ -514,41 +446,6 @@ class Vendor(Value):
     falls_back: str | None = optional("id of the sheet that has the usual words for what is unknown here")
     absent: tuple[Absent, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @model_validator(mode="after")
-    def _whole(self) -> "Vendor":
-        for place, word in self._named():
-            if word not in self.generations:
-                cure = did_you_mean(word, self.generations, f"there are {', '.join(self.generations)}")
-                raise wrong_at((*place, "platforms"), f"{word[:60]} is none of this vendor's generations", cure)
-        for place, entry in self.entries():
-            for seen in (*entry.seen, *(seen for need in entry.requires for seen in need.seen)):
-                if seen not in self.evidence:
-                    cure = did_you_mean(seen, self.evidence, "list it under evidence")
-                    raise wrong_at((*place, "seen", seen), f"{place[1]}: {seen} is not an evidence of this sheet", cure)
-                shown = self.evidence[seen].platforms  # of a generation that has no platform another error speaks
-                if all(self.generations[word] for word in shown) and not self._both(entry.platforms, shown):
-                    said = f"{place[1]}: {seen} is of none of the generations that this entry is for"
-                    raise wrong_at((*place, "seen", seen), said, f"it is of {', '.join(shown)}")
-        return self
-
-    def entries(self) -> Iterator[tuple[Keys, Entry]]:
-        """Yield every entry with its place in the sheet."""
-        for name, entries in self.settings.items():
-            yield from ((("settings", name, number), entry) for number, entry in enumerate(entries))
-
-    def _named(self) -> Iterator[tuple[Keys, str]]:
-        """Yield every generation that is named, with its place in the sheet."""
-        places: list[tuple[Keys, tuple[str, ...]]] = [(place, entry.platforms) for place, entry in self.entries()]
-        places += [(("absent", number), each.platforms) for number, each in enumerate(self.absent)]
-        places += [(("locks", number), each.platforms) for number, each in enumerate(self.locks)]
-        places += [(("one_time", number), each.platforms) for number, each in enumerate(self.one_time)]
-        places += [(("evidence", name), each.platforms) for name, each in self.evidence.items()]
-        yield from ((place, word) for place, words in places for word in words)
-
-    def _both(self, some: tuple[str, ...], others: tuple[str, ...]) -> bool:
-        every = {platform for ids in self.generations.values() for platform in ids}
-        return any(self.serves(some, platform) and self.serves(others, platform) for platform in every)
 
     def serves(self, platforms: tuple[str, ...], platform: str) -> bool:
         """Return whether a list of generations holds a platform; an empty one holds all of the sheet's."""

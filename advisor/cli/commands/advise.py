@@ -19,7 +19,7 @@ from advisor.advice.checklist import checklist as run_checklist
 from advisor.advice.checklist_page import checklist_page, remarks
 from advisor.advice.judge.rule import Rule
 from advisor.advice.know.vendors import publications
-from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rulebook, rules_named, sheets_checked, tried
+from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rulebook, rules_named, tried
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import commands
@@ -412,10 +412,6 @@ def _check(chosen: "Sequence[Rule]") -> int:
         typer.echo(without_secrets("\n".join(f"advisor: {line}" for line in wrong)), err=True)
         return 2
     say(f"{len(chosen)} rules in {len({rule.file for rule in chosen})} files: every fact, setting and publication exists\n")
-    say(
-        "{} files of vendors and {} of platforms: of {} names, {} were seen in firmware of the vendor, "
-        "and are called verified for its generations\n".format(*sheets_checked())
-    )
     return 0
 
 

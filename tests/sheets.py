@@ -1,28 +1,198 @@
-"""What `advisor rules check` finds between sheets that are each right by themselves: every mistake with file, line and cure.
+"""Every mistake in our own sheets of platforms, vendors, settings and intents, with file, line and cure: python -m tests.sheets.
 
 A platform that no generation of a vendor holds, a trait that no platform has, a processor of two platforms, a setting of which
-a vendor's sheet says nothing: none of them breaks an audit, each makes it silently worse.
+a vendor's sheet says nothing: none of them breaks an audit, each makes it silently worse. The product does not look for them
+at every start.
 """
 
 import ast
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from math import log2
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from advisor.advice.know.vendors import FALLBACK, generations_of, publications, same_servers, settings, vendor_file, vendors
-from advisor.advice.model.sheets import Entry, Setting, Vendor
-from advisor.errors import BadSheet, did_you_mean
+from advisor.advice.expression import parse
+from advisor.advice.expression_tree import TRUTH, Node, alike
+from advisor.advice.judge.rule import scope_with, setting_kind
+from advisor.advice.judge.rulebook import expressions
+from advisor.advice.know.intents import intents
+from advisor.advice.know.vendors import (
+    FALLBACK,
+    generations_of,
+    publications,
+    settings,
+    vendor_files,
+    vendors,
+)
+from advisor.advice.model.intent import Choice
+from advisor.advice.model.sheets import Entry, Match, Setting, Vendor
+from advisor.advice.rules import mistakes_between, own_rules
+from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean
 from advisor.machine.hardware import Cpu
+from advisor.machine.jinja import about, template_files, template_text
 from advisor.machine.partitioning import scheme_without_sheet
 from advisor.machine.platform_traits import Scheme, TraitQuery, Traits, file_of, traits
 from advisor.machine.value import Keys
-from advisor.measure.platform import Platform, Reference
-from advisor.measure.platforms import platforms, published_mistakes
+from advisor.measure.measured_facts import PublishedFigure
+from advisor.measure.platform import Platform, Reference, for_model, socket_bandwidth
+from advisor.measure.platforms import WITHOUT_SHEET, platform_by_id, platforms, processor, published_files, read_published
 from advisor.paths import rules
 from advisor.sheets import Sheet, read_sheet
+
+Wrong = tuple[Keys, str, str]
+"""The place in a sheet, what is wrong there, and what to write."""
+
+
+def _setting_itself(setting: Setting) -> Iterator[Wrong]:
+    """Yield what is wrong in one setting, whatever else there is."""
+    if setting.type == "choice" and len(setting.values) < 2:
+        yield ("values",), "a choice needs two values or more", "write each with its meaning: {on: ..., off: ...}"
+    if setting.type == "number" and (words := [value for value in setting.values if not value.lstrip("-").isdigit()]):
+        yield ("values", words[0]), f"{words[0]} is not a number", "the values of a number are numbers; or type: choice"
+    if setting.type != "number" and setting.unit:
+        yield ("unit",), f"a {setting.type} has no unit", "take it out, or write type: number"
+    if setting.where != "bios" and setting.menu:
+        yield ("menu",), "only settings of the BIOS stand in its menus", "take it out, or write where: bios"
+    writes = setting.set.writes if setting.set else {}
+    named: tuple[tuple[Keys, Iterable[str]], ...] = (
+        (("only_read",), setting.only_read),
+        (("only_with",), setting.only_with),
+        (("set", "writes"), writes),
+    )
+    for place, given in named:
+        if unknown := next((value for value in given if value not in setting.values), None):
+            cure = did_you_mean(unknown, setting.values, f"there are {', '.join(setting.values)}")
+            yield (*place, unknown), f"{place[-1]}: {unknown[:60]} is not a value of this setting", cure
+    yield from _written(setting, writes) if setting.set else ()
+    scope = scope_with(None)
+    for number, reading in enumerate(setting.read):
+        try:
+            _must_tell(setting, parse(reading.value, scope))
+        except BadValue as error:
+            yield ("read", number), f"{setting.name}: {error.problem}", error.cure or ""
+
+
+_WAYS: Final = ("sysctl", "sysfs", "cmdline", "service", "limits", "command")
+"""The places of which one at least takes a value."""
+
+
+def _written(setting: Setting, writes: Mapping[str, str]) -> Iterator[Wrong]:
+    """Yield what cannot be written, or not be told apart when it is read back."""
+    ways = [name for name in _WAYS if getattr(setting.set, name)]
+    if not ways:
+        yield ("set",), "set names no place", f"write {', '.join(_WAYS)}; or set: null where only a person can"
+    if setting.where == "boot" and "cmdline" not in ways:
+        yield ("set",), "where: boot, and no boot option", "write cmdline: OPTION={value}, or where: os"
+    if "sysctl" in ways and "sysfs" in ways:
+        yield ("set",), "sysctl and sysfs are two places for one value", "keep one of them"
+    silent = [value for value in setting.values if value not in (*writes, *setting.only_read)]
+    if setting.type == "choice" and writes and silent:
+        yield ("set", "writes"), f"writes does not say {silent[0]}", f'write {silent[0]}: "WHAT IS WRITTEN FOR IT"'
+    texts = list(writes.values())
+    if same := next((text for text in texts if texts.count(text) > 1), None):
+        yield ("set", "writes"), f"two values are written as {same[:40]}", "each value has its own text"
+
+
+def _must_tell(setting: Setting, node: Node) -> None:
+    """Refuse a reading that can never yield a value of its setting; true and false are on and off."""
+    kind = setting_kind(setting)
+    switch = setting.type == "choice" and {"on", "off"} <= setting.values.keys() and node.kind == TRUTH
+    if not switch and not alike(node.kind, kind):
+        values = f"one of {', '.join(setting.values)}" if setting.type == "choice" else f"a {kind}"
+        problem = f"{node.text[:60]} is a {node.kind}, and the setting is {values}"
+        raise BadValue(problem, cure="write an expression that yields one")
+
+
+def _entry_itself(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong in one entry of a vendor, and what to write."""
+    names = [name for name in (entry.attribute, entry.prefix, entry.numbered) if name]
+    if len(names) > 1:
+        yield "more than one name of an attribute", "keep one of attribute, prefix and numbered"
+    if entry.numbered is not None and entry.numbered.count("{n}") != 1:
+        yield "numbered has {n} once", "write it so"
+    if not entry.values and not entry.passes:
+        yield "no word for any value", "write values: {NEUTRAL: VENDOR'S}, or passes"
+    if entry.seen and not names:
+        yield "what is seen has an attribute", "name it"
+    if wrong := [value for seen in entry.seen.values() if seen != "all" for value in seen if value not in entry.values]:
+        yield f"seen: {wrong[0]} is not a value of this entry", f"there are {', '.join(entry.values)}"
+
+
+def _entries(vendor: Vendor) -> Iterator[tuple[Keys, Entry]]:
+    """Yield every entry with its place in the sheet."""
+    for name, entries in vendor.settings.items():
+        yield from ((("settings", name, number), entry) for number, entry in enumerate(entries))
+
+
+def _generations_named(vendor: Vendor) -> Iterator[tuple[Keys, str]]:
+    """Yield every generation that is named, with its place in the sheet."""
+    places: list[tuple[Keys, tuple[str, ...]]] = [(place, entry.platforms) for place, entry in _entries(vendor)]
+    places += [(("absent", number), each.platforms) for number, each in enumerate(vendor.absent)]
+    places += [(("locks", number), each.platforms) for number, each in enumerate(vendor.locks)]
+    places += [(("one_time", number), each.platforms) for number, each in enumerate(vendor.one_time)]
+    places += [(("evidence", name), each.platforms) for name, each in vendor.evidence.items()]
+    yield from ((place, word) for place, words in places for word in words)
+
+
+def vendor_itself(vendor: Vendor) -> Iterator[Wrong]:
+    """Yield what is wrong in one vendor's sheet, and what the vocabulary and the publications do not have."""
+    yield from _generations_missing(vendor)
+    yield from _entries_themselves(vendor)
+    yield from _not_in_the_vocabulary(vendor)
+    for word, evidence in vendor.evidence.items():
+        if evidence.source not in publications():
+            cure = did_you_mean(evidence.source, publications(), "see rules/sources.yaml")
+            yield ("evidence", word, "source"), f"{evidence.source[:60]} is not a publication", cure
+
+
+def _generations_missing(vendor: Vendor) -> Iterator[Wrong]:
+    """Yield generations that the sheet does not have."""
+    for place, word in _generations_named(vendor):
+        if word not in vendor.generations:
+            cure = did_you_mean(word, vendor.generations, f"there are {', '.join(vendor.generations)}")
+            yield (*place, "platforms"), f"{word[:60]} is none of this vendor's generations", cure
+
+
+def _entries_themselves(vendor: Vendor) -> Iterator[Wrong]:
+    """Yield what is wrong in entries, and evidence that they cannot have."""
+    every = {platform for ids in vendor.generations.values() for platform in ids}
+    for place, entry in _entries(vendor):
+        for said, way in _entry_itself(entry):
+            yield place, f"{place[1]}: {said}", way
+        for seen in (*entry.seen, *(seen for need in entry.requires for seen in need.seen)):
+            if seen not in vendor.evidence:
+                cure = did_you_mean(seen, vendor.evidence, "list it under evidence")
+                yield (*place, "seen", seen), f"{place[1]}: {seen} is not an evidence of this sheet", cure
+                continue
+            shown = vendor.evidence[seen].platforms  # of a generation that has no platform another error speaks
+            there = all(vendor.generations.get(word) for word in shown)
+            if there and not any(vendor.serves(entry.platforms, each) and vendor.serves(shown, each) for each in every):
+                said = f"{place[1]}: {seen} is of none of the generations that this entry is for"
+                yield (*place, "seen", seen), said, f"it is of {', '.join(shown)}"
+
+
+def _not_in_the_vocabulary(vendor: Vendor) -> Iterator[Wrong]:
+    """Yield settings of no BIOS, and values that a setting has not."""
+    known = settings()
+    named: list[tuple[Keys, str]] = [(("settings", name), name) for name in vendor.settings]
+    for at, absent in enumerate(vendor.absent):
+        named += [(("absent", at, "settings", number), name) for number, name in enumerate(absent.settings)]
+    for place, name in named:
+        if name not in known:
+            yield place, f"{name[:60]} is not a setting", did_you_mean(name, known, "see rules/settings.yaml", cutoff=0.6)
+        elif known[name].where != "bios":
+            problem = f"{name} is not a setting of the BIOS: the operating system takes it, whoever built the server"
+            yield place, problem, "take it out"
+    for place, entry in _entries(vendor):
+        setting = known.get(str(place[1]))
+        words = [("values", word, word) for word in entry.values] + [("reads", key, str(to)) for key, to in entry.reads.items()]
+        for key, inside, word in words if setting else ():
+            if setting and not setting.takes(setting.neutral(word)):
+                there = did_you_mean(word, setting.values, f"there are {', '.join(setting.values)}")
+                yield (*place, key, inside), f"{word[:60]} is not a value of {setting.name}", there
 
 
 def platform_mistakes() -> Iterator[BadSheet]:
@@ -353,18 +523,34 @@ def _misplaced_files() -> Iterator[BadSheet]:
             yield BadSheet("no sheet is called so, and nothing reads it", file=str(file), cure=f"call it {file.stem}{known}")
 
 
-def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
-    """Yield every mistake between the sheets, and those of rules that ask for what no platform is."""
+def mistakes() -> Iterator[BadSheet]:
+    """Yield every mistake in the sheets and between them; what is wrong by itself is mended before it is compared."""
     yield from _misplaced_files()
     of_platforms = [*platform_mistakes(), *_misspelt_families()]
     yield from of_platforms
     if not of_platforms:
         yield from published_mistakes()
-    of_settings = [*setting_mistakes()]
+    vocabulary = read_sheet(rules() / "settings.yaml")
+    alone = [
+        vocabulary.wrong((name, *place), said, cure)
+        for name, setting in settings().items()
+        for place, said, cure in islice(_setting_itself(setting), 1)
+    ]
+    of_settings = alone or [*setting_mistakes()]
     yield from of_settings
+    if alone:
+        return
+    yield from intent_mistakes()
     wrong = {Path(each.file or "").stem for each in of_platforms}
-    for vendor in vendors().values():
-        sheet = read_sheet(vendor_file(vendor.id))
+    for name, vendor in vendors().items():
+        sheet = read_sheet(vendor_files()[name])
+        if vendor.id != name:
+            yield sheet.wrong(("id",), f"id {vendor.id} stands in a file of another name", f"write id: {name}")
+            continue
+        itself = [sheet.wrong(*each) for each in vendor_itself(vendor)]
+        yield from itself
+        if itself:
+            continue
         yield from _not_recognised(vendor, sheet)
         idle = [*_fits_none(vendor, sheet)]
         yield from idle or _not_held(vendor, sheet, [each for each in traits() if each.id not in wrong])
@@ -373,7 +559,7 @@ def mistakes(expressions: Iterable[Expression] = ()) -> Iterator[BadSheet]:
         yield from _not_filled_in(vendor, sheet)
         if not of_settings:
             yield from _settings_not_said(vendor, sheet)
-    yield from _asked_in_vain(expressions)
+    yield from _formats_for_nobody()
 
 
 def _not_recognised(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
@@ -386,7 +572,7 @@ def _not_recognised(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
     for other in vendors().values():
         for number, one in enumerate(vendor.match if vendor.id < other.id else ()):
             if any(same_servers(one, two) for two in other.match):
-                said = f"a server that this recognises is recognised by {vendor_file(other.id).name} as well"
+                said = f"a server that this recognises is recognised by {vendor_files()[other.id].name} as well"
                 yield sheet.wrong(("match", number), said, "narrow one of the two: a product goes before a vendor's name")
     if not vendor.setup:
         yield sheet.wrong(("id",), f"{vendor.name} does not say how its setup is reached", "write setup: KEY at boot")
@@ -542,3 +728,155 @@ def _asked_in_vain(expressions: Iterable[Expression]) -> Iterator[BadSheet]:
                     cure = did_you_mean(word, known[name], f"there are {', '.join(sorted(known[name]))}")
                     what = f"no platform has {name.partition('.')[2]}" if "." in name else "there is no sheet of a vendor"
                     yield BadSheet(f"{rule}: {what} {word}", file=file, place=f"line {line}", cure=cure)
+
+
+def same_servers(one: Match, other: Match) -> bool:
+    """Return whether two rules recognise some server equally well: each asks for the same fields, and for words that can be one.
+
+    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("ACME Corp",)))
+    True
+    >>> same_servers(Match(system_vendor=("Acme",)), Match(system_vendor=("Acme",), product=("Anvil",)))
+    False
+    """
+    pairs = [(getattr(one, name), getattr(other, name), name == "product") for name in Match.model_fields]
+    if any((first is None) != (second is None) for first, second, _ in pairs):
+        return False
+    return all(any(_alike(a, b, part=part) for a in first for b in second) for first, second, part in pairs if first is not None)
+
+
+def _alike(one: str, other: str, *, part: bool) -> bool:
+    """Return whether two words can be of one name: a vendor's begins with them, a product's may have them anywhere."""
+    short, long = sorted((_plain(one), _plain(other)), key=len)
+    return short in long if part else long.startswith(short)
+
+
+def _plain(name: str) -> str:
+    """Return a product's name without marks: HPE_CRAY_EX235A and HPE Cray EX235a are one."""
+    return re.sub(r"[^a-z0-9]+", " ", name.lower())
+
+
+def intent_mistakes() -> Iterator[BadSheet]:
+    """Yield intents that name a setting, a value, a publication or a vendor that there is not."""
+    sheet = read_sheet(rules() / "intents.yaml")
+    for intent, whole in intents().items():
+        for name, choices in whole.settings.items():
+            place: Keys = (intent, "settings", name)
+            known = settings().get(name)
+            if known is None or known.where != "bios":
+                yield sheet.wrong(place, f"{name} is not a setting of the BIOS", "see rules/settings.yaml")
+                continue
+            for at, choice in enumerate(choices):
+                yield from (sheet.wrong((*place, at), wrong, cure) for wrong, cure in _of_choice(choice, known))
+
+
+def _of_choice(choice: Choice, setting: Setting) -> Iterator[tuple[str, str]]:
+    """Yield what a choice names that there is not, each with what there is."""
+    if choice.value is not None and not setting.takes(setting.neutral(choice.value)):
+        near = did_you_mean(choice.value, setting.values, f"there are {', '.join(setting.values)}")
+        yield f"{choice.value[:60]} is not a value of {setting.name}", near
+    for guide in choice.guides:
+        if guide.ref not in publications():
+            yield f"{guide.ref[:60]} is not a known publication", "add it to rules/sources.yaml"
+    for vendor in choice.vendors:
+        if vendor not in vendor_files():
+            yield f"{vendor[:60]} is not a vendor", f"there are {', '.join(vendor_files())}"
+
+
+def published_mistakes() -> Iterator[BadSheet]:
+    """Yield rows that no machine can meet, or that are above what the memory of their processor carries."""
+    for path in published_files():
+        try:
+            rows = read_published(path)
+        except BadSheet as error:
+            yield error
+            continue
+        platform = None if path.stem == WITHOUT_SHEET else platform_by_id(path.stem)
+        for line, figure in rows:
+            said = _of_row(figure, platform)
+            if said:
+                yield BadSheet(said[0], file=str(path), place=f"line {line}", cure=said[1])
+
+
+_UNIT_OF: Final = {"latency": "seconds", "hpl": "flop/s"}
+
+
+def _of_row(figure: PublishedFigure, platform: Platform | None) -> tuple[str, str] | None:
+    """Return what is wrong with a row, and what to do; None where nothing is."""
+    unit = _UNIT_OF.get(figure.metric, "bytes/s")
+    if figure.value.unit != unit:
+        return f"{figure.metric} counts {figure.value.unit}", f"{unit} are expected"
+    if platform is None:
+        return None
+    if not re.fullmatch(platform.series, figure.processor, re.IGNORECASE):
+        return f"{figure.processor} is not a name of {platform.name}", "put it into the file of its own platform"
+    cuts = {cut.name for cut in platform.cuts}
+    if figure.numa and figure.numa not in cuts:
+        return f"no {platform.name} is ever partitioned {figure.numa}", did_you_mean(
+            figure.numa, cuts, f"there are {', '.join(cuts)}"
+        ) or ""
+    own = processor(figure.processor)
+    if figure.threads and own.cores and figure.threads > 2 * own.cores * figure.sockets:
+        return f"{figure.threads} threads on {figure.sockets} x {own.cores} cores", "correct threads or sockets"
+    fitted = for_model(platform, figure.processor)
+    fastest = max(fitted.memory_speed_most or 0, fitted.memory_speed or 0)
+    if figure.memory_speed and fastest and figure.memory_speed > fastest:
+        return f"{figure.memory} is faster than {platform.name} runs its memory", "correct memory"
+    if figure.channels and fitted.channels and figure.channels > fitted.channels:
+        return f"{figure.channels} channels, and a socket has {fitted.channels}", "correct channels"
+    bound = socket_bandwidth(fitted, own.dies)
+    if unit == "bytes/s" and bound and (figure.value.high or 0) > bound.value * figure.sockets:
+        most = bound.value * figure.sockets / 1e9
+        return (
+            f"{(figure.value.high or 0) / 1e9:.0f} GB/s is above the {most:.0f} GB/s of {bound.because}",
+            "correct value or sockets",
+        )
+    return None
+
+
+def _formats_for_nobody() -> Iterator[BadSheet]:
+    """Yield formats of the checklist that are for a vendor of whom there is no sheet."""
+    for path in template_files("checklist").values():
+        for word in about(template_text(path)).vendors:
+            if word not in vendors():
+                cure = did_you_mean(word, vendors(), f"there are {', '.join(vendors())}")
+                yield BadSheet(f"there is no sheet of a vendor {word[:40]}", file=str(path), place="line 1", cure=cure)
+
+
+class SheetsChecked(NamedTuple):
+    """How many sheets there are, how many names of BIOS attributes are in them, and how many of those were seen in firmware."""
+
+    vendors: int
+    platforms: int
+    names: int
+    seen: int
+
+
+def rule_mistakes() -> Iterator[BadSheet]:
+    """Yield what is wrong in our rules, and in those that ask for what no platform is."""
+    own = own_rules(examples=True).rules
+    yield from _asked_in_vain(Expression(rule.file, rule.line, rule.id, text) for rule in own for text in expressions(rule))
+    yield from mistakes_between(own)
+
+
+def main() -> int:
+    """Print every mistake, a line each, or what the sheets rest on; return 2 where there is one."""
+    try:
+        found: list[AdvisorError] = [*mistakes(), *rule_mistakes()]
+    except AdvisorError as error:
+        found = [error]
+    if found:
+        sys.stderr.write("".join(f"{each}\n" for each in found))
+        return 2
+    makers = vendors().values()
+    entries = [(maker, entry) for maker in makers for entries in maker.settings.values() for entry in entries]
+    named = [(maker, entry) for maker, entry in entries if entry.attribute or entry.prefix or entry.numbered]
+    shown = sum(any(maker.evidence[name].proves for name in entry.seen) for maker, entry in named)
+    sys.stdout.write(
+        f"{len(makers)} files of vendors and {len(platforms())} of platforms: of {len(named)} names, {shown} were seen in "
+        "firmware of the vendor, and are called verified for its generations\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
