@@ -112,6 +112,22 @@ def test_a_publication_has_one_of_three_outcomes(
     assert (found.outcome, found.differs, found.unknown) == (outcome, differs, unknown)
 
 
+@pytest.mark.parametrize(
+    ("of", "more", "doubt"),
+    [
+        (machine(ROME), {}, "a DIMM that lost its channel or runs hot, or the firmware's settings"),
+        (machine(ROME), {"cpus": (0,)}, "1 thread on 128 cores"),
+        (machine("memoryless"), {}, "memory channels without a DIMM"),
+    ],
+    ids=["all as it should be", "one thread", "empty channels"],
+)
+def test_the_likely_cause_comes_first(of: Machine, more: dict[str, Any], doubt: str) -> None:
+    """What is known to be missing, before what cannot be excluded."""
+    case = case_of(of, infer_layout(of), match_platform(of))
+    (found,) = measured_facts(triad(of, 250 * GB, idle=True, **more), case, published_figures(match_platform(of))).places
+    assert found.doubts.startswith(doubt), found.doubts
+
+
 PLACES = {
     ROME: (270, ("high", "high", "low", "low", None, None)),
     "a-r7425-2x7601-dell": (244, ("high", "high", None, None, None, None)),

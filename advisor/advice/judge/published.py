@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from advisor.advice.judge.case import Case
 from advisor.machine.hardware import is_model
-from advisor.machine.units import duration, flop_rate, memory_clock, plain, throughput
+from advisor.machine.units import count, duration, flop_rate, memory_clock, plain, throughput
 from advisor.measure.measured_facts import (
     UNPUBLISHED,
     Clock,
@@ -658,8 +658,8 @@ _TOLERANCE: Final = 1.02
 
 
 def _doubts(own: Figure, ceiling: float | None, facts: MeasuredFacts, case: Case) -> str:
-    """Return what may be behind a low figure and cannot be excluded: placement that arithmetic allows, and other work."""
-    doubts = []
+    """Return what may be behind a low figure: what is known to be missing first, then what arithmetic cannot exclude."""
+    doubts = [*_lacking(own, case)]
     shape = case.shape
     if ceiling and own.metric != "latency" and shape and shape.cpu_nodes and shape.sockets:
         node, socket = ceiling / shape.cpu_nodes, ceiling / shape.sockets
@@ -671,4 +671,21 @@ def _doubts(own: Figure, ceiling: float | None, facts: MeasuredFacts, case: Case
         doubts.append("slow or missing DIMMs, which nobody read")
     if facts.idle is not True:
         doubts.append("other work meanwhile")
-    return ", ".join(doubts)
+    return ", ".join(doubts) or "a DIMM that lost its channel or runs hot, or the firmware's settings"
+
+
+def _lacking(own: Figure, case: Case) -> Iterator[str]:
+    """Yield what this machine or this run is known to lack of what makes such figures high."""
+    cores = case.shape.cores if case.shape else None
+    if cores and own.metric != "latency" and own.threads < cores:
+        yield f"{count(own.threads, 'thread')} on {cores} cores"
+    if own.metric == "hpl":
+        return
+    if any(socket.channels is not None and socket.channels < (socket.channels_offered or 0) for socket in case.sockets or ()):
+        yield "memory channels without a DIMM"
+    slow = [each for each in case.sockets or () if each.configured and each.rated and each.configured < (1 - _SLACK) * each.rated]
+    if slow:
+        yield f"memory at {memory_clock(slow[0].configured)}, made for {memory_clock(slow[0].rated)}"
+    governors = set(case.cpu.governors or () if case.cpu else ()) - {"performance", "schedutil"}
+    if governors:
+        yield f"governor {', '.join(sorted(governors))}"
