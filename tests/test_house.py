@@ -116,7 +116,7 @@ REACHING = (
     "bios/connection.py", "bios/door.py", "bios/experiment.py", "bios/experiment_server.py", "bios/many.py", "bios/plan.py",
     "bios/prove.py", "bios/reading.py", "bios/rehearsal.py", "bios/rollout.py", "bios/rollout_steps.py", "bios/session.py",
     "bios/twin_port.py", "cli/",
-    "exports/export.py", "exports/single.py",
+    "exports/export.py", "exports/rack.py", "exports/single.py",
     "fleet/audit.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
     "jobs/ask.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts.py",

@@ -8,7 +8,7 @@ from advisor.machine.units import plain
 from advisor.show.lines import Line, Page, labelled, wrapped
 
 _ROOM: Final = 14
-_HEADS: Final = {
+HEADS: Final = {
     "done": "in effect and back in service",
     "proven": "in effect, not back in service",
     "as before": "as before",
@@ -23,7 +23,7 @@ def rollout_page(told: Mapping[str, Any], width: int | None = None, *, rehearsal
 
 
 def _lines(told: Mapping[str, Any], width: int, *, rehearsal: bool) -> Iterator[Line]:
-    counts = ", ".join(f"{count} {_HEADS[end]}" for end, count in told["ends"].items() if count)
+    counts = ", ".join(f"{count} {HEADS[end]}" for end, count in told["ends"].items() if count)
     wrong = told["stopped"] or told["ends"]["by hand"]
     head = f"Rehearsal on twins: {counts}. No server was changed." if rehearsal else f"Rollout: {counts}."
     yield from wrapped([(head, "high" if wrong else "good")], width)
@@ -36,6 +36,8 @@ def _lines(told: Mapping[str, Any], width: int, *, rehearsal: bool) -> Iterator[
     if rehearsal:
         return
     folder = told["folder"]
+    if told.get("report"):
+        yield from labelled("Report", [(f"{told['report']}, and report.md for a ticket", "")], width, _ROOM)
     proven = next((each["node"] for each in told["nodes"] if each["restarted"] and each["end"] in ("done", "proven")), None)
     if proven is not None:
         pair = f"{folder}/before/{proven}.tar.gz {folder}/after/{proven}.tar.gz"

@@ -395,13 +395,14 @@ def _differing(wanted: Mapping[str, Any], reading: BiosReading, record: BiosReco
 
 def figures_line(before: Path, after: Path) -> str:
     """Return what a program gave before and after, in one line."""
-    one, other = (_figures(place) for place in (before, after))
+    one, other = (read_figures(place) for place in (before, after))
     was, now = median(one["figures"]), median(other["figures"])
     share = f", {now / was - 1:+.1%}" if was > 0 else ""
     return f"{one['name']}: {was:.4g} -> {now:.4g} {one['unit']}{share} (median of {len(other['figures'])}, one restart)"
 
 
-def _figures(place: Path) -> dict[str, Any]:
+def read_figures(place: Path) -> dict[str, Any]:
+    """Return what a program gave: its name, its unit, its figures."""
     try:
         found: dict[str, Any] = json.loads(text_of(place, 1 << 20, "any figures"))
         [float(each) for each in found["figures"]]

@@ -253,8 +253,8 @@ def values(content: ChangeContent, *, drawn: bool = True) -> dict[str, Any]:
         "version": plain(both[1].version, 40),
         "verdict": _verdict(content),
         "left": verdict(both[1].audit),
-        "lost": [_finding(each, "after") for each in differs.lost],
-        "gained": [_finding(each, "before") for each in differs.gained],
+        "lost": [finding_line(each, "after") for each in differs.lost],
+        "gained": [finding_line(each, "before") for each in differs.gained],
         "renumbered": count(differs.renumbered, "CPU number") if differs.renumbered else "",
         "changed": [(title, _rows(changes)) for title, changes in kinds.items() if changes],
         "facts": _rows(differs.facts),
@@ -279,7 +279,7 @@ def _verdict(content: ChangeContent) -> Verdict:
     parts = (
         f"{count(len({each.id for each in differs.lost}), 'finding')} gone" if differs.lost else "",
         count(len(harmful), "new finding") if harmful else "",
-        f"{_name(best)} {_percent(best)} (p = {best.p:.2g})" if best else "",
+        f"{figure_name(best)} {_percent(best)} (p = {best.p:.2g})" if best else "",
     )
     if differs.same and not content.brought:
         return Verdict("little", "Nothing differs", "in what could be read on both")
@@ -288,7 +288,8 @@ def _verdict(content: ChangeContent) -> Verdict:
     return Verdict("bad" if worse else "good", "What changed", says)
 
 
-def _finding(change: FindingChange, there: str) -> str:
+def finding_line(change: FindingChange, there: str) -> str:
+    """Return a finding that only one side has, in a line."""
     now = f" ({there}: {_THERE[change.now]})" if change.now in _THERE else ""
     return f"{change.severity.upper()} {change.id}: {plain(change.claim or '', 300)}{now}"
 
@@ -297,7 +298,8 @@ def _rows(changes: Sequence[Change]) -> list[tuple[str, ...]]:
     return [(plain(each.title, 120), *(plain(side, 160) for side in each.sides())) for each in changes]
 
 
-def _name(row: Contrast) -> str:
+def figure_name(row: Contrast) -> str:
+    """Return what a figure is of, in words."""
     size = f", {binary(row.bytes)}" if row.hca and row.bytes else ""
     through = f" through {plain(row.hca, 40)}" if row.hca else ""
     where = part_name(row.part, row.index) if row.part else ""
@@ -312,7 +314,7 @@ def _percent(row: Contrast) -> str:
 
 def _row(row: Contrast) -> BroughtRow:
     before, after = amount(row.before.median, row.unit), amount(row.after.median, row.unit)
-    return BroughtRow(_name(row), before, after, _percent(row), f"{row.p:.2g}", row.says, _KINDS.get(row.says, ""))
+    return BroughtRow(figure_name(row), before, after, _percent(row), f"{row.p:.2g}", row.says, _KINDS.get(row.says, ""))
 
 
 def _why_none(content: ChangeContent) -> str:
@@ -330,7 +332,7 @@ def _warnings(content: ChangeContent) -> Iterator[str]:
             yield f"the machine was busy when {plain(name, 80)} was measured: {'; '.join(plain(one) for one in under.busy)}"
     few = [row for row in content.brought if least_p(row.before.number, row.after.number) > SIGNIFICANT]
     if few:
-        names = ", ".join(_name(row) for row in few[:3]) + (" and others" if len(few) > 3 else "")
+        names = ", ".join(figure_name(row) for row in few[:3]) + (" and others" if len(few) > 3 else "")
         sides = f"{few[0].before.number} and {few[0].after.number}"
         yield f"{sides} repeats are too few to show a difference, 5 and 5 are enough: {names}"
 
@@ -352,8 +354,8 @@ def _drawing(content: ReportContent, name: str) -> str:
 def _chart(content: ChangeContent, rows: Sequence[Contrast]) -> str:
     """Return what the change brought as a drawing; empty where nothing can draw."""
     try:
-        drawn = change_chart(rows, [_name(row) for row in rows], "After, against before", "svg").decode()
+        drawn = change_chart(rows, [figure_name(row) for row in rows], "After, against before", "svg").decode()
     except CannotWork:
         return ""
-    about = "; ".join(f"{_name(row)} {_percent(row)}" for row in rows)
+    about = "; ".join(f"{figure_name(row)} {_percent(row)}" for row in rows)
     return embedded(drawn, "brought-chart", f"What the change brought: {content.names[0]}, {content.names[1]}", about)

@@ -19,7 +19,8 @@ from advisor.cli.bmc_options import Asked, Unchecked, Yes, agreed, asks_bmcs
 from advisor.cli.commands.bios import BiosNoSlurm, NodeName
 from advisor.cli.options import Json
 from advisor.cli.output import Form, Terminal, emit, emit_json, say, show
-from advisor.errors import BadValue
+from advisor.errors import AdvisorError, BadValue
+from advisor.exports.rack import write_rack_report
 from advisor.fleet.rollout import RolloutOptions, begin_rollout, program_named, rehearse_rollout, resume_rollout
 
 RolloutPlan = Annotated[
@@ -150,7 +151,7 @@ def bios_rollout(
         if dry_run:
             return _rollout_shown(rollout_status(resume), asked.form)
         done = resume_rollout(resume, doors_of(resume, asked.base), _approve(asked.form, yes=yes), abort=abort, observer=observer)
-        return _rollout_shown(done, asked.form)
+        return _finished(done, asked.form, observer)
     if plan is None or abort:
         raise BadValue(
             "no plan is given", cure="advisor bios plan writes one; --resume DIR goes on with a rollout, --abort ends it"
@@ -170,7 +171,8 @@ def bios_rollout(
             _rollout_shown(found, replace(asked.form, output=None), rehearsal=True)
         return yes or agreed(f"Roll {plan} out on {len(doors)} nodes, one first, with a restart each?")
 
-    return _rollout_shown(begin_rollout(plan, doors, how, confirm, _approve(asked.form, yes=yes), observer=observer), asked.form)
+    done = begin_rollout(plan, doors, how, confirm, _approve(asked.form, yes=yes), observer=observer)
+    return _finished(done, asked.form, observer)
 
 
 def _approve(form: Form, *, yes: bool) -> Callable[[Rollout], bool]:
@@ -187,9 +189,23 @@ def _approve(form: Form, *, yes: bool) -> Callable[[Rollout], bool]:
     return approve
 
 
-def _rollout_shown(done: Rollout, form: Form, *, rehearsal: bool = False) -> int:
-    show(form, done.document, lambda: rollout_page(done.document(), form.width, rehearsal=rehearsal))
+def _rollout_shown(done: Rollout, form: Form, *, rehearsal: bool = False, report: Path | None = None) -> int:
+    told = {**done.document(), "report": report and str(report)}
+    show(form, lambda: told, lambda: rollout_page(told, form.width, rehearsal=rehearsal))
     return done.status
+
+
+def _finished(done: Rollout, form: Form, observer: Terminal) -> int:
+    """Show how a rollout ended, and where no node is under way or waits for a yes write its report beside its journal."""
+    report = None
+    if not (done.interrupted or done.asks or done.now.running):
+        try:
+            report = write_rack_report(done, observer)
+        except AdvisorError as error:
+            observer.say(f"no report: {error}")
+        finally:
+            observer.end()
+    return _rollout_shown(done, form, report=report)
 
 
 TwinOf = Annotated[
