@@ -6,8 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from advisor.jobs.launcher import LaunchRequest
-from advisor.jobs.launchers import openmpi4, openmpi5
+from advisor.jobs.launcher import LaunchRequest, launchers
 from advisor.jobs.placement import HostPlan, JobShape, NodePlan, Placement, Slot
 from advisor.machine.cpuset import CpuSet
 from tests.model.shapes import shape
@@ -35,7 +34,7 @@ def main() -> None:
     """Print seconds and memory for both versions of Open MPI."""
     placement = plan()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for launcher, version in ((openmpi4, "4.1.4"), (openmpi5, "5.0.11")):
+    for launcher, version in ((launchers()["openmpi4"], "4.1.4"), (launchers()["openmpi5"], "5.0.11")):
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
             made = launcher.launch(placement, LaunchRequest(command=("./app",), version=version))

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.jobs.launcher import Launch, LaunchRequest
-from advisor.jobs.launchers import openmpi4, openmpi5
+from advisor.jobs.launcher import Launch, LaunchRequest, launchers
 from advisor.jobs.place import place
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
 from tests.fakenode.compare import at_hosts, described
@@ -21,7 +20,6 @@ from tests.machines.catalogue import MACHINES
 pytestmark = pytest.mark.skipif(not hwloc_xml.available(), reason="hwloc is not installed")
 
 VERSIONS = {"openmpi4": "4.1.4", "openmpi5": "5.0.11"}
-MODULES = {"openmpi4": openmpi4, "openmpi5": openmpi5}
 BOTH = [pytest.param(name, marks=pytest.mark.skipif(not available(name), reason=f"{name} is not installed")) for name in VERSIONS]
 SEEDS = [name for name in MACHINES if name[:2] in ("a-", "b-", "c-", "d-")]
 ODD = [
@@ -48,7 +46,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
 NAPLES, NAPLES_SMT, LINEAR = "a-r7425-2x7601-dell", "a-r7425-2x7601-dell-smt", "a-r7425-2x7601-linear"
 CASES: tuple[tuple[tuple[str, ...], dict[str, Any], str], ...] = (
     ((NAPLES,), {"ranks_per_node": 16, "strategy": "hca-near", "near": "mlx5_0"}, "dist|rankfile|pe-list"),
-    ((NAPLES,), {"ranks_per_node": 8, "strategy": "hca-near", "hosts": ("n1", "n2")}, "dist|pe-list"),
+    ((NAPLES,), {"ranks_per_node": 8, "strategy": "hca-near", "hosts": ("n1", "n2")}, "rankfile|pe-list"),
     ((NAPLES_SMT,), {"ranks_per_node": 6, "threads": 3, "smt": "use"}, "rankfile"),
     ((NAPLES_SMT,), {"per": "l3", "threads": 4, "hosts": ("n1", "n2")}, "ppr:1:l3cache:PE=4"),
     ((NAPLES_SMT, NAPLES, LINEAR), {"ranks_per_node": 5, "threads": 2, "hosts": ("n1", "n2", "n3")}, ""),
@@ -70,7 +68,7 @@ def planned(names: tuple[str, ...], shape: dict[str, Any]) -> Placement:
 
 def run(launcher: str, names: tuple[str, ...], placement: Placement, **wish: Any) -> tuple[Launch, list[str]]:
     """Return the launch of a placement and how the ranks of the real launcher differ from it."""
-    made = MODULES[launcher].launch(placement, LaunchRequest(command=(probe(),), version=VERSIONS[launcher], **wish))
+    made = launchers()[launcher].launch(placement, LaunchRequest(command=(probe(),), version=VERSIONS[launcher], **wish))
     machines = at_hosts(placement.job.hosts, names)
     return made, tallied(names[0], made, placement, lambda: observe(launcher, made, machines))
 
@@ -99,7 +97,7 @@ def test_variables_reach_the_ranks(launcher: str) -> None:
     """What the job needs in its environment is passed on, to ranks of other hosts too."""
     placement = planned((NAPLES,), {"ranks_per_node": 2, "hosts": ("n1", "n2")})
     wish = LaunchRequest(command=(probe(),), version=VERSIONS[launcher], environment={"UCX_NET_DEVICES": "mlx5_0:1"})
-    seen = observe(launcher, MODULES[launcher].launch(placement, wish), at_hosts(("n1", "n2"), (NAPLES,)))
+    seen = observe(launcher, launchers()[launcher].launch(placement, wish), at_hosts(("n1", "n2"), (NAPLES,)))
     assert {rank.environment.get("UCX_NET_DEVICES") for rank in seen.values()} == {"mlx5_0:1"}
 
 
@@ -134,7 +132,7 @@ def test_every_strategy_on_every_machine(launcher: str, name: str) -> None:
     wrong: list[str] = []
     done: set[tuple[object, ...]] = set()
     for case, placement in matrix(name):
-        made = MODULES[launcher].launch(placement, LaunchRequest(command=(probe(),), version=VERSIONS[launcher]))
+        made = launchers()[launcher].launch(placement, LaunchRequest(command=(probe(),), version=VERSIONS[launcher]))
         key = (made.argv, *(slot.cpus for plan in placement.plans for slot in plan.slots))
         if key not in done:
             done.add(key)

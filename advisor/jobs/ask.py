@@ -17,11 +17,10 @@ from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.line import binders, binds_itself, parse, started_by
-from advisor.jobs.mpirun import of_prrte
 from advisor.jobs.openmpi import missing, parameters
 from advisor.jobs.placement import LintAnswer, LintRank
 from advisor.jobs.predict import after_binders
-from advisor.jobs.request import Prediction, Refused, Release, Said, Segment, Unclear, counted, release_of
+from advisor.jobs.request import Prediction, Refused, Release, Said, Segment, Unclear, counted, of_prrte, release_of
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hosts.base import Ran
 from advisor.machine.hosts.live import LiveHost, find

@@ -164,10 +164,10 @@ def _no_line(_total: int, _hosts: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Launcher:
-    """A launcher: each module of the folder launchers has one, LAUNCHER."""
+    """A launcher: each module of the folder launchers has one, LAUNCHER; of versions that differ LAUNCHERS."""
 
     name: str
-    """The name of its module."""
+    """What it is called here and with --launcher."""
     title: str
     """What it is called on a page."""
     order: int
@@ -210,7 +210,7 @@ class Choice:
 def launchers() -> Mapping[str, Launcher]:
     """Return the launchers by name, in their order."""
     modules = [import_module(f"{folder.__name__}.{info.name}") for info in iter_modules(folder.__path__)]
-    every: list[Launcher] = [module.LAUNCHER for module in modules]
+    every: list[Launcher] = [each for module in modules for each in getattr(module, "LAUNCHERS", ()) or (module.LAUNCHER,)]
     return {launcher.name: launcher for launcher in sorted(every, key=lambda launcher: launcher.order)}
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.launcher import OTHERS, Dialect, find, launchers, of_lines
-from advisor.jobs.mpirun import of_prrte
-from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, release_of
+from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, of_prrte, release_of
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Tool
 

@@ -17,7 +17,6 @@ from advisor.jobs.bind import HAD_CREDENTIAL
 from advisor.jobs.launcher import LaunchRequest, is_foreign, launchers, of_lines, title_of
 from advisor.jobs.line import BINDING, parse, read_binder, request_of, which_of, written
 from advisor.jobs.memory_of_line import memory_in_words, memory_warnings
-from advisor.jobs.mpirun import slot_text
 from advisor.jobs.openmpi import newer
 from advisor.jobs.openmpi_map import default_level
 from advisor.jobs.placement import (
@@ -247,7 +246,7 @@ def _by_rankfile(case: Prediction, family: str) -> LintTranslation | None:
     rows: list[str] = []
     for rank in ranks[: MOST_LINES + 1]:
         cpus = rank.cpus or CpuSet()
-        row = f"rank {rank.rank}={rank.host} slot={slot_text(cpus, known, 'core')}" if cpus and known.whole(cpus) else ""
+        row = f"rank {rank.rank}={rank.host} slot={known.core_numbers(cpus)}" if cpus and known.whole(cpus) else ""
         mine = {(rank.host, cpu) for cpu in cpus}
         if not row or rank.host is None or len(row) > 63 or taken & mine:
             return None

@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import option_table
-from advisor.jobs.line import BINDING, binders, rebound
+from advisor.jobs.line import binders, rebound
 from advisor.jobs.placement import LintWarning
 from advisor.jobs.request import (
     ADVISE,
@@ -16,7 +17,6 @@ from advisor.jobs.request import (
     Prediction,
     Request,
     Said,
-    Segment,
     Words,
     counted,
     hosts,
@@ -128,58 +128,14 @@ def long_or_short(name: str) -> tuple[str, ...]:
 _SAME: Final = {"socket": "package", "skt": "package", "thread": "hwthread"}
 """Names that things have here."""
 
-_PARTS: Final = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "socket")
+_LEVELS: Final = ("hwthread", "core", "l3cache", "numa", "package", "slot", "node")
 
-_LEVELS: Final = {
-    False: (*_PARTS, "slot", "node", "seq", "dist"),
-    True: (*_PARTS, "package", "slot", "node", "seq", "rankfile"),
-}
-"""What 4 and 5 map by."""
+_BINDS: Final = {False: ("none", "cpu-list", *_LEVELS[:5]), True: ("none", *_LEVELS[:5])}
 
-_PATTERNS: Final = {False: (*_PARTS, "node", "thread", "skt"), True: (*_PARTS, "node", "thread", "skt", "package")}
+_FLAGS: Final = {False: ("overload-allowed", "if-supported", "ordered"), True: ("overload-allowed", "if-supported")}
 
-_BINDS: Final = {False: (*_PARTS, "none", "cpu-list", "cpulist"), True: (*_PARTS, "none", "package")}
-
-_RANKS: Final = {False: (*_PARTS, "slot", "node"), True: ("slot", "node", "fill", "span")}
-
-_LIMITS: Final = ("span", "oversubscribe", "nooversubscribe")
-
-_MODIFIERS: Final = {
-    False: _LIMITS,
-    True: (*_LIMITS, "nolocal", "ordered", "inherit", "noinherit", "hwtcpus", "corecpus"),
-}
-
-_OF_BINDING: Final = {
-    False: ("if-supported", "overload-allowed", "ordered"),
-    True: ("overload-allowed", "no-overload", "if-supported"),
-}
-
-
-@dataclass
-class Notes:
-    """What is wrong with the words of a line, and what of them is left open; the first of each."""
-
-    five: bool
-    fault: str | None = None
-    odd: str | None = None
-
-    def wrong(self, text: str) -> None:
-        """Note what a launcher refuses."""
-        self.fault = self.fault or text
-
-    def open(self, text: str) -> None:
-        """Note what is not worked out."""
-        self.odd = self.odd or f"{text} is not predicted here"
-
-    def word(self, text: str, known: Sequence[str], fault: str) -> str:
-        """Return a word by the name that it has here; launchers take a part of a word for the whole, which is left open."""
-        low = text.lower()
-        parts = low and any(name.startswith(low) or (self.five and low.startswith(name)) for name in known)
-        if low not in known and (parts or low == "board"):
-            self.open(f"{text[:40]!a} for a longer or a shorter word")
-        elif low not in known:
-            self.wrong(fault)
-        return _SAME.get(low, low)
+_RANKS: Final = {False: _LEVELS, True: ("slot", "node", "fill", "span")}
+"""What 4 and 5 bind to and rank by, of what is predicted."""
 
 
 @dataclass(frozen=True)
@@ -191,60 +147,41 @@ class Mapped:
     pe: int | None = None
     cpus: str | None = None
     rankfile: str | None = None
-    modifiers: frozenset[str] = field(default=frozenset())
+    modifiers: frozenset[str] = frozenset()
+    odd: bool = False
+    """Whether it has words that are not predicted."""
 
 
-def mapped(text: str | None, notes: Notes) -> Mapped:
+def mapped(text: str | None, *, five: bool) -> Mapped:
     """Return what a --map-by says: ``ppr:2:socket:PE=2``, ``rankfile:file=F``, ``:OVERSUBSCRIBE``."""
-    if not text:
-        return Mapped()
-    five, (head, *rest) = notes.five, text.split(":")
-    low, ppr = head.lower().partition(",")[0] if five else head.lower(), None
-    if low == "ppr":
-        count, kind, *rest = (*rest, "", "")[: max(2, len(rest))]
-        ppr = (number(count) or 1, notes.word(kind, _PATTERNS[five], f"{text[:60]} is not a pattern that it knows"))
-        if not number(count):
-            notes.wrong(
-                f"{text[:60]} maps no rank" if re.fullmatch(r"\d+", count) else f"{text[:60]} is not a pattern that it knows"
-            )
-    made = _modifiers(
-        [word for part in rest for word in (part.split(",") if not five else (part,))], notes, whole=bool(head and not ppr)
-    )
-    if not five and (len(rest) > 1 or rest == [""]):
-        notes.open(f"--map-by {text[:60]}")
-    if five and low.startswith("pe-list="):
-        if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", head[8:], re.ASCII):
-            notes.wrong(f"{head[8:][:60]} is not a list of cores")
-        return replace(made, level="pe-list", cpus=head[8:])
-    level = "ppr" if ppr else notes.word(low, _LEVELS[five], f"Open MPI {4 + five} maps by no {head[:40]}") if head else None
-    if level == "rankfile" and not made.rankfile:
-        notes.wrong("the rankfile has no file=")
-    if made.pe is not None and level in ("seq", "rankfile"):
-        notes.wrong(f"{level} takes no PE=")
-    return replace(made, level=level, ppr=ppr)
-
-
-def _modifiers(words: Sequence[str], notes: Notes, *, whole: bool) -> Mapped:
-    """Return modifiers; ``whole``: behind the name of a thing, for 4 passes over those of a pattern that it does not know."""
-    made, names, said = Mapped(), set[str](), Notes(notes.five)
-    for word in filter(None, words):
-        low = word.lower()
-        if low.startswith("pe"):
-            pe = number(low[3:]) if low.startswith("pe=") else None
-            made = replace(made, pe=pe)
-            if pe is None:
-                said.wrong(f"{word[:40]} gives no number of cores")
-        elif notes.five and low.startswith("file="):
+    head, *rest = (text or "").split(":")
+    low = head.lower()
+    if five and re.fullmatch(r"pe-list=\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", low, re.ASCII):
+        made = Mapped("pe-list", cpus=low[8:])
+    elif low == "ppr" and len(rest) > 1:
+        (each, kind), rest = rest[:2], rest[2:]
+        kind = _SAME.get(kind.lower(), kind.lower())
+        made = Mapped(low, (number(each) or 0, kind), odd=number(each) is None or kind not in _LEVELS or kind == "slot")
+    elif five and low == "rankfile":
+        made = Mapped(low, odd=not rest)
+    else:
+        low = low.partition(",")[0] if five else low  # 5 drops what is behind a comma
+        level = _SAME.get(low, low)
+        made = Mapped(level or None, odd=level not in ("", *_LEVELS))
+    known = {"oversubscribe", "nooversubscribe"} | ({"ordered", "hwtcpus"} if five else set())
+    for word in rest:
+        wide = re.fullmatch(r"pe=([1-9]\d{0,5})", word.lower(), re.ASCII)
+        if wide and made.level not in ("pe-list", "rankfile"):
+            made = replace(made, pe=int(wide[1]))
+        elif word.startswith("file=") and made.level == "rankfile":
             made = replace(made, rankfile=word[5:])
         else:
-            names.add(said.word(word, _MODIFIERS[notes.five], f"it has no modifier {word[:40]}"))
-    if {"oversubscribe", "nooversubscribe"} <= names or {"hwtcpus", "corecpus"} <= names:
-        said.wrong("two modifiers contradict each other")
-    if said.odd or (said.fault and not notes.five and not whole):
-        notes.open("--map-by with such a modifier")
-    elif said.fault:
-        notes.wrong(said.fault)
-    return replace(made, modifiers=frozenset(names))
+            made = replace(made, modifiers=made.modifiers | {word.lower()})
+    several = not five and len(rest) > 1
+    return replace(made, odd=made.odd or several or not made.modifiers <= known or len(made.modifiers & _LIMITS) > 1)
+
+
+_LIMITS: Final = {"oversubscribe", "nooversubscribe"}
 
 
 def parameters(line: Line) -> Iterator[tuple[str, str, str]]:
@@ -275,7 +212,9 @@ _BINDING: Final = "hwloc_base_binding_policy"
 
 _OVERSUBSCRIBE: Final = "rmaps_base_oversubscribe"
 
-_READ: Final = frozenset({_MAPPING, _BINDING, _OVERSUBSCRIBE, "rmaps_rank_file_physical", "rmaps_dist_device"})
+_AS_OPTIONS: Final = {"--map-by": _MAPPING, "--bind-to": _BINDING, "--oversubscribe": _OVERSUBSCRIBE}
+
+_READ: Final = frozenset({*_AS_OPTIONS.values(), "rmaps_rank_file_physical"})
 """Parameters of 4 that are as good as options here."""
 
 _SLOTS_OF: Final = ("ras", "orte_set_default_slots", "prte_set_default_slots")
@@ -288,162 +227,122 @@ _PLACING: Final = {
 
 _HARMLESS: Final = re.compile(r"(rmaps|hwloc)_\w*(_verbose|_report_bindings|_display_map|_mem_\w+)")
 
-_TRUE: Final = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_TRUE: Final = ("1", "true", "yes")
 
-_OLD_MAPS: Final = {"--bycore": "core", "--bynode": "node", "--byslot": "slot", "--bysocket": "socket"}
+_OLD_MAPS: Final = {"--bycore": "core", "--bynode": "node", "--byslot": "slot", "--bysocket": "socket", "--pernode": "ppr:1:node"}
 
 _OLD_BINDS: Final = {"--bind-to-core": "core", "--bind-to-socket": "socket", "--bind-to-none": "none"}
 
 _PER_HOST: Final = ("-N", "--npernode")
 
-_MAPS: Final = (
-    *({"--map-by"}, {"--rankfile", "-rf"}, {"--cpu-set"}, {"--cpu-list"}, {"--cpus-per-proc", "--cpus-per-rank"}),
-    *({name} for name in (*_OLD_MAPS, *_PER_HOST, "--pernode", "--npersocket")),
+_GROUPS: Final = (
+    {"--map-by", "--rankfile", "-rf", "--cpu-set", "--cpu-list", "--cpus-per-proc", "--cpus-per-rank", *_OLD_MAPS, *_PER_HOST}
+    | {"--npersocket"},
+    {"--bind-to", *_OLD_BINDS},
+    *({name} for name in ("-np", "--rank-by", "--host", "--hostfile", "--use-hwthread-cpus")),
+    {"--oversubscribe", "--nooversubscribe"},
+    {"--rtos", "--runtime-options"},
+    {"--display"},
 )
-"""Words that say where ranks go, each of which was seen alone."""
-
-_ONCE_IN_5: Final = ("--map-by", "--bind-to", "--rank-by", "--display", "--rtos")
-
-_ONCE: Final = frozenset({*BINDING, "-np", "--host", "--hostfile", "--runtime-options", *_ONCE_IN_5})
-
-_DEPRECATED: Final = frozenset(
-    {"--tag-output", "--timestamp-output", "--merge-stderr-to-stdout", "--report-bindings", "--display-map", "--cpus-per-proc"}
-    | {"--display-allocation", "--oversubscribe", "--nooversubscribe", "--use-hwthread-cpus", "--cpus-per-rank"}
-)
-"""Old words that 5.0.11 turns into new ones: behind --npernode beside a --map-by it then passes over that they contradict."""
+"""Words of each of which a line has one, as was seen of them."""
 
 
 def of_open_mpi(line: Line, told: Request) -> Request:
     """Return what a line of Open MPI asks for, beside its variables."""
     segment, values, five = line.first, heeded(line), line.family == "openmpi5"
-    notes = Notes(five)
-    each = number(segment.value(*_PER_HOST)) or (1 if segment.has("--pernode") else None)
-    pattern = (f"ppr:{each}:node" if each else None) or (
-        f"ppr:{segment.value('--npersocket')}:socket" if segment.has("--npersocket") else None
-    )
+    each, wide = number(segment.value(*_PER_HOST)), segment.value("--npersocket")
+    pattern = f"ppr:{each}:node" if each else f"ppr:{wide}:socket" if wide else None
     old = next((text for name, text in _OLD_MAPS.items() if segment.has(name)), pattern)
     text = segment.value("--map-by") or old or (None if five else values.get(_MAPPING))
-    made = mapped(text, notes)
-    bind, modifiers = _bound(segment, values, notes)
-    order, _, direction = (segment.value("--rank-by") or "").partition(":")
-    order = notes.word(order, _RANKS[five], f"Open MPI {4 + five} ranks by no {order[:40]}") if order else ""
-    if direction:
-        notes.open(f"--rank-by {order}:{direction[:20]}")
-    for text_of in (segment.value("-np"), segment.value(*_PER_HOST, "--npersocket")):
-        if text_of is not None and not (text_of.isascii() and text_of.isdigit()):
-            notes.wrong(f"{text_of[:40]!r} is not a number of ranks")
+    made = mapped(text, five=five)
+    said = segment.value("--bind-to") or next((kind for name, kind in _OLD_BINDS.items() if segment.has(name)), None)
+    kind, _, flag = (said or (None if five else values.get(_BINDING)) or "").lower().partition(":")
+    bind, order = _SAME.get(kind, kind).replace("cpulist", "cpu-list"), (segment.value("--rank-by") or "").lower()
+    order = _SAME.get(order, order)
     listed, rankfile = segment.value("--cpu-set", "--cpu-list"), segment.value("--rankfile", "-rf") or made.rankfile
     threads = segment.has("--use-hwthread-cpus")
-    over = segment.has("--oversubscribe") or (not five and _TRUE.get(values.get(_OVERSUBSCRIBE, ""), False))
-    _combined(line, made, old, values, notes)
-    ranks = [counted(part.value("-np")) for part in line.segments]
-    several = len(ranks) > 1
-    if several:
-        _programs(line, made, rankfile, order, notes)
+    over = segment.has("--oversubscribe") or (not five and values.get(_OVERSUBSCRIBE) in _TRUE)
+    counts = [counted(part.value("-np")) for part in line.segments]
+    odd = next(
+        text
+        for held, text in (
+            (made.odd, f"--map-by {(text or '')[:60]}"),
+            (bind not in ("", *_BINDS[five]) or (five and flag and not bind), f"--bind-to {(said or bind)[:40]}"),
+            (
+                flag not in ("", *_FLAGS[five]),
+                f"--bind-to with {flag[:40]}",
+            ),
+            (order not in ("", *_RANKS[five]), f"--rank-by {order[:40]}"),
+            (not five and old and order, "an old word of mapping beside --rank-by"),
+            (made.modifiers & _LIMITS and segment.has("--oversubscribe", "--nooversubscribe"), f"--map-by {(text or '')[:60]}"),
+            (True, next(chain(_unread(line, values), _repeated(line, values), _programs(line, made, rankfile, order)), None)),
+        )
+        if held
+    )
     return replace(
         told,
-        ranks=sum(count or 0 for count in ranks) if several else ranks[0],
-        threads=None if several else told.threads,
-        per_node=each,
+        ranks=sum(count or 0 for count in counts) if len(counts) > 1 else counts[0],
+        threads=None if len(counts) > 1 else told.threads,
+        per_node=1 if segment.has("--pernode") else each,
         hosts=hosts(segment.value("--host") or ""),
         hostfile=segment.value("--hostfile"),
         level="rankfile" if rankfile else "pe-list" if listed or bind == "cpu-list" else made.level,
         ppr=made.ppr,
         pe=made.pe or number(segment.value("--cpus-per-proc", "--cpus-per-rank")),
         cpus=listed or made.cpus,
-        ordered="ordered" in made.modifiers or "ordered" in modifiers,
+        ordered="ordered" in made.modifiers or flag == "ordered",
         modifiers=made.modifiers,
         map_text=text,
-        bind=bind,
-        overload="overload-allowed" in modifiers or (not five and over and not segment.has("--bind-to", *_OLD_BINDS)),
+        bind=bind or None,
+        overload=flag == "overload-allowed",
         rank_by=order or None,
         rankfile=rankfile,
-        device=values.get("rmaps_dist_device"),
         hwthreads=threads or "hwtcpus" in made.modifiers,
         hwthread_slots=threads,
         oversubscribe=over or "oversubscribe" in made.modifiers,
         parameters=values,
         adapter=told.adapter or values.get("rmaps_dist_device"),
-        fault=notes.fault,
-        odd=notes.odd,
+        odd=odd,
     )
 
 
-def _bound(segment: Segment, values: Mapping[str, str], notes: Notes) -> tuple[str | None, set[str]]:
-    """Return what ranks are bound to, and the modifiers of that."""
-    said = segment.value("--bind-to") or next((kind for name, kind in _OLD_BINDS.items() if segment.has(name)), None)
-    kind, _, flags = (said or (None if notes.five else values.get(_BINDING)) or "").partition(":")
-    if flags and not kind and notes.five:
-        notes.open(f"--bind-to :{flags[:40]}")
-    kind = notes.word(kind, _BINDS[notes.five], f"Open MPI {4 + notes.five} binds to no {kind[:40]}") if kind else ""
-    words = [word for word in re.split("[:,]", flags) if word]
-    modifiers = {notes.word(word, _OF_BINDING[notes.five], f"--bind-to has no modifier {word[:40]}") for word in words}
-    return "cpu-list" if kind == "cpulist" else kind or None, modifiers
+def _unread(line: Line, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield the parameters that say where ranks go and are not read here."""
+    five, named = line.family == "openmpi5", line.first.has("--host", "--hostfile")
+    for name in sorted({name for name, _, _ in parameters(line)} - (set() if five else _READ)):
+        own = name in values and name.startswith(_PLACING[five]) and not _HARMLESS.fullmatch(name)
+        hosted = name.endswith("te_default_hostfile") and not named
+        if own or hosted or name == "rmaps" or name.startswith(_SLOTS_OF):
+            yield f"what the parameter {name[:60]} changes"
 
 
-def _combined(line: Line, made: Mapped, old: str | None, values: Mapping[str, str], notes: Notes) -> None:
-    """Note what 5 refuses of two words; what was not often seen together, and parameters that are not read, are left open."""
-    said, names, five = line.first.value("--map-by"), {option.name for option in line.first.options}, notes.five
-    both = bool(five and old and said and not said.startswith(":") and not names & _DEPRECATED)
-    if both:
-        notes.wrong(f"both {old} and --map-by {(said or '')[:60]} say what ranks are placed over")
-    every = {name for name, _, _ in parameters(line)}
-    placing = {name for name in every if name in values or name.startswith("ras")}
-    odd = {name for name in placing if name.startswith(_PLACING[five]) and not _HARMLESS.fullmatch(name)} - (
-        set() if five else _READ
-    )
-    odd |= every & {"rmaps"}
-    odd |= every & {"orte_default_hostfile", "prte_default_hostfile"} if not names & {"--host", "--hostfile"} else set()
-    mapping = [names & group for group in _MAPS] + ([{_MAPPING}] if not five and _MAPPING in values else [])
-    over, under = ({f"--{word}"} & names or {word} & made.modifiers for word in ("oversubscribe", "nooversubscribe"))
-    said_again = Counter(
-        option.values[0] if option.name.endswith("mca") else option.name.replace("runtime-options", "rtos")
-        for part in line.segments
-        for option in part.options
-        if option.name in _ONCE or option.name.endswith("mca")
-    )
-    if five and (twice := next((name for name in _ONCE_IN_5 if said_again[name] > 1), None)):
-        notes.wrong(f"5 takes {twice} once in a line")
-    again = [
-        name for name, times in said_again.items() if times > (len(line.segments) if name == "-np" else 1) and not notes.fault
-    ]
-    for held, what in (
-        (not both and sum(map(bool, mapping)) > 1, "a line with several words of mapping"),
-        (not five and "--rank-by" in names and names.intersection(_OLD_MAPS), "an old word of mapping beside --rank-by"),
-        (len(names & {"--bind-to", *_OLD_BINDS}) > 1, "a line with several words of binding"),
-        (under and (over or values.get(_OVERSUBSCRIBE)), "a line that allows more ranks than slots and forbids them"),
-        ({"--nolocal"} & names or {"nolocal"} & made.modifiers, "which hosts --nolocal leaves out"),
-        (again, f"a line that says {again[0][:40]} twice" if again else ""),
-        (odd, f"what the parameter {min(odd)[:60]} changes" if odd else ""),
-        (
-            not five and _BINDING in values and names & {*_OLD_BINDS, *(("--bind-to",) if made.pe else ())},
-            f"{_BINDING} beside others",
-        ),
-        (not five and values.get(_OVERSUBSCRIBE, "1") not in _TRUE, f"such a value of {_OVERSUBSCRIBE}"),
-    ):
-        if held:
-            notes.open(what)
+def _repeated(line: Line, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield what a line says twice, or by two words of which one was seen alone."""
+    first, five = [option.name for option in line.first.options], line.family == "openmpi5"
+    for group in _GROUPS:
+        found = [name for name in first if name in group]
+        found += [name for option, name in _AS_OPTIONS.items() if not five and option in group and name in values and found]
+        if len(found) > 1:
+            yield f"a line that says {' and '.join(dict.fromkeys(found))}{' twice' * (len({*found}) == 1)}"
+    for part in line.segments:
+        text = part.value("-np") or "0"
+        if not (text.isascii() and text.isdigit()):
+            yield f"{text[:40]!r}, which is not a number of ranks,"
+    said_again = Counter(option.values[0] for option in line.options if option.name.endswith("mca"))
+    yield from (f"a line that says {name[:60]} twice" for name, times in said_again.items() if times > 1)
 
 
-def _programs(line: Line, made: Mapped, rankfile: str | None, order: str, notes: Notes) -> None:
-    """Note what is left open of a line that starts several programs: they follow each other where nothing is said."""
-    later = {option.name for part in line.segments[1:] for option in part.options}
+def _programs(line: Line, made: Mapped, rankfile: str | None, order: str) -> Iterator[str]:
+    """Yield what is left open of a line that starts several programs: they follow each other where nothing is said."""
+    if len(line.segments) == 1:
+        return
+    placing = {name for group in _GROUPS for name in group} - {"-np"}
+    later = any(option.name in placing for part in line.segments[1:] for option in part.options)
+    uncounted = any(counted(part.value("-np")) is None for part in line.segments)
     shared = rankfile or made.level not in (None, "slot", "core") or made.pe or order not in ("", "slot")
-    several = not notes.five and (len(hosts(line.first.value("--host") or "")) > 1 or line.first.has("--hostfile"))
-    for held, what in (
-        (
-            any(counted(part.value("-np")) is None for part in line.segments),
-            "what each gets is known of Open MPI only, where each has its -np",
-        ),
-        (
-            later & {*BINDING, "--host", "--hostfile", "--oversubscribe", "--nooversubscribe"},
-            "another than the first says where its ranks go",
-        ),
-        (any(list(binders(part.command)) for part in line.segments), "numactl or taskset binds the ranks of some"),
-        (shared or several, "how words of mapping or several hosts are shared among them is not predicted here"),
-    ):
-        if held:
-            notes.odd = notes.odd or f"one line starts {len(line.segments)} programs, and {what}"
+    many = line.family == "openmpi4" and (len(hosts(line.first.value("--host") or "")) > 1 or line.first.has("--hostfile"))
+    if later or uncounted or shared or many or any(list(binders(part.command)) for part in line.segments):
+        yield f"how a line that starts {len(line.segments)} programs shares words of mapping or hosts among them"
 
 
 def newer(line: Line) -> bool:

@@ -131,7 +131,7 @@ def _with_hosts(made: Prediction) -> Request:
     want = made.want
     if made.open_mpi:
         if not want.hosts and want.hostfile in made.files:
-            named = hosts_of_file(made.files[want.hostfile or ""], crowded=want.oversubscribe and made.five)
+            named = hosts_of_file(made.files[want.hostfile or ""])
             return replace(want, hosts=named, from_file=True)
         return want
     return replace(want, hosts=hosts_of(want, made.files))
@@ -582,7 +582,7 @@ def _one_memory(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarni
     Of a list of cores, a rankfile or a numactl it is taken that this is meant; two ranks are too few to say.
     """
     nodes = case.topology.inside.cpu_nodes
-    listed = case.want.level in ("pe-list", "rankfile", "dist") or (case.want.bind or "").startswith(("map_", "mask_", "user:"))
+    listed = case.want.level in ("pe-list", "rankfile") or (case.want.bind or "").startswith(("map_", "mask_", "user:"))
     home = next((node for node in nodes if union(bound) <= node.cpuset), None)
     if len(bound) < 3 or len(nodes) < 2 or home is None or listed or case.line.inner or case.want.exports.get("I_MPI_PIN_DOMAIN"):
         return

@@ -5,13 +5,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from advisor.errors import BadValue
 from advisor.jobs.placement import LintRank, LintWarning
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import LogicalNumbering, ordered
 from advisor.machine.machine import Machine
 from advisor.machine.topology import Topology
 
-OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "package")
+OBJECTS = ("hwthread", "core", "l3cache", "numa", "package")
 """What can be mapped by and bound to, the smallest thing first."""
 
 
@@ -38,9 +39,7 @@ def cpusets_of(kind: str, topology: Topology, known: LogicalNumbering) -> tuple[
     inside = topology.inside
     if kind == "hwthread":
         return tuple(CpuSet([cpu]) for cpu in known.pus)
-    if kind == "l2cache" and inside.shared_l2:
-        return ordered((part.cpuset for part in inside.shared_l2), known)
-    if kind in ("core", "l1cache", "l2cache"):  # a private cache is its core's on all machines that are seen here
+    if kind == "core":
         return known.cores
     if kind == "l3cache":
         return ordered((part.cpuset for part in inside.l3), known)
@@ -182,6 +181,25 @@ def release_of(version: str | None) -> Release | None:
     return (int(match[1]), int(match[2] or 0), int(match[3] or 0)) if match else None
 
 
+_OF_OPEN_MPI = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?", re.ASCII)
+
+
+def open_mpi_release(version: str) -> Release:
+    """Return the numbers of a version of Open MPI: 5.0.6, 4.1.4rc1, main; raise BadValue of what is none."""
+    if version in ("main", "master"):
+        return MAIN
+    match = _OF_OPEN_MPI.match(version)
+    if not match:
+        raise BadValue(f"{version[:40]!r} is not a version of Open MPI", cure="expected such as 4.1.4, 5.0.6 or main")
+    return int(match[1]), int(match[2]), int(match[3] or 0)
+
+
+def of_prrte(number: str) -> str:
+    """Return the Open MPI that does as a PRRTE of this number: 3.0 is that of 5.0, 3.0.7 that of 5.0.6; 4.0 came after."""
+    own = open_mpi_release(f"{number}.0" if number.isdigit() else number)
+    return "main" if own >= (3, 1, 0) else "5.0.6" if own >= (3, 0, 7) else "5.0.5"
+
+
 _MOST_COUNTED = 1 << 24
 
 
@@ -208,7 +226,7 @@ class Request:
     from_file: bool = False
     """Whether the hosts are those of the host file: one without slots has as many as cores there, one in --host has one."""
     level: str | None = None
-    """What ranks are spread over: slot, core, numa, l3cache, package, node, ppr, pe-list, rankfile, dist, seq."""
+    """What ranks are spread over: slot, core, numa, l3cache, package, node, ppr, pe-list, rankfile."""
     ppr: tuple[int, str] | None = None
     pe: int | None = None
     cpus: str | None = None
@@ -220,15 +238,12 @@ class Request:
     overload: bool = False
     rank_by: str | None = None
     rankfile: str | None = None
-    device: str | None = None
     hwthreads: bool = False
     hwthread_slots: bool = False
     """Whether hardware threads are slots too, and not only what ranks are bound to."""
     oversubscribe: bool = False
-    fault: str | None = None
-    """What a launcher finds wrong in --map-by and the like: nothing starts."""
     odd: str | None = None
-    """What of them is left open."""
+    """What of the words is not predicted."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
     """Variables that the ranks get."""

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Launch, LaunchRequest
-from advisor.jobs.launchers import openmpi4, wrapper
+from advisor.jobs.launchers import openmpi, wrapper
 from advisor.jobs.placement import NodePlan, Placement, Slot
 from advisor.machine.cpuset import CpuSet
 from tests.jobs.plan import bindings, node, planned, slot, topologies
@@ -24,7 +24,9 @@ def line(
     placement: Placement, version: str | None = "4.1.4", *, exact: bool = False, report: bool = False, wrap: bool = False
 ) -> Launch:
     """Return the line for a version."""
-    return openmpi4.launch(placement, LaunchRequest(command=APP, version=version, exact=exact, report=report, wrap=wrap))
+    return openmpi.launch(
+        placement, LaunchRequest(command=APP, version=version, exact=exact, report=report, wrap=wrap), five=False
+    )
 
 
 def without_last(made: Placement, ranks: int) -> Placement:
@@ -120,28 +122,6 @@ def test_hosts_that_differ_get_the_kernels_numbers() -> None:
     assert list(made.files["rankfile"]()) == ["rank 0=n1 slot=1", "rank 1=n2 slot=2"]
 
 
-def near(node_plan: NodePlan, distance: int) -> Placement:
-    """Return a plan of two hosts near an adapter, the articles' latency test."""
-    slots = tuple(slot.model_copy(update={"hca": "mlx5_0", "distance": distance}) for slot in node_plan.slots)
-    return planned((node_plan.model_copy(update={"slots": slots}),), ("a", 0, 1), ("b", 0, 1))
-
-
-def test_the_first_cores_of_the_adapters_node_are_found_by_dist() -> None:
-    """The articles' latency command comes out, with UCX on the device."""
-    wish = LaunchRequest(command=("osu_latency",), version="4.1.4", environment={"UCX_NET_DEVICES": "mlx5_0:1"})
-    made = openmpi4.launch(near(node(ROME, "96"), 10), wish)
-    assert " ".join(made.argv) == (
-        "mpirun -np 2 --host a:1,b:1 --map-by dist:span --mca rmaps_dist_device mlx5_0 --bind-to core"
-        " --mca pml ucx -x UCX_NET_DEVICES=mlx5_0:1 osu_latency"
-    )
-
-
-def test_dist_is_not_used_for_other_cores() -> None:
-    """A core that is not the first of its node, or a node that is not the adapter's, is listed."""
-    assert line(near(node(ROME, "97"), 10)).form == "rankfile"
-    assert line(near(node(ROME, "96"), 12)).form == "rankfile"
-
-
 def test_many_hosts_go_into_a_file() -> None:
     """Up to 64 hosts stand in the line, more in a hostfile with their slots."""
     hosts = [(f"n{i}", 0, 2) for i in range(65)]
@@ -217,13 +197,6 @@ def test_every_line_reads_back_as_the_plan(version: str, placement: Placement) -
     for exact, wrap in ((False, False), (True, False), (False, True)):
         made = line(placement, version, exact=exact, wrap=wrap)
         assert parse(made.argv, made.files, topologies(placement)) == bindings(placement)
-
-
-def test_dist_reads_back_with_the_adapters_cpus() -> None:
-    """What dist does follows from the CPUs of the adapter's node."""
-    placement = near(node(ROME, "96"), 10)
-    made = line(placement)
-    assert parse(made.argv, made.files, topologies(placement), {"mlx5_0": CpuSet.span(96, 111)}) == bindings(placement)
 
 
 def test_options_not_ours_are_refused() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Launch, LaunchRequest
-from advisor.jobs.launchers import openmpi5
+from advisor.jobs.launchers import openmpi
 from advisor.jobs.placement import Placement
 from tests.jobs.plan import bindings, node, planned, topologies
 from tests.jobs.readers.openmpi4 import parse
@@ -23,7 +23,9 @@ def line(
     placement: Placement, version: str | None = "5.0.11", *, exact: bool = False, report: bool = False, wrap: bool = False
 ) -> Launch:
     """Return the line for a version."""
-    return openmpi5.launch(placement, LaunchRequest(command=("./app",), version=version, exact=exact, report=report, wrap=wrap))
+    return openmpi.launch(
+        placement, LaunchRequest(command=("./app",), version=version, exact=exact, report=report, wrap=wrap), five=True
+    )
 
 
 def text(made: Launch) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import BadValue
-from advisor.jobs.mpirun import Count, longest, rankfile
+from advisor.jobs.launchers.openmpi import Count, longest, rankfile
 from advisor.jobs.placement import Placement
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import Topology

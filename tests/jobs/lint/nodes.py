@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from advisor.errors import BadInput
@@ -73,6 +74,12 @@ _PLAIN = re.compile(
 )
 
 
+_PART = "(slot|node|core|l3cache|numa|socket|package)"
+_VALUE = re.compile(
+    rf"--map-by ({_PART}|ppr:[1-9]\d*:{_PART})(:PE=[1-9]\d*)?|--bind-to ({_PART}|none)|--rank-by (slot|node|core)", re.IGNORECASE
+)
+
+
 def is_plain(line: str) -> bool:
     """Return whether a line has none but the words that are predicted: each once, none of mapping beside another."""
     words = line.split()
@@ -81,10 +88,8 @@ def is_plain(line: str) -> bool:
         word for word in options if word in ("--map-by", "-N", "--npernode", "-npernode", "--pernode", "-rf", "--rankfile")
     ]
     known = all(map(_PLAIN.fullmatch, (words[0], *options))) and ":" not in words
-    odd = re.search(
-        r"span|numa:fill|cpu-list|-by \w+:(PE=\d+:)?(span|fill)|--bind-to (board|:)|-by (board|seq|dist)", line, re.IGNORECASE
-    )
-    return bool(known) and not odd and len(mapping) < 2 and len(options) == len(set(options))
+    values = (f"{option} {value}" for option, value in pairwise(words) if option in ("--map-by", "--bind-to", "--rank-by"))
+    return known and all(map(_VALUE.fullmatch, values)) and len(mapping) < 2 and len(options) == len(set(options))
 
 
 @dataclass(frozen=True)

