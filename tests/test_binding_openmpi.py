@@ -45,7 +45,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
 
 NAPLES, NAPLES_SMT, LINEAR = "a-r7425-2x7601-dell", "a-r7425-2x7601-dell-smt", "a-r7425-2x7601-linear"
 CASES: tuple[tuple[tuple[str, ...], dict[str, Any], str], ...] = (
-    ((NAPLES,), {"ranks_per_node": 16, "strategy": "hca-near", "near": "mlx5_0"}, "dist|rankfile|pe-list"),
+    ((NAPLES,), {"ranks_per_node": 16, "strategy": "hca-near", "near": "mlx5_0"}, "rankfile|pe-list"),
     ((NAPLES,), {"ranks_per_node": 8, "strategy": "hca-near", "hosts": ("n1", "n2")}, "rankfile|pe-list"),
     ((NAPLES_SMT,), {"ranks_per_node": 6, "threads": 3, "smt": "use"}, "rankfile"),
     ((NAPLES_SMT,), {"per": "l3", "threads": 4, "hosts": ("n1", "n2")}, "ppr:1:l3cache:PE=4"),

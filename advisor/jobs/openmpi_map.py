@@ -258,7 +258,7 @@ class _Job:
         if self.level == "node":
             shares = [left // count + (position < left % count) for position in range(count)]
             if any(share > host.slots for share, host in zip(shares, self.hosts, strict=True)):
-                raise Unclear("ranks dealt to hosts that have not the slots for their share are not predicted here")
+                raise Unclear("hosts with fewer slots than their share of ranks are not predicted here")
         else:
             shares = []
             first = len(self.hosts) == 1 or (self.five and self.want.oversubscribe and self.level in OBJECTS)
