@@ -114,7 +114,7 @@ def test_every_heading_of_the_help_has_a_command() -> None:
 REACHING = (
     "advice/publish.py",
     "bios/connection.py", "bios/door.py", "bios/experiment.py", "bios/experiment_server.py", "bios/many.py", "bios/plan.py",
-    "bios/prove.py", "bios/reading.py", "bios/rehearsal.py", "bios/rollout.py", "bios/rollout_steps.py", "bios/session.py",
+    "bios/prove.py", "bios/reading.py", "bios/rollout.py", "bios/rollout_steps.py", "bios/session.py",
     "bios/twin_port.py", "cli/",
     "exports/export.py", "exports/rack.py", "exports/single.py",
     "fleet/audit.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -63,10 +64,36 @@ def _done(ran: Ran, words: str) -> None:
 
 
 @dataclass(frozen=True)
-class Slurm:
-    """Slurm: drained is DRAIN and nothing that runs."""
+class _Typed(ABC):
+    """A scheduler that is asked by its own commands."""
 
     host: Host
+
+    @abstractmethod
+    def state(self, node: str) -> Said:
+        """Return how a node is."""
+
+    @abstractmethod
+    def lines(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the commands that take a node out and that give it back."""
+
+    def drain(self, node: str) -> None:
+        """Let a node take no new jobs, with our reason where it keeps one."""
+        self._type(self.lines(checked_name(node))[0])
+
+    def resume(self, node: str) -> None:
+        """Give a node back; one that is back is left."""
+        if self.state(node).out:
+            self._type(self.lines(checked_name(node))[1])
+
+    def _type(self, line: tuple[str, ...]) -> None:
+        _done(self.host.run(line, timeout=_TURN), " ".join(line))
+
+
+@dataclass(frozen=True)
+class Slurm(_Typed):
+    """Slurm: drained is DRAIN and nothing that runs."""
+
     name: str = "Slurm"
 
     def state(self, node: str) -> Said:
@@ -78,24 +105,16 @@ class Slurm:
         words = set(re.findall(r"[A-Z_]+", state[1]))
         return Said("DRAIN" in words and not words.intersection(_BUSY), state[1], "DRAIN" in words, f"Reason={REASON}" in text)
 
-    def drain(self, node: str) -> None:
-        """Drain a node, with our reason."""
-        line = ("scontrol", "update", f"nodename={checked_name(node)}", "state=drain", f"reason={REASON}")
-        _done(self.host.run(line, timeout=_TURN), " ".join(line))
-
-    def resume(self, node: str) -> None:
-        """Resume a node; one that is back is left."""
-        if not self.state(node).out:
-            return
-        line = ("scontrol", "update", f"nodename={checked_name(node)}", "state=resume")
-        _done(self.host.run(line, timeout=_TURN), " ".join(line))
+    def lines(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what scontrol is asked."""
+        update = ("scontrol", "update", f"nodename={node}")
+        return (*update, "state=drain", f"reason={REASON}"), (*update, "state=resume")
 
 
 @dataclass(frozen=True)
-class Pbs:
+class Pbs(_Typed):
     """PBS: offline, and no jobs on it (pbsnodes of OpenPBS and Torque)."""
 
-    host: Host
     name: str = "PBS"
 
     def state(self, node: str) -> Said:
@@ -108,24 +127,15 @@ class Pbs:
         runs = bool(re.search(r"^\s*jobs = \S", text, re.MULTILINE)) or any(word.startswith(("job-", "busy")) for word in words)
         return Said("offline" in words and not runs, ",".join(sorted(words)), "offline" in words, REASON in text)
 
-    def drain(self, node: str) -> None:
-        """Mark a node offline."""
-        line = ("pbsnodes", "-o", checked_name(node))
-        _done(self.host.run(line, timeout=_TURN), " ".join(line))
-
-    def resume(self, node: str) -> None:
-        """Clear offline; one that is back is left."""
-        if not self.state(node).out:
-            return
-        line = ("pbsnodes", "-r", checked_name(node))
-        _done(self.host.run(line, timeout=_TURN), " ".join(line))
+    def lines(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what marks a node offline, and clears that."""
+        return ("pbsnodes", "-o", node), ("pbsnodes", "-r", node)
 
 
 @dataclass(frozen=True)
-class Lsf:
+class Lsf(_Typed):
     """LSF: closed by an administrator, and no jobs on it."""
 
-    host: Host
     name: str = "LSF"
 
     def state(self, node: str) -> Said:
@@ -138,17 +148,9 @@ class Lsf:
             row[1].startswith("closed_Adm") and row[4] == "0", f"{row[1]}, {row[4]} slots in use", row[1].startswith("closed_Adm")
         )
 
-    def drain(self, node: str) -> None:
-        """Close a host."""
-        line = ("badmin", "hclose", "-C", REASON, checked_name(node))
-        _done(self.host.run(line, timeout=_TURN), " ".join(line))
-
-    def resume(self, node: str) -> None:
-        """Open a host; one that is back is left."""
-        if not self.state(node).out:
-            return
-        line = ("badmin", "hopen", checked_name(node))
-        _done(self.host.run(line, timeout=_TURN), " ".join(line))
+    def lines(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what closes a host and opens it."""
+        return ("badmin", "hclose", "-C", REASON, node), ("badmin", "hopen", node)
 
 
 @dataclass

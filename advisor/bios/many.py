@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -60,6 +60,24 @@ class Outcome:
         return self.told.word if self.told else f"could not: {why}"
 
 
+Folded = list[tuple[str, tuple[str, ...]]]
+"""What was said, and by whom."""
+
+
+def fold(told: Iterable[tuple[bool, str, str]]) -> Folded:
+    """Return words with those whom they are of: what most say first; each says whether its words stand at the end."""
+    groups: dict[tuple[bool, str], list[str]] = defaultdict(list)
+    for last, words, name in told:
+        groups[last, words].append(name)
+    ranked = sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]), group[0][1]))
+    return [(words, tuple(names)) for (_, words), names in ranked]
+
+
+def folded_document(folded: Folded) -> list[dict[str, Any]]:
+    """Return it for a document, the names as -w takes them."""
+    return [{"is": words, "count": len(names), "bmcs": fold_names(names)} for words, names in folded]
+
+
 @dataclass(frozen=True)
 class Fleet:
     """What became of many."""
@@ -81,18 +99,14 @@ class Fleet:
         return 2 if self.left else int(not all(each.told.good for each in self.outcomes if each.told))
 
     @property
-    def folded(self) -> list[tuple[str, tuple[str, ...]]]:
+    def folded(self) -> Folded:
         """Return what was said, and by whom: what most say first, what could not be asked last."""
-        groups: dict[tuple[bool, str], list[str]] = defaultdict(list)
-        for each in self.outcomes:
-            groups[each.told is None, each.word].append(each.name)
-        ranked = sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]), group[0][1]))
-        return [(word, tuple(names)) for (_, word), names in ranked]
+        return fold((each.told is None, each.word, each.name) for each in self.outcomes)
 
     def summary(self) -> dict[str, Any]:
         """Return what was said, folded, without what each said in full."""
-        folded = [{"is": word, "count": len(names), "bmcs": fold_names(names)} for word, names in self.folded]
-        return {"doing": self.doing, "interrupted": self.interrupted, "folded": folded, "left": fold_names(self.left)}
+        told = {"doing": self.doing, "interrupted": self.interrupted}
+        return {**told, "folded": folded_document(self.folded), "left": fold_names(self.left)}
 
     def document(self) -> dict[str, Any]:
         """Return the document of --json for several BMCs."""

@@ -1,32 +1,41 @@
-"""Rolls a BIOS plan out: each step of each node is in a journal before it is done, so that whoever is killed goes on.
+"""Rolls a BIOS plan out, on twins too: each step of each node is in a journal before it is done, so that a kill loses none.
 
 What comes next is arithmetic on events (rollout_course.py); what is done, and by which door, is rollout_steps.py.
 """
 
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event as Flag
 from threading import Lock
 from typing import Any, Final, NoReturn
 
 from pydantic import TypeAdapter
 
 import advisor
-from advisor.bios.connection import hearing
+from advisor.bios.changes import resets
+from advisor.bios.connection import Secret, hearing
 from advisor.bios.door import Door
-from advisor.bios.drain import checked_name
+from advisor.bios.drain import Nobody, checked_name
+from advisor.bios.many import AT_ONCE, Folded, fold, folded_document
+from advisor.bios.reading import BiosReading, reading_of
 from advisor.bios.rollout_course import EVENTS, STEPS, Event, Node, Now, Policy, Step, may_begin, must_stop, to_take_back
-from advisor.bios.rollout_steps import Steps
+from advisor.bios.rollout_steps import Clock, Ground, Seen, Steps
+from advisor.bios.twin import Model, Twin
+from advisor.bios.twin_port import Ports
+from advisor.bios.twin_source import made_of, shown_of
 from advisor.errors import AdvisorError, BadInput, CannotWork, Interrupted
 from advisor.jobs.started.hosts import fold_names
 from advisor.machine.hosts.files import FILE, JournalFile, Kind
 from advisor.machine.hosts.trust import Use
 from advisor.machine.observer import SILENT, Observer
 
-AT_ONCE: Final = 32
 _KIND: Final = Kind(
     "a rollout",
     "advisor-rollout-journal/1",
@@ -171,13 +180,10 @@ class Rollout:
         return tuple((node.name, node.gain) for node in self.now.nodes if node.gain)
 
     @property
-    def folded(self) -> list[tuple[str, tuple[str, ...]]]:
+    def folded(self) -> Folded:
         """Return where the nodes are, those that most are in first, those by hand last."""
-        groups: dict[str, list[str]] = {}
-        for node in self.now.nodes:
-            groups.setdefault(node.word.replace(node.name, "%h"), []).append(node.name)
-        ranked = sorted(groups.items(), key=lambda group: (group[0].startswith("by hand"), -len(group[1]), group[0]))
-        return [(word, tuple(names)) for word, names in ranked]
+        nodes = self.now.nodes
+        return fold((node.end == "by hand", node.word.replace(node.name, "%h"), node.name) for node in nodes)
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor bios rollout --json``."""
@@ -189,7 +195,7 @@ class Rollout:
             "interrupted": self.interrupted,
             "waits_for_approval": self.asks,
             "ends": {end: sum(node.ended == end for node in now.nodes) for end in ENDS},
-            "folded": [{"is": word, "count": len(names), "bmcs": fold_names(names)} for word, names in self.folded],
+            "folded": folded_document(self.folded),
             "left": fold_names([node.name for node in now.nodes if node.end in (None, "by hand")]),
             "gains": [{"node": name, "measured": list(lines)} for name, lines in self.gains],
             "nodes": [
@@ -329,3 +335,99 @@ def must_have_nodes(doors: Sequence[Door]) -> None:
         )
     for door in doors:
         checked_name(door.name)
+
+
+class TwinNodes:
+    """The nodes of twins: they answer, and have nothing to be captured or measured."""
+
+    def __init__(self, twins: Mapping[str, Twin]) -> None:
+        self._twins = twins
+
+    def seen(self, names: Sequence[str]) -> Mapping[str, Seen]:
+        """Return which start of each twin runs."""
+        return {name: Seen(f"start {self._twins[name].boots}", self._twins[name].identity.lower()) for name in names}
+
+    def capture(self, names: Sequence[str], folder: Path) -> Mapping[str, Path]:
+        """Return nothing."""
+        del names, folder
+        return {}
+
+    def measure(self, names: Sequence[str], folder: Path) -> Mapping[str, str]:
+        """Return that nothing is measured."""
+        del folder
+        return dict.fromkeys(names, "a twin has no system")
+
+
+class Quick(Clock):
+    """A clock that nobody waits for."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def now(self) -> float:
+        """Return the seconds."""
+        return self._seconds
+
+    def pause(self, seconds: float, stop: Flag) -> None:
+        """Let time go by at once."""
+        del stop
+        self._seconds += seconds
+
+
+def twin_of_reading(reading: BiosReading, kinds: tuple[str, ...] | None, **more: Any) -> Twin:
+    """Return the twin of what a BMC has, with what waits there."""
+    raw, told = reading.raw, reading.raw.system
+    bios = str(told["Bios"].get("@odata.id")).rstrip("/")
+    system = str(told.get("@odata.id") or bios.rpartition("/")[0]).rstrip("/")
+    paths = {
+        "system": system,
+        "bios": bios,
+        "settings": (raw.settings_link or "").rstrip("/"),
+        "manager": str(raw.manager.get("@odata.id") or "/redfish/v1/Managers/1").rstrip("/"),
+        "registry": "/redfish/v1/Registries/Bios/Registry.json",
+    }
+    about, known = shown_of(reading.owner)
+    model = Model(paths, about, raw.applied, raw.registry or {}, raw.offered_times or None, kinds)
+    twin = made_of(model, polls=1, session_limit=AT_ONCE, **known, **more)
+    twin.pending = dict(raw.waiting)
+    return twin
+
+
+def _twin_of(door: Door, password: Secret) -> Twin | str:
+    """Return the twin of a server, or why it cannot be read."""
+    try:
+        with door.open() as session:
+            reading = reading_of(session)
+            kinds: tuple[str, ...] | None = None
+            with suppress(CannotWork):
+                kinds = resets(session, reading.raw.system)[1] or None
+        return twin_of_reading(reading, kinds, password=password)
+    except AdvisorError as error:
+        return str(error)
+
+
+def rehearse(doors: Sequence[Door], plan: Path, policy: Policy, observer: Observer = SILENT) -> Rollout:
+    """Return how a rollout ends on twins of the servers; those that cannot be read end by hand."""
+    password = Secret(secrets.token_urlsafe(15))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = dict(zip((door.name for door in doors), pool.map(lambda door: _twin_of(door, password), doors), strict=True))
+        observer.step("rehearsal", f"{len(found)} servers read")
+    twins = {name: twin for name, twin in found.items() if isinstance(twin, Twin)}
+    unread = {name: why for name, why in found.items() if isinstance(why, str)}
+    policy = replace(policy, measure="none", at_a_time=AT_ONCE, max_failures=len(doors) + 1)
+    with TemporaryDirectory(prefix="advisor-rehearsal-") as folder, Ports() as ports:
+        there = {name: _door_to(ports.add(twin), name) for name, twin in twins.items()}
+        every = [there.get(door.name, door) for door in doors]
+        journal = begun(Path(folder) / "rollout", every, policy, {})
+        for name, why in unread.items():
+            journal.add(name, "unclear", why=f"it cannot be read: {why}")
+        ground = Ground(journal.folder, there, plan, policy, Nobody(), TwinNodes(twins), observer, Quick(), captures=False)
+        try:
+            done = Runner(journal, Steps(ground), lambda _: True, observer).run()
+        finally:
+            journal.close()
+    return replace(done, folder="(twins)", bmcs={door.name: door.bmc for door in doors})
+
+
+def _door_to(twin: Twin, name: str) -> Door:
+    return Door(twin.url, insecure=True, node=name, given=(twin.user, Secret("".join(twin.password))))

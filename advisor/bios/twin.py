@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from advisor.advice.plan.draft import moved, settle, static
 from advisor.bios.connection import Secret
@@ -71,26 +71,7 @@ class Model:
         return replace(self, system=deepcopy(self.system), attributes=dict(self.attributes))
 
 
-class Rules(Protocol):
-    """What a registry makes of writes."""
-
-    def illegal(self, name: str, value: Any) -> str | None:
-        """Return why an attribute does not take a value; None where it does."""
-
-    def shown(self, name: str, value: Any) -> Any:
-        """Return the menu's words for a value."""
-
-    def fixed(self, name: str) -> bool:
-        """Return whether an attribute can never be written."""
-
-    def locked(self, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> set[str]:
-        """Return which writes the registry forbids."""
-
-    def moved(self, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what changes along with writes."""
-
-
-class OwnRules:
+class Rules:
     """The rules of an attribute registry; of an attribute that it does not name, nothing is forbidden."""
 
     def __init__(self, registry: Json) -> None:
@@ -160,12 +141,12 @@ class Twin:
         self.starting = 0
         self.boots = 0
         self.paths = {name: self.plain(path) for name, path in self.machine.paths.items()}
-        self.rules: Rules = self.made_rules()
+        self.rules = self.made_rules()
         self._registry: bytes | None = None
 
     def made_rules(self) -> Rules:
         """Return what the registry makes of writes."""
-        return OwnRules(self.machine.registry)
+        return Rules(self.machine.registry)
 
     # what is there
 

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 from advisor import __version__
 from advisor.advice.model.findings import Difference
 from advisor.advice.whatif import before_after, diff
+from advisor.bios.page import ENDINGS
 from advisor.bios.rollout import Rollout, read_journal
-from advisor.bios.rollout_page import HEADS
 from advisor.bios.rollout_steps import FIGURES, MEASURED, read_figures
 from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
@@ -87,7 +87,7 @@ def _content(done: Rollout, folder: Path, observer: Observer) -> dict[str, Any]:
         "made": time.strftime("%Y-%m-%d %H:%M"),
         "version": __version__,
         "verdict": _verdict(done, asked, brought),
-        "counts": [(HEADS[end], many) for end, many in told["ends"].items() if many],
+        "counts": [(ENDINGS[end], many) for end, many in told["ends"].items() if many],
         "changed": [("Attributes that the plan set", asked), ("Changed along with them", moved), ("As the system shows", system)],
         "proofs": _folded(proofs),
         "gone": gone,

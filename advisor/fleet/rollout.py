@@ -14,8 +14,7 @@ from advisor.bios.experiment import logged_in
 from advisor.bios.experiment_plan import Program, ready_programs
 from advisor.bios.experiment_server import Node
 from advisor.bios.plan import load_plan
-from advisor.bios.rehearsal import rehearse
-from advisor.bios.rollout import Approve, Journal, Rollout, Runner, begun, must_have_nodes, policy_of, resumed
+from advisor.bios.rollout import Approve, Journal, Rollout, Runner, begun, must_have_nodes, policy_of, rehearse, resumed
 from advisor.bios.rollout_course import Policy
 from advisor.bios.rollout_steps import FIGURES, Ground, Seen, Steps
 from advisor.errors import BadInput, CannotWork

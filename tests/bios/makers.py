@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from advisor.bios import twin_vendors as vendors
+from advisor.bios import twin_source as vendors
 from tests.bios.imitation import ROOT, Bmc, extended
 from tests.bios.machines import Json, Machine, own
 from tests.bios.wire import Request, Response

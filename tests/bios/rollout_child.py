@@ -12,8 +12,7 @@ from pathlib import Path
 from advisor.bios.connection import Secret
 from advisor.bios.door import Door
 from advisor.bios.drain import REASON, Said
-from advisor.bios.rehearsal import Quick
-from advisor.bios.rollout import Runner, policy_of, resumed
+from advisor.bios.rollout import Quick, Runner, policy_of, resumed
 from advisor.bios.rollout_steps import Ground, Seen, Steps
 from tests.bios.imitation import PASSWORD, USER
 

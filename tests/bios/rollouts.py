@@ -9,8 +9,7 @@ from typing import Any
 from advisor.bios.connection import Secret
 from advisor.bios.door import Door
 from advisor.bios.drain import REASON, Said
-from advisor.bios.rehearsal import Quick
-from advisor.bios.rollout import Journal, Rollout, Runner, begun, policy_of, resumed
+from advisor.bios.rollout import Journal, Quick, Rollout, Runner, begun, policy_of, resumed
 from advisor.bios.rollout_course import Policy
 from advisor.bios.rollout_steps import FIGURES, Ground, Seen, Steps
 from advisor.errors import CannotWork

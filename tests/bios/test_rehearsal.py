@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.bios.rehearsal import rehearse
+from advisor.bios.rollout import rehearse
 from advisor.bios.rollout_course import Policy
 from tests.bios.admin import WISH, Admin
 from tests.bios.imitation import PASSWORD, USER

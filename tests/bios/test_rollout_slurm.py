@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.bios.drain import REASON, Said, Slurm
-from advisor.bios.rehearsal import Quick
+from advisor.bios.rollout import Quick
 from advisor.machine.hosts.live import LiveHost
 from tests.bios.rollouts import Queue, Site, applied, ends, untrue
 from tests.bios.wire import Rack

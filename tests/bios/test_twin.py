@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.bios.twin import OwnRules, Twin
+from advisor.bios.twin import Rules, Twin
 from advisor.bios.twin_port import Standing, standing
 from advisor.bios.twin_source import twin_of
 from advisor.errors import BadInput
@@ -63,7 +63,7 @@ def test_the_habits_are_those_of_who_made_the_server(maker: str, imitated: Imita
 def test_a_twin_holds_values_as_the_oracle_does(maker: str, imitated: Imitated) -> None:
     """Every value that an attribute takes and one that it does not, by the product's registry and by the tests' own."""
     bmc = imitated(maker)
-    ours, theirs = OwnRules(bmc.machine.registry), Oracle(bmc.machine.registry)
+    ours, theirs = Rules(bmc.machine.registry), Oracle(bmc.machine.registry)
     tried = [(name, value) for name in bmc.applied for value in (*theirs.legal(name), "Banana", -7, True)]
     assert [bool(ours.illegal(*each)) for each in tried if each[0] in theirs.attributes] == [
         bool(theirs.illegal(*each)) for each in tried if each[0] in theirs.attributes

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 import typer
 
 from advisor.bios.connection import as_interrupt, hearing
+from advisor.bios.page import rollout_page
 from advisor.bios.rollout import Rollout, doors_of, rollout_status
 from advisor.bios.rollout_course import Policy
-from advisor.bios.rollout_page import rollout_page
 from advisor.bios.twin_port import standing
 from advisor.bios.twin_source import twin_document, twin_of, twin_text
 from advisor.cli.bmc_options import Asked, Unchecked, Yes, agreed, asks_bmcs
