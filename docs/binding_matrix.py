@@ -44,7 +44,7 @@ filled" | the wrapper |
 | Open MPI 4, 5 | CPUs in no NUMA node that is shown | "failed to bind memory" is printed; the CPUs are bound as planned | it is \
 used, and the warning announced |
 | Open MPI 5 | cores in no socket that is shown | pe-list: "bound to CPUs in more than one package" | the rankfile |
-| Open MPI 5 | ppr whose last part is not full | no rank is started, and the exit status is 0 | the rankfile or a list |
+| Open MPI 5 | ppr whose last part is not full | no rank is started, and the exit status is 0 | parts in turn, a list, rankfile |
 | numactl, in the wrapper | CPU numbers beyond the count of CPUs | "cpu argument is out of range" | taskset names the CPUs, \
 numactl the memory |
 """

@@ -412,6 +412,7 @@ def carried(
         exact=launcher_options.exact,
         report=launcher_options.report,
         scheduler=hosts.scheduler_of(choice.launcher.name),
+        unnamed=hosts.placeholder is not None,
         environment=needs.variables,
         wrap=launcher_options.wrap,
         each=needs.each,

@@ -32,6 +32,8 @@ class LaunchRequest:
     """Whether the launcher shall print the bindings it makes."""
     scheduler: str | None = None
     """slurm, pbs: the hosts come from it."""
+    unnamed: bool = False
+    """Whether the names of the hosts only stand for those that a job will have."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that the job needs beside those of the launcher: OMP_NUM_THREADS, UCX_NET_DEVICES."""
     wrap: bool = False

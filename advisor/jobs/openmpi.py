@@ -512,7 +512,7 @@ def _pe_list(case: Prediction, listed: str) -> Iterator[LintWarning]:
         )
         return
     full, entries = ",".join(map(str, cores)), len(listed.split(","))
-    if case.four and case.want.ordered and full != listed:
+    if case.four and case.want.ordered and listed not in (full, str(cores)):
         why = "4.x binds the ranks to the listed cores by rising CPU number, whatever their order (seen in 4.1.4)."
         yield warning("order-ignored", "the order of the list is ignored", why, evidence, "--rankfile FILE", bad=True)
     elif case.five and case.want.ordered and "-" in listed:

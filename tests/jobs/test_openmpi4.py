@@ -50,10 +50,35 @@ def test_cores_in_order_are_mapped_by_core() -> None:
 
 
 def test_a_last_host_may_hold_fewer() -> None:
-    """Ranks that do not divide leave the last host short, which ppr does too; a short first host it would fill."""
+    """Where ranks do not divide the last host is short, which ppr does too; a short first host is filled by parts in turn."""
     assert line(without_last(PER_L3, 5)).form == "ppr:1:l3cache:PE=4"
     first = PER_L3.model_copy(update={"hosts": tuple(reversed(without_last(PER_L3, 5).hosts))})
-    assert line(first).form == "rankfile"
+    assert " ".join(line(first).argv) == "mpirun -np 37 --host n2:5,n1:32 --map-by l3cache:PE=4 --bind-to core ./app -x 1"
+
+
+def test_single_cores_in_the_order_of_their_numbers_are_a_list() -> None:
+    """One line without a file, where each core has one CPU; a second thread would take a rank, another order is not kept."""
+    made = line(planned((node(ROME, *map(str, range(1, 128))),), ("n1", 0, 127), ("n2", 0, 3)))
+    words = "mpirun -np 130 --host n1:127,n2:3 --cpu-list 1-127 --bind-to cpu-list:ordered ./app -x 1"
+    assert (" ".join(made.argv), made.files, made.form) == (words, {}, "cpu-list")
+    other = planned((node(ROME, "7", "5"),), (None, 0, 2))
+    threads = planned((node(SMT, "1,9", "3,11"),), (None, 0, 2))
+    older = line(planned((node(ROME, "5", "7"),), (None, 0, 2)), "4.0.5")
+    assert [line(each).form for each in (other, threads)] + [older.form] == ["rankfile"] * 3
+
+
+def test_in_a_job_to_be_no_host_is_named() -> None:
+    """Hosts whose names only stand for others are left to the scheduler, where each has as many ranks."""
+    cores = planned((node(ROME, *map(str, range(64))),), ("NODE1", 0, 64), ("NODE2", 0, 64))
+    wish = LaunchRequest(command=APP, version="4.1.4", unnamed=True)
+    lines = [" ".join(openmpi.launch(each, wish, five=False).argv) for each in (cores, PER_L3, without_last(PER_L3, 5))]
+    assert lines == [
+        "mpirun -np 128 --map-by ppr:64:node --bind-to core ./app -x 1",
+        "mpirun -np 64 --map-by ppr:1:l3cache:PE=4 --bind-to core ./app -x 1",
+        "mpirun -np 37 --host n1:32,n2:5 --map-by ppr:1:l3cache:PE=4 --bind-to core ./app -x 1",
+    ]
+    note = "no host is named: in a job of 2 nodes with 64 slots or more each, Open MPI has them of the job"
+    assert note in openmpi.launch(cores, wish, five=False).notes
 
 
 def test_any_other_plan_is_a_rankfile() -> None:
@@ -80,14 +105,14 @@ def test_unlike_parts_get_no_short_form() -> None:
 
 @pytest.mark.parametrize(("version", "whole"), [("3.1.2", False), ("3.1.3", True), ("4.0.5", True), ("4.1.0", False)])
 def test_pe_in_ppr_waits_for_4_1(version: str, whole: bool) -> None:
-    """3.1.3 to 4.0 refuse the form: ranks that fill an L3 group are bound to that, others get a rankfile."""
+    """3.1.3 to 4.0 refuse the form: ranks that fill an L3 group are bound to that, others have the groups in turn."""
     pe = "--map-by ppr:1:l3cache:PE=4"
     made = line(PER_L3, version)
     assert " ".join(made.argv).count(pe) == (not whole)
     assert " ".join(made.argv).count("--map-by ppr:1:l3cache --bind-to l3cache") == whole
     assert [avoided.form for avoided in made.avoided] == [pe] * whole
     half = planned((node(ROME, *(f"{i}-{i + 1}" for i in range(0, 128, 4))),), ("n1", 0, 32))
-    assert line(half, version).form == ("rankfile" if whole else "ppr:1:l3cache:PE=2")
+    assert line(half, version).form == ("l3cache:PE=2" if whole else "ppr:1:l3cache:PE=2")
 
 
 def test_rankfiles_of_4_0_0_are_left_to_the_wrapper() -> None:

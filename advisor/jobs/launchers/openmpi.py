@@ -37,6 +37,14 @@ LEVELS = {"l3cache": "L3 groups", "numa": "NUMA nodes", "socket": "sockets", "pa
 _PPR = re.compile(r"ppr:(\d{1,6}):([a-z0-9]+)(?::PE=(\d{1,6}))?", re.ASCII)
 
 
+_BY_PART = re.compile(r"(l3cache|numa|socket|package)(?::PE=(\d{1,6}))?", re.ASCII)
+"""Parts in turn: each takes one rank, whichever of them have none."""
+
+
+_CPU_LIST = "cpu-list="
+"""How a form begins that is 4's --cpu-list: each rank takes one core of it, in the order of their CPUs."""
+
+
 _PE_LIST = re.compile(r"pe-list=(\d{1,7}(?:,\d{1,7})*):ordered", re.ASCII)
 
 
@@ -50,7 +58,14 @@ class Form:
     @property
     def name(self) -> str:
         """What the form is called: a list of cores is in the line already."""
-        return "pe-list" if _PE_LIST.fullmatch(self.map_by) else self.map_by
+        return self.map_by.partition("=")[0] if self.words[0] == "--cpu-list" or _PE_LIST.fullmatch(self.map_by) else self.map_by
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of it on a line."""
+        listed = self.map_by.startswith(_CPU_LIST)
+        where = ("--cpu-list", self.map_by.removeprefix(_CPU_LIST)) if listed else ("--map-by", self.map_by)
+        return *where, "--bind-to", self.bind_to
 
     @property
     def deals(self) -> int:
@@ -85,9 +100,13 @@ def places(form: Form, topology: Topology) -> tuple[CpuSet, ...]:
     if listed := _PE_LIST.fullmatch(form.map_by):
         return tuple(known.cores_cpus(CpuSet([int(number)])) for number in listed[1].split(","))
     match = _PPR.fullmatch(form.map_by)
-    if match is None:
+    single = _BY_PART.fullmatch(form.map_by) if match is None else None
+    if match:
+        count, level, each = int(match[1]), match[2], int(match[3] or 1)
+    elif single:
+        count, level, each = 1, single[1], int(single[2] or 1)
+    else:
         raise BadValue(f"--map-by {form.map_by} --bind-to {form.bind_to} is not a form whose result is known")
-    count, level, each = int(match[1]), match[2], int(match[3] or 1)
     found = parts(level, topology, known)
     if form.bind_to == level:
         return tuple(part for part in found for _ in range(count))
@@ -119,6 +138,8 @@ def _forms(plan: NodePlan, first: str, package: str) -> Iterator[Form]:
         yield Form(f"ppr:{count}:{level}" + (f":PE={width}" if width > 1 else ""))
         if count == 1 and slots[0] == home:
             yield Form(f"ppr:1:{level}", level)
+        if count == 1:
+            yield Form(level + (f":PE={width}" if width > 1 else ""))
 
 
 def _fits(form: Form, placement: Placement) -> bool:
@@ -214,25 +235,31 @@ def launch(placement: Placement, wish: LaunchRequest, *, five: bool) -> Launch:
     plans = _used(placement)
     whole, alike = _whole_cores(plans), _alike(plans)
     short, avoided = _short_form(placement, wish, version)
-    short = short or (_list_of_cores(placement, plans, wish) if five and alike and whole else None)
+    if not short and alike and whole and not wish.exact and not _wants_wrapper(placement, wish):
+        short = _list_of_cores(placement, plans) if five else _in_order(plans) if version >= _LISTS_SINCE else None
     # Logical numbers, but for hosts that differ: 4.x takes the topology of the first that answers for all hosts with as many
     # objects, so that logical numbers would be looked up on the wrong one.
     count: Count = ("core" if whole else "thread") if alike or five else ("os core" if whole else "os")
     why = None if short else _no_rankfile(placement, wish, version, count)
     command, files, form = each_rank.command(wish, NAMES[five]), dict[str, Lines](), "wrapper"
     words: tuple[str, ...] = ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
+    dealt = _dealt(placement) if wish.unnamed else None
     if short:
-        form, words = short.name, ("--map-by", short.map_by, "--bind-to", short.bind_to)
+        short = Form(f"ppr:{dealt}:node") if dealt and short == Form("core") else short
+        dealt = dealt if short.deals or short.name == "pe-list" else None
+        form, words = short.name, short.words
     elif slots := only_slots(placement) if wish.each and not wish.exact and not why else None:
+        words = ("--map-by", f"ppr:{dealt}:node" if dealt else "slot:OVERSUBSCRIBE", "--bind-to", "none")
         form, command = "sh -c taskset", each_rank.command(wish, NAMES[five], [str(slot.cpus) for slot in slots])
     elif why:
-        avoided = [*avoided, why]
+        avoided, dealt = [*avoided, why], None
         command, files = wrapper.wrapped(wish.command), wrapper.files(placement)
     else:
-        form, words, files = "rankfile", _by_file(plans, count, five=five), {"rankfile": rankfile(placement, count)}
+        form, words, dealt = "rankfile", _by_file(plans, count, five=five), None
+        files = {"rankfile": rankfile(placement, count)}
     if version == MAIN:
         words = tuple({"--map-by": "--mapby", "--bind-to": "--bindto"}.get(word, word) for word in words)
-    options, hostfile = _hosts(placement)
+    options, hostfile = ((), {}) if dealt else _hosts(placement)
     # Without --hetero-nodes 5.x looks CPU numbers up on the first node for all nodes that have as many objects.
     before = ("--hetero-nodes",) if five and not alike else ()
     report = (("--display", "bind") if five else ("--report-bindings",)) if wish.report else ()
@@ -240,6 +267,12 @@ def launch(placement: Placement, wish: LaunchRequest, *, five: bool) -> Launch:
     argv = ("mpirun", *before, "-np", str(placement.size), *options, *words, *report, *passed, *command)
     unknown = () if wish.version else (f"version not known: written for {'all of Open MPI 5.0' if five else 'Open MPI 4.1'}",)
     notes = wrapper.NOTES if form == "wrapper" else (*memory_notes(placement), *((_HOMELESS,) if homeless(placement) else ()))
+    if dealt:
+        nodes = sum(1 for host in placement.hosts if host.ranks)
+        notes = (
+            *notes,
+            f"no host is named: in a job of {nodes} nodes with {dealt} slots or more each, Open MPI has them of the job",
+        )
     return Launch(
         NAMES[five], wish.version, form, argv, files={**files, **hostfile}, avoided=tuple(avoided), notes=(*unknown, *notes)
     )
@@ -291,7 +324,7 @@ def _short_form(placement: Placement, wish: LaunchRequest, version: Release) -> 
             continue
         except BadValue:
             continue
-        why = _broken("ppr with PE", version) if ":PE=" in form.map_by else None
+        why = _broken("ppr with PE", version) if form.deals and ":PE=" in form.map_by else None
         why = why or (_broken("ppr in part", version) if form.deals and last % form.deals else None)
         if why is None:
             return form, avoided
@@ -299,11 +332,11 @@ def _short_form(placement: Placement, wish: LaunchRequest, version: Release) -> 
     return None, avoided
 
 
-def _list_of_cores(placement: Placement, plans: Sequence[NodePlan], wish: LaunchRequest) -> Form | None:
+def _list_of_cores(placement: Placement, plans: Sequence[NodePlan]) -> Form | None:
     """Return the list of cores that is the plan on every host, where each rank has one core and they are few."""
     # 5.0 takes the cores of a list that are in no socket for a rank across sockets, and ends
     in_sockets = all(plan.topology.inside.pus <= union(part.cpuset for part in plan.topology.inside.packages) for plan in plans)
-    if wish.exact or _wants_wrapper(placement, wish) or not in_sockets or _overlapping(plans):
+    if not in_sockets or _overlapping(plans):
         return None
     longest_plan = max(plans, key=lambda plan: len(plan.slots))
     known = logical_numbering(longest_plan.topology)
@@ -312,6 +345,31 @@ def _list_of_cores(placement: Placement, plans: Sequence[NodePlan], wish: Launch
         return None
     form = Form(f"pe-list={','.join(map(str, numbers))}:ordered")
     return form if _fits(form, placement) else None
+
+
+_LISTS_SINCE: Release = (4, 1, 0)
+"""The oldest of which a list in order was seen to bind as it says (4.1.4)."""
+
+
+def _in_order(plans: Sequence[NodePlan]) -> Form | None:
+    """Return the cores whose CPUs, in the order of their numbers, are the plan on every host: what cpu-list:ordered gives.
+
+    Only where a core has one CPU: of others each hardware thread would take a rank.
+    """
+    longest_plan = max(plans, key=lambda plan: len(plan.slots))
+    cpus = [slot.cpus for slot in longest_plan.slots]
+    firsts = [each.first or 0 for each in cpus]
+    if any(len(each) != 1 for each in cpus) or firsts != sorted(set(firsts)):
+        return None
+    if any([slot.cpus for slot in plan.slots] != cpus[: len(plan.slots)] for plan in plans):
+        return None
+    return Form(f"{_CPU_LIST}{logical_numbering(longest_plan.topology).core_numbers(union(cpus))}", "cpu-list:ordered")
+
+
+def _dealt(placement: Placement) -> int | None:
+    """Return the ranks that every host has alike, and more than one host has: a line can then do without their names."""
+    each = {host.ranks for host in placement.hosts if host.ranks}
+    return each.pop() if len(each) == 1 and placement.size not in each else None
 
 
 def _hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
