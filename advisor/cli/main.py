@@ -401,7 +401,7 @@ def _with_help_all(run: Callable[..., Any], number: int) -> Callable[..., Any]:
 
     option = typer.Option(HELP_ALL, callback=_show_all, is_eager=True, help=f"Show all {number} options.")
     more = inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option])
-    command.__signature__ = inspect.Signature([*inspect.signature(run).parameters.values(), more])  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature([*inspect.signature(run).parameters.values(), more])  # type: ignore[attr-defined] # typer reads options there
     command.__annotations__ = {**getattr(run, "__annotations__", {}), "help_all": more.annotation}
     command.__module__ = run.__module__
     return command

@@ -21,12 +21,14 @@ from advisor.advice.audit import Audited, MeasuresNow, audit
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.model.findings import Audit
 from advisor.advice.model.sheets import SEVERITIES, Severity
-from advisor.errors import BadValue, did_you_mean
+from advisor.advice.rules import rulebook
+from advisor.errors import AdvisorError, BadValue, did_you_mean
 from advisor.exports.exhibits import dark_rules
 from advisor.exports.export import is_fleet
 from advisor.exports.formats.junit import quoted
-from advisor.fleet.audit import audit_fleet, file_of_node
-from advisor.fleet.fleet import CAPTURE_SUFFIX, MEASURED_SUFFIX
+from advisor.fleet.fold import fold
+from advisor.fleet.kinds import group
+from advisor.fleet.read import asked
 from advisor.machine.jinja import fill
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
@@ -345,12 +347,16 @@ class Contract(NamedTuple):
     lines: tuple[Line, ...]
 
 
-def read_contract(path: Path) -> Contract:
+def read_contract(path: Path, site: Sequence[Path] = ()) -> Contract:
     """Return a contract's lines; refuse one that nothing measures, and two that contradict each other, by their lines."""
     sheet = read_sheet(path)
     terms = model_of(sheet, Terms)
     lines = tuple(_line(sheet, at, text) for at, text in enumerate(terms.lines))
+    known = [each.id for each in rulebook(site).rules] if any(each.rule for each in lines) else []
     for at, one in enumerate(lines):
+        if one.rule and one.rule not in known:
+            cure = did_you_mean(one.rule, known, "see advisor rules list")
+            raise sheet.wrong(("lines", at), f"{one.rule} is not a rule", cure)
         for other in lines[:at]:
             if _contradict(one, other):
                 problem = f"{one.text} contradicts line {other.number}: {other.text}"
@@ -597,8 +603,6 @@ def _findings(line: Line, subjects: Sequence[Subject], checks: Literal["all", "k
     has, unknown = [], []
     for subject in subjects:
         found, waiting = counted(subject, "finding"), counted(subject, "unknown")
-        if rule and all(each.id != rule for each in subject.audit.findings):
-            raise BadValue(f"line {line.number}: {rule} is not a rule", cure="see advisor rules list")
         has.append(Has(where=_named(subjects, subject, ", ".join(found[:_NAMED]) or subject.name), value=len(found)))
         named = f"{', '.join(waiting[:_NAMED])}{' and others' if len(waiting) > _NAMED else ''}"
         unknown.append(Has(where=_named(subjects, subject, named or subject.name), value=len(waiting)))
@@ -672,8 +676,6 @@ class Acceptance:
         """Return it as html, md, json or junit."""
         if form == "json":
             return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
-        if form == "junit":
-            return "".join(self._junit())
         name = f"contract.{form}.j2"
         drawn = {"style": template("report/style.css"), "dark": dark_rules()} if form == "html" else {}
         return fill(template(f"report/{name}"), {**self._values(), **drawn}, name)
@@ -689,6 +691,9 @@ class Acceptance:
             "says": ", ".join(f"{number} {verdict}" for verdict, number in self.totals().items())
             + f" of {count(len(self.lines), 'line')}",
             "groups": [(title, [each for each in self.lines if each.verdict == name]) for name, title in titles.items()],
+            "lines": self.lines,
+            "totals": self.totals(),
+            "quoted": quoted,
             "terms": self.contract.terms,
             "file": plain(self.contract.file, 120),
             "digest": self.contract.digest,
@@ -699,23 +704,6 @@ class Acceptance:
             "version": __version__,
             "two": any(each.before for each in self.lines),
         }
-
-    def _junit(self) -> Iterator[str]:
-        """Yield a case for each line: a failed one fails, one that is not shown is skipped."""
-        totals = self.totals()
-        name = quoted(self.contract.terms.title or self.contract.file)
-        yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
-        yield f'  <testsuite name={name} tests="{len(self.lines)}" failures="{totals["failed"]}" errors="0" '
-        yield f'skipped="{totals["not shown"]}" time="0">\n'
-        for each in self.lines:
-            inner = {
-                "failed": f"<failure message={quoted(each.evidence)}/>",
-                "not shown": f"<skipped message={quoted(f'{each.evidence}; {each.show}')}/>",
-                "passed": "",
-            }[each.verdict]
-            case = quoted(f"line {each.line}: {each.text}")
-            yield f'    <testcase classname="contract" name={case} time="0">{inner}</testcase>\n'
-        yield "  </testsuite>\n</testsuites>\n"
 
 
 def accept(
@@ -733,7 +721,7 @@ def accept(
 
     Of two states the first file of ``measurements`` is of the one before, the second of the one after.
     """
-    contract = read_contract(file)  # a contract that nothing can meet is refused before anything is read or measured
+    contract = read_contract(file, site)  # a contract that nothing can meet is refused before anything is read or measured
     options: dict[str, Any] = {"site": site, "observer": observer}
     if len(machines) > 2:
         raise BadValue(
@@ -758,21 +746,21 @@ def accept(
 
 def _nodes(folder: Path, scope: Scope, options: dict[str, Any]) -> tuple[list[Audited], tuple[str, ...], list[str]]:
     """Return the nodes of a fleet, audited, its kinds, and its files; a node that did not answer is no node that passes."""
-    fleet = audit_fleet([folder], scope, **options)
-    if fleet.nodes.silent:
-        silent = fleet.nodes.silent[0]
-        raise BadValue(
-            f"{count(len(fleet.nodes.silent), 'node')} did not answer: {silent.node}: {silent.why}",
-            cure="capture them again, or leave them out of the folder",
-        )
-    audited, files = [], list[str]()
-    for entry in fleet.asked.entries:
-        capture = file_of_node(fleet.asked, entry.node)
-        measured = capture.with_name(capture.name.removesuffix(CAPTURE_SUFFIX) + MEASURED_SUFFIX)
-        own = [measured] if measured.is_file() else []
-        audited.append(audit(str(capture), scope, measurements=own, **options))
-        files += map(str, (capture, *own))
-    return audited, tuple(each.name for each in fleet.fleet.kinds), files
+    named = asked([folder])
+    audited, files = dict[str, Audited](), list[str]()
+    silent = [f"{each.node}: {each.why}" for each in named.silent]
+    for entry in named.entries:
+        own = [entry.measured] if entry.measured else []
+        try:
+            audited[entry.node] = audit(str(entry.file), scope, measurements=own, **options)
+        except (AdvisorError, OSError) as error:
+            silent.append(f"{entry.node}: {error}")
+        files += map(str, (entry.file, *own))
+    if silent:
+        said = f"{count(len(silent), 'node')} did not answer: {silent[0]}"
+        raise BadValue(said, cure="capture them again, or leave them out of the folder")
+    kinds = group({node: fold(each.machine) for node, each in audited.items()})
+    return list(audited.values()), tuple(each.name for each in kinds), files
 
 
 def _subject(audited: Audited) -> Subject:

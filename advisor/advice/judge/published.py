@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from advisor.advice.judge.case import Case
 from advisor.machine.hardware import is_model
@@ -469,14 +469,14 @@ def machine_figures(facts: MeasuredFacts, measurements: Measurements, case: Case
         if whole.latency is not None:
             yield Figure("latency of local memory", "latency", whole.latency, sockets, 1)
     if run is not None and run.whole and run.hosts == 1 and run.part == "machine" and sockets:
-        how = {
+        how: dict[str, Any] = {
             "problem": run.n,
             "grid": run.grid and run.grid.replace(" ", ""),
             "filled": (run.memory_share or 0) >= _FILLED,
             "spread": run.spread,
         }
         threads = (run.ranks or 0) * (run.threads or 1)
-        yield Figure("HPL of the machine", "hpl", run.rate, sockets, threads, program="HPL", **how)  # type: ignore[arg-type]
+        yield Figure("HPL of the machine", "hpl", run.rate, sockets, threads, program="HPL", **how)
 
 
 def _place(own: Figure, facts: MeasuredFacts, case: Case, figures: Sequence[PublishedFigure]) -> Place:

@@ -98,7 +98,7 @@ class Finding(Value):
         """Accept what a document holds: the bound is the cost's."""
         return {key: value for key, value in data.items() if key != "bound"} if isinstance(data, dict) else data
 
-    @computed_field(description="the least that is lost: 0.13; None where there is no number")  # type: ignore[prop-decorator]
+    @computed_field(description="the least that is lost: 0.13; None where there is no number")  # type: ignore[prop-decorator] # mypy knows no decorated property
     @property
     def bound(self) -> float | None:
         """The least that is lost; None where there is no number."""
