@@ -116,7 +116,7 @@ def test_several_hosts_that_lose_are_found(naples: Machine) -> None:
     """Four hosts that give half of what one does."""
     one, four = solved(naples, 1100e9, n=FULL), solved(naples, 2200e9, n=2 * FULL, hosts=4)
     (found,) = (each for each in of_hpl(naples, one, four) if each.id == "hpl-hosts-lose" and each.verdict == "finding")
-    assert (found.subject, found.claim) == ("4 hosts", "HPL on 4 hosts gives 50 % of one host's rate on each")
+    assert (found.subject, found.claim) == ("4 hosts", "HPL on 4 hosts reaches 50 % of one host's rate per host")
 
 
 def test_one_long_run_is_judged_without_repeats(naples: Machine) -> None:

@@ -216,7 +216,7 @@ def same_kind(nodes: Sequence[ReadyNode]) -> None:
         one, other = (reading.owner if reading else None for reading in (first, each.reading))
         if one and other and (one.model, one.bios_version) != (other.model, other.bios_version):
             told = f"{other.model} with BIOS {other.bios_version}, {nodes[0].name} a {one.model} with BIOS {one.bios_version}"
-            raise CannotWork(f"not equal servers: {each.name} is a {told}")
+            raise CannotWork(f"not identical servers: {each.name} is a {told}")
 
 
 FORESEEN: Final = "advisor-experiment-plan/1"

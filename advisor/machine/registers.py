@@ -200,7 +200,7 @@ class SocketFirmware(Value):
     io_clock_highest: tuple[Number, ...] | None = optional("the highest levels")
     xgmi_narrowest: str | None = optional("narrowest width that the links between sockets may take")
     xgmi_widest: str | None = optional("the widest")
-    fabric_fixed: bool | None = optional("whether the fabric's clock follows no load (APB off)")
+    fabric_fixed: bool | None = optional("whether the fabric's clock does not follow the load (APB off)")
     fabric_pstate: Number | None = optional("the P-state that it is fixed at")
     power_mode: str | None = optional("performance, efficiency, io or balanced")
     fabric_sleeps: bool | None = optional("whether the fabric has C-states")

@@ -87,7 +87,7 @@ class Reference(Value):
         "what the value belongs to; pair: two nodes over the fabric", default="node"
     )
     kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = optional(
-        "threshold: below it an operator calls a node sick; vendor: as sold; spread: between equal servers; "
+        "threshold: below it an operator calls a node sick; vendor: as sold; spread: between identical servers; "
         "gain: how much above what `against` names; share: how much of it",
         default="measured",
     )

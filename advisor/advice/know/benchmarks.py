@@ -179,7 +179,7 @@ def _told(one: Reference) -> Expected:
     elif one.kind == "share":
         value += f" of {one.against or 'the whole'}"
     elif one.kind == "spread":
-        value += " between equal servers"
+        value += " between identical servers"
     conditions = (
         ", ".join(one.cpus),
         f"{one.sockets} sockets" if one.of == "node" and (one.sockets or 0) > 1 else None,
