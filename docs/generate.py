@@ -29,7 +29,7 @@ from advisor.jobs.racing.result import RaceResult
 from advisor.jobs.started.plan_file import FoldedPlan
 from advisor.machine.fact import declarations
 from advisor.machine.hosts.base import PathPatterns, example_path
-from advisor.machine.machine import Machine, undeclared_facts
+from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import read_machine
 from advisor.machine.sources.reader import FactSource
@@ -40,6 +40,7 @@ from advisor.measure.measurement import Measurements
 from advisor.show.picture import picture
 from advisor.show.svg import draw_svg
 from docs import house, knowledge_pages, manpage, terminal_picture
+from docs.declared import undeclared_facts
 from docs.schemas import audit_schema, fleet_schema
 
 REFERENCE = Path(__file__).parent / "reference"

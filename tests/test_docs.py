@@ -11,11 +11,12 @@ import pytest
 import advisor.cli
 from advisor.advice.audit import AUDIT_SCHEMA, audit_document
 from advisor.errors import BadSheet
-from advisor.machine.machine import Machine, undeclared_facts
+from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.sources.registry import sources
 from advisor.machine.value import Value
 from advisor.show.document import TOPOLOGY_SCHEMA, topology_document
+from docs.declared import undeclared_facts
 from tests.render.audits import audit
 
 ROOT = Path(__file__).parents[1]

@@ -6,13 +6,12 @@ All of it stands in the field's annotation, and is read from there by whoever sh
     now: Volatile[Celsius | None] = Field(default=None, description="...")
 """
 
-import inspect
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic.fields import FieldInfo
@@ -35,8 +34,8 @@ class Unit:
         return {**handler(core), "x-unit": self.name}
 
 
-COUNT: Final = Unit("count")
-NUMBER: Final = Unit("number")
+COUNT = Unit("count")
+NUMBER = Unit("number")
 
 Count = Annotated[int, COUNT]
 """How many there are of something."""
@@ -78,7 +77,6 @@ class Role:
         return {**handler(core), f"x-{self.name}": True}
 
 
-_NAMING = re.compile(r"(^|_)(serial|uuid|guid|mac|wwn|hostname)(_number)?$")  # fields that name one machine or part
 _KEY, _VOLATILE, _PER_CPU = (Role(name) for name in ("key", "volatile", "per-cpu"))
 
 
@@ -130,9 +128,9 @@ class Section(StrEnum):
         return {**handler(core), "x-section": self.value}
 
 
-HARDWARE: Final = (Section.MACHINE, Section.FIRMWARE)
+HARDWARE = (Section.MACHINE, Section.FIRMWARE)
 """What a machine is called and made of."""
-TOLD_ELSEWHERE: Final = {
+TOLD_ELSEWHERE = {
     Section.TOPOLOGY: "drawn, and compared part by part",
     Section.TABLES: "what they tell stands in the topology",
     Section.BIOS: "compared as settings, in neutral words",
@@ -210,7 +208,7 @@ def keys(model: type[BaseModel]) -> tuple[str, ...]:
 @cache
 def lists_with(model: type[BaseModel], field: str) -> tuple[str, ...]:
     """Return the lists of a model whose records have a field of a name: those of devices that have a locality."""
-    kinds = {name: _inside(info.annotation) for name, info in model.model_fields.items()}
+    kinds = {name: inside_of(info.annotation) for name, info in model.model_fields.items()}
     return tuple(name for name, (kind, many) in kinds.items() if many and field in getattr(kind, "model_fields", ()))
 
 
@@ -313,58 +311,13 @@ def withheld(value: Any, name: str = "") -> Iterator[str]:
         yield name
 
 
-def undeclared(model: type[BaseModel], name: str = "", section: Section | None = None) -> Iterator[str]:
-    """Yield a line for each fact of a model whose declaration lacks something: file and line, the fact, and what to write."""
-    for field, info in model.model_fields.items():
-        declared, dotted = declarations(model)[field], f"{name}{field}"
-        place = declared_at(model, field)
-        own = declared.section or section
-        inner, many = _inside(info.annotation)
-        record = isinstance(inner, type) and issubclass(inner, BaseModel)
-        if own is None:
-            cure = "annotate it with one of advisor/machine/fact.py: Section.MEMORY, Section.SYSTEM"
-            yield f"{place}: {dotted}: no section; {cure}"
-        if not (info.description or (record and inner.__doc__)):
-            yield f"{place}: {dotted}: no description; say in Field(description=...) what it means"
-        if _NAMING.search(field) and not declared.identity:
-            yield f"{place}: {dotted}: names one machine; annotate it with Identity[...], else anonymised captures keep it"
-        if record:
-            if many and own not in (*TOLD_ELSEWHERE, None) and declared.comparable and not keys(inner):
-                yield f"{place}: {dotted}: nothing identifies an element of the list; annotate the field that does with Key[...]"
-            yield from undeclared(inner, f"{dotted}{'[]' if many else ''}.", own or Section.EVIDENCE)
-        elif declared.unit is None and _is_number(info.annotation):
-            yield f"{place}: {dotted}: a number without a unit; use a type of advisor/machine/fact.py: Bytes, Count, Number"
-
-
-def declared_at(model: type[BaseModel], field: str) -> str:
-    """Return the file and line of a field, as an error names them."""
-    owner = next(each for each in model.__mro__ if field in vars(each).get("__annotations__", {}))
-    lines, first = inspect.getsourcelines(owner)
-    number = next((at for at, line in enumerate(lines) if re.match(rf"\s+{field}\s*:", line)), 0)
-    return f"{owner.__module__.replace('.', '/')}.py: line {first + number}"
-
-
-def _inside(annotation: Any) -> tuple[Any, bool]:
+def inside_of(annotation: Any) -> tuple[Any, bool]:
     """Return what stands in ``X | None`` or ``tuple[X, ...]``, and whether there may be several."""
     parts = [part for part in get_args(annotation) if part not in (type(None), ...)]
     if get_origin(annotation) is Annotated or len(parts) == 1:
-        inner, many = _inside(parts[0])
+        inner, many = inside_of(parts[0])
         return inner, many or get_origin(annotation) is tuple
     return annotation, False
-
-
-def _is_number(annotation: Any) -> bool:
-    """Return whether a type holds numbers and nothing else."""
-    if annotation in (int, float):
-        return True
-    parts = [part for part in get_args(annotation) if part not in (type(None), ...)]
-    parts = parts[:1] if get_origin(annotation) is Annotated else parts[1:] if get_origin(annotation) is dict else parts
-    return bool(parts) and all(map(_is_number, parts))
-
-
-def optional(description: str) -> Any:
-    """Return the field of what may be not known."""
-    return Field(default=None, description=description)
 
 
 def made_from(origin: str, description: str, default: Any = None) -> Any:

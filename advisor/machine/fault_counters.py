@@ -1,14 +1,11 @@
 """Counters of faults, looked at twice: what rose between the looks says more than what stands there since boot."""
 
-from typing import Final
-
 from pydantic import Field
 
-from advisor.machine.fact import optional
 from advisor.machine.machine import Gap, Source
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
-ONE_LOOK: Final = Gap(
+ONE_LOOK = Gap(
     fact="watch",
     why="the counters were read once: what rises is not known",
     help="run advisor audit on the machine itself, or take a new capture: both look twice",

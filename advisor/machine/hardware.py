@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -31,9 +31,8 @@ from advisor.machine.fact import (
     Transfers,
     Volatile,
     Watts,
-    optional,
 )
-from advisor.machine.value import DeviceName, Value, Whole
+from advisor.machine.value import DeviceName, Value, Whole, optional
 
 
 class IdleState(Value):
@@ -204,10 +203,10 @@ class DaxDevice(Value):
     use: str | None = optional("system where programs get it as memory, device where only who opens it does; None without driver")
 
 
-INFINIBAND: Final = "infiniband"
-ETHERNET: Final = "ethernet"
-OMNI_PATH: Final = "omni-path"
-SLINGSHOT: Final = "slingshot"
+INFINIBAND = "infiniband"
+ETHERNET = "ethernet"
+OMNI_PATH = "omni-path"
+SLINGSHOT = "slingshot"
 
 
 class Link(Whole):
@@ -226,8 +225,8 @@ class Locality(Whole):
     )
     inferred: str | None = optional("the reason, where the firmware said nothing (numa_node is -1)")
     cpus: CpuSet | None = optional("the CPUs nearest to it, where the source is finer than a NUMA node: those of an L3 group")
-    one_of: bool = Field(
-        default=False, description="whether it is on one of these nodes, and nobody can say yet on which (advisor whatif)"
+    one_of: bool = optional(
+        "whether it is on one of these nodes, and nobody can say yet on which (advisor whatif)", default=False
     )
 
 
@@ -259,7 +258,7 @@ class PciDevice(Value):
     ten_bit_tags: bool | None = optional("whether it may use ten-bit tags; None where it could not, or of no root")
     virtual_functions: Count | None = optional("SR-IOV functions enabled")
     max_virtual_functions: Count | None = optional("SR-IOV functions the card offers")
-    is_virtual_function: bool = Field(default=False, description="whether it is a virtual function of another")
+    is_virtual_function: bool = optional("whether it is a virtual function of another", default=False)
 
 
 class Port(Value):
@@ -359,14 +358,14 @@ def bus_of(address: str | None) -> int | None:
         return None
 
 
-NAMES: Final = {
+NAMES = {
     INFINIBAND: "InfiniBand",
     ETHERNET: "Ethernet",
     OMNI_PATH: "Omni-Path",
     SLINGSHOT: "Slingshot",
 }
 """Link layers as people write them."""
-_MADE_FOR_MESSAGES: Final = (INFINIBAND, SLINGSHOT, OMNI_PATH)
+_MADE_FOR_MESSAGES = (INFINIBAND, SLINGSHOT, OMNI_PATH)
 
 
 def is_active(port: Port) -> bool:
@@ -449,8 +448,8 @@ class Bios(Value):
     pending: Settings[dict[str, Scalar | None] | None] = optional(
         "what waits for the next restart; None where it was not read, {} where nothing waits"
     )
-    also: dict[str, str] = Field(
-        default={}, description="attribute -> its value's other name, where a registry has both that and the menu's words"
+    also: dict[str, str] = optional(
+        "attribute -> its value's other name, where a registry has both that and the menu's words", {}
     )
     registry: str | None = optional("attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60")
 
@@ -461,11 +460,11 @@ class Bios(Value):
 
 Condition = Literal["EQU", "NEQ", "GTR", "GEQ", "LSS", "LEQ"]
 
-FLAGS: Final = ("ReadOnly", "GrayOut", "Hidden", "Immutable")
+FLAGS = ("ReadOnly", "GrayOut", "Hidden", "Immutable")
 """Properties that keep an attribute from being written."""
 
 
-_REPEATED_GROUP: Final = re.compile(r"\)(?:[*+]|\{\d*,\}|\{\d{2,}|\{\d*,\d{2,})")
+_REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{\d*,\}|\{\d{2,}|\{\d*,\d{2,})")
 """A group that is repeated without a bound, or often: registries come from outside, and such an expression can take ages."""
 
 
@@ -483,7 +482,7 @@ class Attribute(Value):
     kind: str = Field(description="Enumeration, Integer, String, Boolean, Password")
     shown: str | None = optional("DisplayName")
     values: tuple[Allowed, ...] = ()
-    flags: tuple[str, ...] = Field(default=(), description="of ReadOnly, GrayOut, Hidden, Immutable, those that it states")
+    flags: tuple[str, ...] = optional("of ReadOnly, GrayOut, Hidden, Immutable, those that it states", ())
     lower: int | None = None
     upper: int | None = None
     shortest: int | None = None
@@ -529,8 +528,8 @@ class Term(Value):
     property: str
     condition: Condition
     value: Scalar | None
-    joined: tuple[Literal["AND", "OR"], ...] = Field(
-        default=(), description="in postfix: each joins the last two of what came so far, once this term has come"
+    joined: tuple[Literal["AND", "OR"], ...] = optional(
+        "in postfix: each joins the last two of what came so far, once this term has come", ()
     )
 
 
@@ -543,7 +542,7 @@ class Dependency(Value):
     terms: tuple[Term, ...] = Field(min_length=1)
 
 
-COVERS: Final = 0.95
+COVERS = 0.95
 """The part of a BIOS's attributes that a registry must name to be that BIOS's."""
 
 
@@ -563,8 +562,8 @@ class MadtEntry(Value):
     apic_id: Number = Field(description="APIC ID; on Arm the MPIDR")
     uid: Number = Field(description="ACPI processor UID")
     enabled: bool = Field(description="whether it may be used from the start")
-    online_capable: bool = Field(default=False, description="may be enabled later, at run time")
-    x2apic: bool = Field(default=False, description="listed as a Local x2APIC (type 9)")
+    online_capable: bool = optional("may be enabled later, at run time", default=False)
+    x2apic: bool = optional("listed as a Local x2APIC (type 9)", default=False)
 
 
 class SratCpu(Value):

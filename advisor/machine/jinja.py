@@ -17,7 +17,7 @@ from pathlib import Path
 from shlex import quote
 from textwrap import wrap
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.machine.hosts.base import SLURM_CONFS
@@ -58,10 +58,10 @@ def template_text(path: Path) -> str:
         raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
 
 
-REBOOTS: Final = "Then, once for all changes, on a drained node (this reboots it):"
+REBOOTS = "Then, once for all changes, on a drained node (this reboots it):"
 """What stands above the lines that make staged BIOS changes take effect, wherever they may be copied."""
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
-_CURE: Final = "docs/adding.md says what a template may use"
+_CURE = "docs/adding.md says what a template may use"
 _LONGEST = 4000
 _LINE = 100_000
 """Letters of a shell line: cut anywhere, its quotes would be open; Linux takes 131,072 (MAX_ARG_STRLEN)."""
@@ -79,7 +79,7 @@ class About(NamedTuple):
     """What of it is not understood: a word misspelt would silently mean nothing."""
 
 
-_MARKUP: Final = re.compile(r"^\s*<(?:\?xml|!doctype|html)\b", re.MULTILINE | re.IGNORECASE)
+_MARKUP = re.compile(r"^\s*<(?:\?xml|!doctype|html)\b", re.MULTILINE | re.IGNORECASE)
 
 
 def about(template: str) -> About:

@@ -17,11 +17,10 @@ from pydantic import Field
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.fact import optional
 from advisor.machine.machine import Machine
 from advisor.machine.platform_traits import Scheme
 from advisor.machine.topology import Distances, Topology
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
 Confidence = Literal["high", "medium", "low"]
 

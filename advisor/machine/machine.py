@@ -3,9 +3,8 @@
 Every source yields a part; merged they are the whole: the first source that knows a fact wins.
 """
 
-from collections.abc import Iterator
 from functools import reduce
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -21,16 +20,12 @@ from advisor.machine.fact import (
     Number,
     Section,
     Volatile,
-    declarations,
-    declared_at,
     keys,
-    optional,
-    undeclared,
 )
 from advisor.machine.hardware import Acpi, Bios, Cpu, DaxDevice, Firmware, Gpu, Hca, Memory, MemoryTier, Nic, PciDevice
 from advisor.machine.registers import Registers, SocketFirmware
 from advisor.machine.topology import Topology
-from advisor.machine.value import HostName, Value, Whole
+from advisor.machine.value import HostName, Value, Whole, optional
 
 
 class Hugepages(Value):
@@ -191,7 +186,7 @@ class Gap(Value):
     help: str = Field(description="what would make it known: run as root, install hwloc, ...")
 
 
-SCHEMA: Final = 1
+SCHEMA = 1
 """Raised when a field changes meaning or goes; a reader refuses a newer one."""
 
 
@@ -231,7 +226,7 @@ class Facts(Value):
 class _Versioned(Value):
     """What a reader looks at first."""
 
-    schema_version: Annotated[Literal[1], Section.EVIDENCE] = Field(default=SCHEMA, description="of this document")
+    schema_version: Annotated[Literal[1], Section.EVIDENCE] = optional("of this document", SCHEMA)
 
 
 class Machine(Facts, _Versioned):
@@ -241,24 +236,13 @@ class Machine(Facts, _Versioned):
     gaps: Annotated[tuple[Gap, ...], Section.EVIDENCE] = ()
 
 
-def undeclared_facts(model: type[Facts] = Machine) -> Iterator[str]:
-    """Yield a line for each fact of a Machine whose declaration lacks something, or that stands where rules do not see it."""
-    for name, declared in declarations(model).items():
-        if name not in Facts.model_fields and declared.section != Section.EVIDENCE:
-            yield f"{declared_at(model, name)}: {name}: a field of Machine alone, which rules do not know; move it into Facts"
-    for name, field in Facts.model_fields.items():
-        if field.is_required():
-            yield f"{declared_at(Facts, name)}: {name}: no default; write Field(default=None, ...): every fact may be not known"
-    yield from undeclared(model)
-
-
 V = TypeVar("V", bound=Value)
 
 
 def merge(parts: tuple[Machine, ...]) -> Machine:
     """Return the machine that the parts describe together; an earlier part's word counts more."""
     whole = reduce(lambda first, second: _join(first, second, lists=True), parts, Machine())
-    return whole.model_copy(update={"gaps": tuple(gap for gap in whole.gaps if not known(whole, gap.fact))})
+    return whole.but(gaps=tuple(gap for gap in whole.gaps if not known(whole, gap.fact)))
 
 
 def known(machine: Machine, fact: str) -> bool:
@@ -282,7 +266,7 @@ def _join(first: V, second: V, *, lists: bool = False) -> V:
         for name in type(first).model_fields
         if getattr(second, name) is not None
     }
-    return first.model_copy(update=update)
+    return first.but(**update)
 
 
 def _choose(first: Any, second: Any, *, lists: bool) -> Any:

@@ -2,19 +2,19 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import hbm_mode
 from advisor.machine.topology import NumaNode
 
-_HBM_ALONE: Final = re.compile(r"\b(MI300A|A64FX)\b")
+_HBM_ALONE = re.compile(r"\b(MI300A|A64FX)\b")
 """Processors without DIMMs: AMD Instinct MI300A data sheet (128 GB of HBM3), A64FX data sheet (32 GiB of HBM2)."""
 
-MI300A: Final = 0x74A0
+MI300A = 0x74A0
 """Its GPU in the PCI ID Repository; it shares a package with its cores."""
-_AMD: Final = 0x1002
+_AMD = 0x1002
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _placed(machine: Machine, node: NumaNode) -> NumaNode:
     far = {each.os_index: table.between(each.os_index, node.os_index) for each in owners} if table else {}
     least = min((value for value in far.values() if value is not None), default=None)
     near = union(each.cpuset for each in owners if far.get(each.os_index) == least)
-    return node.model_copy(update={"near": near})
+    return node.but(near=near)
 
 
 def nodes_in_words(numbers: CpuSet) -> str:

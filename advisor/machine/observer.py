@@ -1,6 +1,6 @@
 """Who hears what is worth knowing while a task works; silent unless the caller gives another."""
 
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 
 class Progress(Protocol):
@@ -61,4 +61,4 @@ class Silent:
         """Say nothing."""
 
 
-SILENT: Final[Observer] = Silent()
+SILENT: Observer = Silent()

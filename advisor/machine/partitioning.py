@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hardware import Cpu, advertised_cores
@@ -27,7 +26,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.platform_traits import Scheme, Traits, traits
 from advisor.machine.topology import L3, NumaNode, Package, Topology, covered
 
-_AMD_WITHOUT_SHEET: Final = (
+_AMD_WITHOUT_SHEET = (
     # Opteron.
     ((15, 16, 21), range(256), Scheme.FIXED),
     # The desktop and embedded parts of Zen and Zen+.
@@ -38,7 +37,7 @@ _AMD_WITHOUT_SHEET: Final = (
 )
 """Families and models (Linux arch/x86/kernel/cpu/amd.c)."""
 
-_INTEL_WITHOUT_SHEET: Final = {
+_INTEL_WITHOUT_SHEET = {
     86: Scheme.COD,  # Broadwell-DE
     **dict.fromkeys((108, 174, 221), Scheme.SNC),  # Ice Lake-D, Granite Rapids-D, Clearwater Forest
     **dict.fromkeys((87, 133), Scheme.KNL),
@@ -47,13 +46,13 @@ _INTEL_WITHOUT_SHEET: Final = {
 }
 """Family 6 by model, decimal (Intel SDM volume 4, table 2-1; Linux arch/x86/include/asm/intel-family.h)."""
 
-_E_CORES_WITHOUT_SHEET: Final = (221,)
+_E_CORES_WITHOUT_SHEET = (221,)
 """Clearwater Forest: its cores have one thread."""
 
-_A64FX: Final = ("0x46", 1)
+_A64FX = ("0x46", 1)
 """Its four core memory groups are nodes, whatever the firmware is set to (implementer Fujitsu, part 1)."""
 
-_NAMES_WITHOUT_SHEET: Final = (
+_NAMES_WITHOUT_SHEET = (
     (r"EPYC [37]\w\w1", Scheme.DIES),
     (r"Hygon", Scheme.DIES),
     (r"EPYC (7\w\w[23]|[89]\w\w[45])", Scheme.NPS),  # with those made for one customer: EPYC 9B14
@@ -198,7 +197,7 @@ def _nps(view: View, nodes: int) -> Cut:
         sure: Confidence = "high" if nodes not in (2, 4) or halves else "medium"
         beneath, told = _nps_below(view)
         cut = _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *told)
-        return cut.model_copy(update={"beneath": beneath})
+        return cut.but(beneath=beneath)
     if nodes not in (1, 2, 4):
         return _counted("unknown", nodes, "low", "neither an NPS setting nor the number of L3 groups")
     if alike:
@@ -370,7 +369,7 @@ def infer_layout(machine: Machine) -> Layout:
     numbering = infer_numbering(_joined(machine, topology))
     return Layout(
         cut=infer_cut(machine),
-        numbering=numbering.model_copy(update={"why": numbering.why + madt_order(machine, topology)}),
+        numbering=numbering.but(why=numbering.why + madt_order(machine, topology)),
         smt=infer_smt(topology, machine.cpu.smt_control if machine.cpu else None),
         distances=judge_distances(topology, kind),
     )
@@ -429,7 +428,7 @@ def _joined(machine: Machine, topology: Topology) -> Topology:
         return topology
     parts = {number: [p for p in topology.packages if p.os_index == number] for number in numbers}
     whole = tuple(Package(os_index=number, cpuset=union(p.cpuset for p in group)) for number, group in parts.items())
-    return topology.model_copy(update={"packages": whole})
+    return topology.but(packages=whole)
 
 
 _L3_OF_A_DIE = 2
@@ -537,7 +536,7 @@ def _weigh(machine: Machine, topology: Topology, cut: Cut, notes: tuple[str, ...
     if empty:
         cause = "" if cut.name == "L3-as-NUMA" else ": DIMMs missing"
         why.append(f"{len(empty)} of {_plural(len(topology.cpu_nodes), 'node')} have no memory ({CpuSet(empty)}){cause}")
-    return cut.model_copy(update={"why": tuple(why), "confidence": confidence})
+    return cut.but(why=tuple(why), confidence=confidence)
 
 
 def _only_second_threads(machine: Machine, topology: Topology) -> bool:

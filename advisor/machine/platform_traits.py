@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from advisor.errors import did_you_mean
-from advisor.machine.fact import optional
-from advisor.machine.value import Value, measured_in
+from advisor.machine.value import Value, measured_in, optional
 from advisor.paths import rules
 from advisor.sheets import Sheet, model_of, read_sheet
 
@@ -82,10 +81,10 @@ class Match(Value):
     vendor: str = Field(description="the CPUID vendor, or the Arm implementer")
     family: int | None = optional("CPU family; None on Arm, where the kernel has none")
     models: Numbers = Field(description="models of that family, or Arm parts: [0-7, 16]", min_length=1)
-    steppings: Numbers = Field(default=(), description="only these steppings; () for all")
+    steppings: Numbers = optional("only these steppings; () for all", ())
     never: NamePattern | None = optional("marketing names of the same model that are another platform")
     l3: Bytes | None = optional("refinement: bytes of the largest L3 group, at least")
-    hbm: bool = Field(default=False, description="refinement: some NUMA node is HBM")
+    hbm: bool = optional("refinement: some NUMA node is HBM", default=False)
     name: NamePattern | None = optional("refinement: the marketing name has this in it")
 
     @property
@@ -114,8 +113,8 @@ class Traits(Value):
     )
     generation: int = Field(ge=1, description="which of its family, as the vendor counts: 2 for EPYC 7002, 6 for Xeon 6")
     socket: str | None = optional("SP5, LGA4677; None where models differ, or it is soldered")
-    core_type: CoreType = Field(default="performance", description="dense: Zen 4c and 5c; efficient: E-cores")
-    hbm_and_dimms: bool = Field(default=False, description="whether the package holds HBM beside channels of DIMMs")
+    core_type: CoreType = optional("dense: Zen 4c and 5c; efficient: E-cores", "performance")
+    hbm_and_dimms: bool = optional("whether the package holds HBM beside channels of DIMMs", default=False)
     scheme: SchemeName = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
     l3_per_die: int | None = Field(
         default=None, ge=1, le=64, description="L3 groups of a compute die; None where the L3 is not cut by dies"
@@ -182,12 +181,12 @@ def queries_written(data: Any) -> Any:
     return queries
 
 
-_OWN: Final = frozenset(
+_OWN = frozenset(
     {"id", "name", "family", "generation", "launched", "match", "series", "processors", "variants", "references", "notes"}
 )
 """What a sheet never inherits: who it is, and what was measured or sold of another."""
 
-_FARTHEST: Final = 4
+_FARTHEST = 4
 """Sheets that inherit one from the other."""
 
 

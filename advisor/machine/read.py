@@ -8,7 +8,7 @@ from concurrent.futures import TimeoutError as TooLong
 from functools import lru_cache, partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -130,9 +130,9 @@ def capture_script() -> str:
     )
 
 
-_PATIENCE: Final = 5.0
+_PATIENCE = 5.0
 """Seconds for a look: a driver asks its card for each counter, and one that is sick may not answer at all."""
-_SICK: Final = Gap(
+_SICK = Gap(
     fact="watch",
     why=f"the counters could not be read within {_PATIENCE:g} seconds",
     help="see which file hangs: cat /sys/class/infiniband/*/ports/*/counters/symbol_error",

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, RootModel
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.fact import Count, Hertz, Key, Number, Volatile, Watts, optional
+from advisor.machine.fact import Count, Hertz, Key, Number, Volatile, Watts
 from advisor.machine.platform_traits import Numbers
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.paths import rules
 from advisor.sheets import load_sheet
 
@@ -56,8 +56,8 @@ class BitField(Value):
     word: int = Field(default=0, ge=0, le=7, description="in which word of the answer")
     on: int | None = Field(default=None, ge=0, le=1, description="the value that means on")
     times: float = Field(default=1, gt=0, description="what the number is multiplied by: to hertz, to watts")
-    words: dict[int, str] = Field(default={}, description="value -> word; another value is not known")
-    flags: tuple[str, ...] = Field(default=(), description="names of the single bits, the lowest first")
+    words: dict[int, str] = optional("value -> word; another value is not known", {})
+    flags: tuple[str, ...] = optional("names of the single bits, the lowest first", ())
     setting: str | None = optional("what it is a witness of")
 
     def value(self, answer: int) -> bool | int | float | str | tuple[str, ...] | None:
@@ -76,7 +76,7 @@ class _Asked(Value):
     """What registers and messages have in common."""
 
     title: str = Field(min_length=1, description="its name in the vendor's documents")
-    vendor: str = Field(default="AuthenticAMD", description="the CPUID vendor")
+    vendor: str = optional("the CPUID vendor", "AuthenticAMD")
     models: dict[int, Numbers] = Field(description="family -> models whose documents name it")
     source: str = Field(description="publication: its ID in rules/sources.yaml")
     fields: dict[str, BitField] = Field(description="name of the fact -> its bits", min_length=1)
@@ -104,8 +104,8 @@ class Message(_Asked):
 
     message: int = Field(ge=1, lt=0x100, description="its number")
     words: int = Field(ge=1, le=8, description="how many words come back, as the driver's own table has it")
-    arguments: tuple[int, ...] = Field(default=(), description="one run for each; () one run without")
-    protocol: int = Field(default=0, description="the least version of the firmware's interface")
+    arguments: tuple[int, ...] = optional("one run for each; () one run without", ())
+    protocol: int = optional("the least version of the firmware's interface", 0)
     samples: int = Field(default=1, ge=1, le=20, description="how often it is sent")
 
     @property

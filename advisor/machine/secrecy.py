@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 
-WITHHELD: Final = "withheld"
+WITHHELD = "withheld"
 
 
 def words_of(table: str) -> tuple[str, ...]:
@@ -158,17 +158,17 @@ _SECRET = (
         rf"\1\2{WITHHELD}\2",
     ),
 )
-_PAIRED: Final = r"--?(?:mca|gmca|omca|prtemca|pmixmca|genv|env|setenv)"
+_PAIRED = r"--?(?:mca|gmca|omca|prtemca|pmixmca|genv|env|setenv)"
 """Options of launchers that take a name and a value, two words."""
-_HINT_TEXTS: Final = (
+_HINT_TEXTS = (
     "pass|secret|token|jwt|cred|key|psk|cookie|authoriz|auth=|auth =|auth:|auth'|auth\"|bearer|eyj|pwd|sig=|"
     "signature=|x-amz|sas=|code=|://|iscsi:|munge|akia|asia|ghp_|gho_|ghu_|ghs_|ghr_|glpat|xox| hf_|=hf_|:hf_|'hf_|"
     '"hf_|$|_uri'
 )
-_HINTS: Final = tuple(_HINT_TEXTS.split("|"))
+_HINTS = tuple(_HINT_TEXTS.split("|"))
 """One of these, in small letters, is in every text that the patterns above change. A million ranks have none: looked for as
 texts, for a pattern of all of them takes a hundred times as long."""
-_WHOLE: Final = 1 << 16
+_WHOLE = 1 << 16
 """Characters up to which a text is taken whole; of a longer one the lines that have a hint."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import PurePath
-from typing import Final, Literal
+from typing import Literal
 
 from advisor.errors import BadInput, BadValue
 from advisor.machine.cpuset import CpuSet, union
@@ -98,7 +98,7 @@ class SlurmConf:
 SocketsAre = Literal["sockets", "l3", "numa"]
 """What slurmd takes for a socket: SlurmdParameters=l3cache_as_socket or numa_node_as_socket make it another."""
 
-PARAMETERS: Final[dict[str, SocketsAre]] = {"l3cache_as_socket": "l3", "numa_node_as_socket": "numa"}
+PARAMETERS: dict[str, SocketsAre] = {"l3cache_as_socket": "l3", "numa_node_as_socket": "numa"}
 """The words of SlurmdParameters."""
 
 
@@ -169,7 +169,7 @@ def found_by_slurmd(topology: Topology, sockets_are: SocketsAre = "sockets") -> 
 def _whole(topology: Topology) -> Topology:
     """Return a machine as slurmd asks hwloc for it: with what is disallowed too, and without the caches of level 2."""
     nodes = CpuSet(node.os_index for node in topology.nodes)
-    return topology.model_copy(update={"allowed": topology.pus, "allowed_nodes": nodes, "shared_l2": ()})
+    return topology.but(allowed=topology.pus, allowed_nodes=nodes, shared_l2=())
 
 
 def _sockets(topology: Topology, sockets_are: SocketsAre) -> Sequence[CpuSet] | None:
@@ -223,14 +223,14 @@ def _boards(topology: Topology) -> int:
     return sum(not any(group != other and group <= other for other in groups) for group in groups)
 
 
-MARGIN: Final = 1024
+MARGIN = 1024
 """MiB below MemTotal from 64 GiB on: kdump, once it is switched on, takes 512 there (on ARM 576 or 676), a new kernel some more.
 
 Red Hat Enterprise Linux 10, Supported kdump configurations and targets: minimum amount of reserved memory; below 64 GB it is 256.
 """
-_LARGE: Final = 64 << 10
+_LARGE = 64 << 10
 """MiB."""
-_ALIKE: Final = 64
+_ALIKE = 64
 """Captures of nodes alike have the same MemTotal within a 64th."""
 
 
@@ -432,15 +432,15 @@ def _files(files: Sequence[str]) -> str:
 Opened = Callable[[str], str]
 """Returns the text of a file; raises BadInput where it cannot."""
 
-_PAIR: Final = re.compile(r"([A-Za-z0-9_.]+)\s*[-+*/]?=\s*(\"[^\"]*\"|\S+)")
-_INCLUDE: Final = re.compile(r"\s*include\s+(\S+)\s*$", re.IGNORECASE)
-_COUNT: Final = re.compile(r"\d{1,15}[kK]?", re.ASCII)
-_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
-_SPAN: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
-_STOPS: Final = "slurmctld stops at such a line too"
-_MOST_LINES: Final = 100_000
-_DEEPEST: Final = 8
-_MOST_NODES: Final = 65_536
+_PAIR = re.compile(r"([A-Za-z0-9_.]+)\s*[-+*/]?=\s*(\"[^\"]*\"|\S+)")
+_INCLUDE = re.compile(r"\s*include\s+(\S+)\s*$", re.IGNORECASE)
+_COUNT = re.compile(r"\d{1,15}[kK]?", re.ASCII)
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_SPAN = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
+_STOPS = "slurmctld stops at such a line too"
+_MOST_LINES = 100_000
+_DEEPEST = 8
+_MOST_NODES = 65_536
 """Names of one list: Slurm itself takes no more in a range (MAX_RANGE)."""
 
 

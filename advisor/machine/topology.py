@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import LIMIT, CpuSet, union
-from advisor.machine.fact import Bytes, Number, optional
-from advisor.machine.value import Value, Whole
+from advisor.machine.fact import Bytes, Number
+from advisor.machine.value import Value, Whole, optional
 
 
 class Package(Value):
@@ -83,23 +83,19 @@ class Topology(Whole):
     """The whole machine; ``inside`` is the part that a cgroup leaves to this process."""
 
     packages: tuple[Package, ...] = ()
-    dies: tuple[Die, ...] = Field(default=(), description="only where a package has several")
+    dies: tuple[Die, ...] = optional("only where a package has several", ())
     nodes: tuple[NumaNode, ...] = ()
     l3: tuple[L3, ...] = ()
-    shared_l2: tuple[SharedL2, ...] = Field(default=(), description="only those of several cores, or of a part of one")
+    shared_l2: tuple[SharedL2, ...] = optional("only those of several cores, or of a part of one", ())
     cores: tuple[Core, ...] = ()
-    own_caches: tuple[Number, ...] = Field(
-        default=(), description="levels of cache, 1 and 2, of which each core is known to have one of its own"
-    )
-    pus: CpuSet = Field(default=CpuSet(), description="CPUs online")
-    missing: CpuSet = Field(default=CpuSet(), description="CPUs that exist but are offline or hidden from the source")
-    missing_nodes: CpuSet = Field(default=CpuSet(), description="NUMA nodes that exist but are hidden from the source")
-    allowed: CpuSet = Field(default=CpuSet(), description="CPUs that the cgroup of the process allows")
-    allowed_nodes: CpuSet = Field(default=CpuSet(), description="NUMA nodes that the cgroup of the process allows")
+    own_caches: tuple[Number, ...] = optional("levels of cache, 1 and 2, of which each core is known to have one of its own", ())
+    pus: CpuSet = optional("CPUs online", CpuSet())
+    missing: CpuSet = optional("CPUs that exist but are offline or hidden from the source", CpuSet())
+    missing_nodes: CpuSet = optional("NUMA nodes that exist but are hidden from the source", CpuSet())
+    allowed: CpuSet = optional("CPUs that the cgroup of the process allows", CpuSet())
+    allowed_nodes: CpuSet = optional("NUMA nodes that the cgroup of the process allows", CpuSet())
     distances: Distances | None = None
-    numa_known: bool = Field(
-        default=True, description="false when the source has no NUMA information and one node stands for all"
-    )
+    numa_known: bool = optional("false when the source has no NUMA information and one node stands for all", default=True)
 
     @model_validator(mode="after")
     def _is_plausible(self) -> "Topology":
@@ -141,20 +137,18 @@ class Topology(Whole):
     def _restricted(self) -> "Topology":
         hosts = [node.cpuset for node in self.cpu_nodes if node.os_index in self.allowed_nodes]
         nodes = tuple(
-            node.model_copy(update={"cpuset": node.cpuset & self.allowed, "near": node.near & self.allowed})
+            node.but(cpuset=node.cpuset & self.allowed, near=node.near & self.allowed)
             for node in self.nodes
             if node.os_index in self.allowed_nodes
         )
-        return self.model_copy(
-            update={
-                "packages": _within(self.packages, self.allowed, hosts),
-                "dies": _within(self.dies, self.allowed, hosts),
-                "l3": _within(self.l3, self.allowed, hosts),
-                "shared_l2": _within(self.shared_l2, self.allowed, []),
-                "cores": _within(self.cores, self.allowed, []),
-                "nodes": nodes,
-                "pus": self.pus & self.allowed,
-            }
+        return self.but(
+            packages=_within(self.packages, self.allowed, hosts),
+            dies=_within(self.dies, self.allowed, hosts),
+            l3=_within(self.l3, self.allowed, hosts),
+            shared_l2=_within(self.shared_l2, self.allowed, []),
+            cores=_within(self.cores, self.allowed, []),
+            nodes=nodes,
+            pus=self.pus & self.allowed,
         )
 
     def nodes_of(self, cpus: CpuSet) -> tuple[NumaNode, ...]:
@@ -174,7 +168,7 @@ class Topology(Whole):
 def _within(things: tuple[_Part, ...], cpus: CpuSet, hosts: list[CpuSet]) -> tuple[_Part, ...]:
     """Return the things with the given CPUs left in them; one without any stays if it holds a node of allowed memory."""
     return tuple(
-        thing.model_copy(update={"cpuset": thing.cpuset & cpus})
+        thing.but(cpuset=thing.cpuset & cpus)
         for thing in things
         if thing.cpuset & cpus or not thing.cpuset or any(node <= thing.cpuset for node in hosts)
     )

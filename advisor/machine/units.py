@@ -1,7 +1,7 @@
 """Base units in, words out: the only place that spells GiB, GHz or Gb/s. Inside, everything is bytes, hertz and seconds."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from advisor.machine.fact import Unit
 from advisor.machine.hardware import Link
@@ -97,7 +97,7 @@ def slower(now: Link | None, card: Link | None) -> bool:
     return any(a is not None and b is not None and a < b for a, b in pairs)
 
 
-_WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
+_WRITTEN: Mapping[str, Callable[[Any], str]] = {
     "count": str,
     "number": str,
     "bytes": binary,

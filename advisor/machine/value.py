@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 from difflib import get_close_matches
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -34,6 +34,10 @@ class Value(BaseModel):
         _stop_at_first(schema)
         return schema
 
+    def but(self, **changes: Any) -> Self:
+        """Return the same with other values of some fields."""
+        return self.model_copy(update=changes)
+
 
 def optional(description: str, default: Any = None) -> Any:
     """Return a field that may be left out, with what it says."""
@@ -61,7 +65,7 @@ def _stop_at_first(schema: Any) -> None:
             todo += part
 
 
-_FORM: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,254}", re.ASCII)
+_FORM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,254}", re.ASCII)
 """One word of any shell, no option and no path.
 
 All that drivers and udev make is in it: mlx5_bond_0, enP2p1s0f0np0, ib0.8001, bond0:1, 10000:e1:00.0, x1000c0s0b0n0. The
@@ -134,8 +138,8 @@ def iso_date(text: str | None) -> str | None:
 Unit = Literal["bytes", "bytes/s", "transfers/s", "hertz", "flop/s", "seconds", "messages/s", "ratio"]
 """The base units: what a quantity is stored in."""
 
-_STEPS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_BASES: Final[dict[str, tuple[float, Unit]]] = {
+_STEPS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_BASES: dict[str, tuple[float, Unit]] = {
     "B": (1.0, "bytes"),
     "B/s": (1.0, "bytes/s"),
     "b/s": (0.125, "bytes/s"),
@@ -144,7 +148,7 @@ _BASES: Final[dict[str, tuple[float, Unit]]] = {
     "FLOP/s": (1.0, "flop/s"),
     "msg/s": (1.0, "messages/s"),
 }
-UNITS: Final[dict[str, tuple[float, Unit]]] = {
+UNITS: dict[str, tuple[float, Unit]] = {
     **{prefix + base: (step * factor, unit) for base, (factor, unit) in _BASES.items() for prefix, step in _STEPS.items()},
     "KiB": (2.0**10, "bytes"),
     "MiB": (2.0**20, "bytes"),
@@ -161,7 +165,7 @@ _NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
 _TEXT = re.compile(rf"\s*(?:(?P<one>{_NUMBER})|(?P<low>{_NUMBER})?\.\.(?P<high>{_NUMBER})?)\s*(?P<unit>%|[A-Za-z]\S{{0,11}})\s*")
 
 
-WRITTEN: Final = {"written": True}
+WRITTEN = {"written": True}
 """The context of a validation of what somebody wrote by hand; a value that is read back is in base units."""
 
 
@@ -246,7 +250,7 @@ def measured_in(unit: Unit) -> BeforeValidator:
     return BeforeValidator(checked)
 
 
-_EXAMPLES: Final[dict[Unit, str]] = {
+_EXAMPLES: dict[Unit, str] = {
     "bytes": "96 MiB",
     "bytes/s": "244 GB/s",
     "transfers/s": "6400 MT/s",

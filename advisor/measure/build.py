@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from advisor.errors import CannotWork
 from advisor.machine.hosts.base import Ran, Why
@@ -96,17 +96,15 @@ def descriptor_path(handle: int, program: Path) -> str:
     return name if os.path.exists(name) else str(program)  # noqa: PTH110 - a magic link, not a path
 
 
-COMMON: Final = "common"
+COMMON = "common"
 """The folder of what all kernels share; those of MPI share its folder ``mpi`` too."""
-RANKS: Final = '#include "common/mpi/ranks.h"'
+RANKS = '#include "common/mpi/ranks.h"'
 """What makes a kernel one of MPI."""
-_PATIENCE: Final = 180.0
+_PATIENCE = 180.0
 """Seconds; a login node under load compiles the largest kernel in ten."""
-_KEY: Final = 16
-_ERROR: Final = re.compile(r"(?:^|\s)(?:fatal )?error:|undefined reference")
-ELSEWHERE: Final = (
-    "build them on a node that has one with advisor measure --build-only --march X -o DIR, and give --kernels DIR here"
-)
+_KEY = 16
+_ERROR = re.compile(r"(?:^|\s)(?:fatal )?error:|undefined reference")
+ELSEWHERE = "build them on a node that has one with advisor measure --build-only --march X -o DIR, and give --kernels DIR here"
 
 
 class Starter(Protocol):
@@ -283,10 +281,10 @@ class PrebuiltPrograms:
         return str(place)
 
 
-SHARED: Final = (COMMON, f"{COMMON}/mpi")
-_BLAS: Final = (("-lopenblas",), ("-lblis",), ("-lblas",))
-_PACKAGES: Final = ("openblas", "blis")
-_CALLS: Final = "void dgemm_(void); void dtrsm_(void); int main(void) { dgemm_(); dtrsm_(); return 0; }\n"
+SHARED = (COMMON, f"{COMMON}/mpi")
+_BLAS = (("-lopenblas",), ("-lblis",), ("-lblas",))
+_PACKAGES = ("openblas", "blis")
+_CALLS = "void dgemm_(void); void dtrsm_(void); int main(void) { dgemm_(); dtrsm_(); return 0; }\n"
 
 
 @dataclass(frozen=True)
@@ -351,17 +349,17 @@ def _links(host: Starter, compiler: Compiler, flags: tuple[str, ...]) -> bool:
     return ran.why is None and ran.status == 0
 
 
-_LARGEST: Final = 64 << 20
-_LONGER: Final = 8.0
-_LEAST: Final = 90.0
+_LARGEST = 64 << 20
+_LONGER = 8.0
+_LEAST = 90.0
 """Seconds; ssh waits a minute and more for a host that does not answer."""
-_ADVISORY: Final = ("---", "===", "***")
-_TELLING: Final = re.compile(
+_ADVISORY = ("---", "===", "***")
+_TELLING = re.compile(
     r"ssh: |Could not resolve|No route to host|Connection (?:refused|timed out)|not find an executable"
     r"|unable to access or execute|No such file|error while loading|execvp|[Pp]ermission denied|as root|not enough slots",
 )
-_AS_ROOT: Final = "start it as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
-_NO_PAIRS: Final = re.compile(r"\b1 ranks: pairs need")
+_AS_ROOT = "start it as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+_NO_PAIRS = re.compile(r"\b1 ranks: pairs need")
 
 
 class LaunchOutput(NamedTuple):

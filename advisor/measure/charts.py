@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import isfinite, log2
 from statistics import median
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from advisor.errors import BadValue, CannotWork, did_you_mean
 from advisor.machine.machine import Machine
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
 Form = Literal["svg", "png"]
 
 INK, FAINT, GRID = "#1f2933", "#52606d", "#d5dae0"
-COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#1f2933")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#1f2933")
 """Of Okabe and Ito: distinguished by the colour-blind too."""
 
-MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
-DASHES: Final[tuple[Any, ...]] = ("-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (2, 1.5)), (0, (9, 2)), (0, (4, 1, 1, 1, 1, 1)), "-")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (2, 1.5)), (0, (9, 2)), (0, (4, 1, 1, 1, 1, 1)), "-")
 """So that lines are distinguished in grey as well."""
 
-SIZE: Final = (10.0, 6.4)
-DOTS: Final = 110
-_LETTER: Final = 0.076
+SIZE = (10.0, 6.4)
+DOTS = 110
+_LETTER = 0.076
 """Inches that a letter of the conditions takes, on an average line."""
 
-_SETTINGS: Final[dict[str, Any]] = {
+_SETTINGS: dict[str, Any] = {
     "svg.hashsalt": "advisor",
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -243,8 +243,8 @@ def _bar(name: str, results: Sequence[Result], ceiling: float | None, words: str
     return Bar(name, median(values), min(values), max(values), tuple(results), ceiling, words)
 
 
-_MANY: Final = 2
-_APART: Final = 0.03
+_MANY = 2
+_APART = 0.03
 """Alike parts that lie closer are drawn as one value."""
 
 
@@ -267,7 +267,7 @@ def _parts(measurements: Measurements) -> list[Bar]:
     return bars
 
 
-_NEAR: Final = {"local": "its own NUMA node", "same-socket": "same socket", "other-socket": "other socket"}
+_NEAR = {"local": "its own NUMA node", "same-socket": "same socket", "other-socket": "other socket"}
 
 
 def _messages(measurements: Measurements) -> dict[str, list[Bar]]:
@@ -663,7 +663,7 @@ def your_code(line: Roofline, intensity: float) -> str:
 # ---- which chart ----
 
 Levels = Mapping[str, int]
-_KINDS: Final[Mapping[str, tuple[Callable[[Measurements], object], Callable[[Measurements, float | None, Levels], "Figure"]]]] = {
+_KINDS: Mapping[str, tuple[Callable[[Measurements], object], Callable[[Measurements, float | None, Levels], "Figure"]]] = {
     "parts": (lambda told: len(_parts(told)) > 1, lambda told, _, __: _draw_parts(told)),
     "scaling": (scaling, lambda told, _, __: _draw_scaling(told)),
     "bandwidth-matrix": (lambda told: matrices(told, "bytes/s"), lambda told, _, __: _draw_nodes(told, "bytes/s")),
@@ -679,7 +679,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Measurements], object], Callable[[Mea
     "hpl": (_peaks, lambda told, _, __: _draw_peaks(told)),
 }
 """Whether there is something measured for a chart, asked one by one, for a map of many cores is long; and how it is drawn."""
-KINDS: Final = tuple(_KINDS)
+KINDS = tuple(_KINDS)
 
 
 def charts_of(measurements: Measurements) -> tuple[str, ...]:

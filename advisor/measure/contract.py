@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import takewhile
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -18,13 +18,13 @@ from advisor.measure.build import RANKS, Starter
 from advisor.measure.measurement import UNIT, Distance, KernelPart, KernelSheet, Part, Result, Task, Variant
 from advisor.paths import kernels
 
-PARTS: Final[tuple[KernelPart, ...]] = get_args(KernelPart)
-_COLUMNS: Final = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
-_AMOUNTS: Final = ("arrays", "read", "written", "flops")
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII | re.IGNORECASE)
-_AMOUNT: Final = re.compile(r"\d{1,9}|-", re.ASCII)
-_FIRST: Final = re.compile(r"/\* ([a-z][a-z0-9_]*): (\S.*)")
-_LARGEST: Final = 1 << 20
+PARTS: tuple[KernelPart, ...] = get_args(KernelPart)
+_COLUMNS = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
+_AMOUNTS = ("arrays", "read", "written", "flops")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII | re.IGNORECASE)
+_AMOUNT = re.compile(r"\d{1,9}|-", re.ASCII)
+_FIRST = re.compile(r"/\* ([a-z][a-z0-9_]*): (\S.*)")
+_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class _Header:
 
 # ---- what the built program says of itself ----
 
-_PATIENCE: Final = 20.0
-_BUILD: Final = "build the kernels again with advisor measure --build-only"
+_PATIENCE = 20.0
+_BUILD = "build the kernels again with advisor measure --build-only"
 
 
 def must_agree(host: Starter, program: str, sheet: KernelSheet) -> None:
@@ -223,14 +223,14 @@ def most_to_fewest_arrays(kernel: str, variants: Iterable[str]) -> float:
     return max(arrays) / min(arrays) if arrays else 1.0
 
 
-CONTRACT: Final = 1
-_LONGEST: Final = 1 << 20
-_MOST_VALUES: Final = 10_000
-_OWN: Final = frozenset(
+CONTRACT = 1
+_LONGEST = 1 << 20
+_MOST_VALUES = 10_000
+_OWN = frozenset(
     {"contract", "kernel", "variant", "unit", "cpus", "values", "node", "bytes", "seconds", "pages", "page_kind", "isa"}
 )
-_MOST_DETAILS: Final = 40
-_WORD: Final = 64
+_MOST_DETAILS = 40
+_WORD = 64
 
 
 def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = None) -> tuple[Result, ...]:
@@ -385,7 +385,7 @@ def _bad(task: Task, what: str) -> BadInput:
     return BadInput(f"{task.kernel} printed {what}", cure=cure)
 
 
-_SHAPE: Final = re.compile(r"[0-9]{1,3}-(?:near|far)-[a-z0-9]{1,6}-[0-9]{1,7}(?:-[a-z0-9]{1,7})?")
+_SHAPE = re.compile(r"[0-9]{1,3}-(?:near|far)-[a-z0-9]{1,6}-[0-9]{1,7}(?:-[a-z0-9]{1,7})?")
 Kind = tuple[str, Part, int, Distance | None]
 """Pattern, kind of part, threads, distance to memory: what tasks have in common that a shape is good for."""
 Shapes = dict[Kind, str]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import floor, isfinite, log10
 from statistics import median
-from typing import Final
 
 from rich.cells import cell_len
 
@@ -18,7 +17,7 @@ from advisor.measure.measurement import Distance, Measurements, Part, Purpose, R
 from advisor.show.lines import STYLES, Line, Span, cut, width_of, wrapped
 from advisor.show.svg import heat_colour
 
-SCALES: Final[dict[Unit, tuple[float, str]]] = {
+SCALES: dict[Unit, tuple[float, str]] = {
     "bytes/s": (1e9, "GB/s"),
     "seconds": (1e-9, "ns"),
     "flop/s": (1e9, "GFLOP/s"),
@@ -26,11 +25,11 @@ SCALES: Final[dict[Unit, tuple[float, str]]] = {
     "messages/s": (1e6, "M msg/s"),
 }
 
-_PREFIXES: Final = ("", "k", "M", "G", "T")
+_PREFIXES = ("", "k", "M", "G", "T")
 
-PARTS: Final[tuple[Part, ...]] = ("core", "l3", "numa", "socket", "machine", "pair")
-DISTANCES: Final[tuple[Distance | None, ...]] = (None, "local", "spread", "same-socket", "other-socket")
-OWN: Final = (None, "local", "spread")
+PARTS: tuple[Part, ...] = ("core", "l3", "numa", "socket", "machine", "pair")
+DISTANCES: tuple[Distance | None, ...] = (None, "local", "spread", "same-socket", "other-socket")
+OWN = (None, "local", "spread")
 """Distances of memory that is as near as can be."""
 
 _PART = {"core": "core", "l3": "L3 group", "numa": "NUMA node", "socket": "socket", "machine": "machine", "pair": "pair"}
@@ -139,7 +138,7 @@ def how(results: Sequence[Result]) -> str:
 
 # ---- tables ----
 
-HEATS: Final = 5
+HEATS = 5
 """So many colours tell values of a matrix apart; the numbers stand in the squares."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -305,7 +304,7 @@ class Alike:
         return f"{number(ordered[0].median, 'bytes/s')}{where} to {number(ordered[-1].median, 'bytes/s')}"
 
 
-_OF_PARTS: Final[tuple[Purpose, ...]] = ("part", "half", "sparse")
+_OF_PARTS: tuple[Purpose, ...] = ("part", "half", "sparse")
 
 
 def alike(results: Iterable[Result]) -> list[Alike]:

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Part, Purpose, Result, Unit
 from advisor.measure.resources import TIMES_L3, CoreGroup, Memory, Resources
 
-PLACES: Final = "machine, socket N, numa N, l3 N, core N, or cpus LIST"
-_PARTS: Final[tuple[Part, ...]] = ("socket", "numa", "l3", "core")
-_GPU: Final = ("CUDA", "HIP", "SYCL", "OpenCL", "OpenACC", "Kokkos")
+PLACES = "machine, socket N, numa N, l3 N, core N, or cpus LIST"
+_PARTS: tuple[Part, ...] = ("socket", "numa", "l3", "core")
+_GPU = ("CUDA", "HIP", "SYCL", "OpenCL", "OpenACC", "Kokkos")
 """Models of BabelStream that run on a GPU: their bandwidth is not that of the host's memory."""
 
 
@@ -46,7 +46,7 @@ class Beside(NamedTuple):
     second: float
 
 
-_ARRAYS: Final = {"stream": 3}
+_ARRAYS = {"stream": 3}
 """Arrays that a program walks, where its size is that of one."""
 
 
@@ -203,7 +203,7 @@ def _pairs(on: Placing, run: ImportedRun, _: CoreGroup | None) -> Results:
     ], None  # fmt: skip
 
 
-_TESTS: Final = {"bandwidth": "mbw_mr", "both ways": "bibw", "latency": "latency"}
+_TESTS = {"bandwidth": "mbw_mr", "both ways": "bibw", "latency": "latency"}
 
 
 def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
@@ -225,7 +225,7 @@ def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results
     return made, None
 
 
-_READERS: Final[Mapping[str, Callable[[Placing, ImportedRun, CoreGroup | None], Results]]] = {
+_READERS: Mapping[str, Callable[[Placing, ImportedRun, CoreGroup | None], Results]] = {
     **dict.fromkeys(("stream", "babelstream", "likwid-bench"), _bandwidth),
     **dict.fromkeys(("mlc", "numademo"), _nodes),
     **dict.fromkeys(("osu", "imb"), _messages),

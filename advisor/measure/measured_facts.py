@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -39,7 +39,7 @@ class PublishedFigure(Value):
     year: int | None = Field(default=None, description="when it was published", ge=2005, le=2100)
     grade: Literal["vendor", "paper", "centre", "user"] = Field(description="who published it")
     source: str = Field(description="where: a repository's file, a page, or an id of rules/sources.yaml", min_length=3)
-    others: tuple[str, ...] = optional("conditions in words that no fact can meet: of sheets alone", default=())
+    others: tuple[str, ...] = optional("conditions in words that no fact can meet: of sheets alone", ())
     neighbour: str | None = optional("of which other generation it is, and how it is scaled: EPYC 9004 (Genoa)")
 
     @property
@@ -53,13 +53,13 @@ class PublishedFigure(Value):
         return self.numa is not None or self.memory is not None
 
 
-_METRICS: Final[dict[str, Metric]] = {
+_METRICS: dict[str, Metric] = {
     "stream-triad": "triad", "stream-copy": "copy", "copy": "copy", "load": "load", "latency-memory": "latency", "hpl": "hpl",
 }  # fmt: skip
-_VIRTUAL: Final = "virtual machine"
-_USUAL: Final = ("all cores", "local memory", "AVX-512", "1 GB", "gcc -O2")
+_VIRTUAL = "virtual machine"
+_USUAL = ("all cores", "local memory", "AVX-512", "1 GB", "gcc -O2")
 """Words of a sheet's condition that hold wherever bandwidth is measured."""
-_CHOSEN: Final = r"NB \d+"
+_CHOSEN = r"NB \d+"
 """What whoever runs HPL tries out: the best for each library."""
 
 
@@ -102,16 +102,16 @@ def _of_reference(one: Reference, metric: Metric, name: str, kind: str | None) -
     )
 
 
-MEASURED: Final = "measured"
+MEASURED = "measured"
 """The name under which measured facts stand, and the one fact that all of the quick set lack where nothing was measured."""
 
-UNMEASURED: Final = "nothing was measured"
+UNMEASURED = "nothing was measured"
 """Why they are not known then."""
 
-UNPUBLISHED: Final = "no published figure for this machine"
+UNPUBLISHED = "no published figure for this machine"
 """Said only where no figure at all is: one under other conditions is shown with what differs."""
 
-MEASURE: Final = "advisor measure --quick, about 40 s"
+MEASURE = "advisor measure --quick, about 40 s"
 """What would make them known."""
 
 
@@ -171,9 +171,9 @@ class Publication(Value):
         description="whether this machine meets its conditions; other: one differs; unknown: one is not known, or it states none"
     )
     stated: bool = Field(description="whether it states how its sockets were partitioned or what memory ran")
-    conditions: tuple[str, ...] = optional("those that hold here too: NPS4, 128 threads", default=())
-    differs: tuple[str, ...] = optional("those that are different here: NPS1 (here NPS4)", default=())
-    unknown: tuple[str, ...] = optional("those of which nobody knows here: DDR4-3200", default=())
+    conditions: tuple[str, ...] = optional("those that hold here too: NPS4, 128 threads", ())
+    differs: tuple[str, ...] = optional("those that are different here: NPS1 (here NPS4)", ())
+    unknown: tuple[str, ...] = optional("those of which nobody knows here: DDR4-3200", ())
     ref: str = Field(description="where it was published")
 
 
@@ -186,9 +186,9 @@ class Place(Value):
     ceiling: float | None = optional("what the memory carries at most, as its DIMMs or arithmetic say")
     because: str | None = optional("what the ceiling is made of: 8 channels of DDR4-3200 in each of 2 sockets")
     processor: str | None = optional("2 x EPYC 7702, of which the publications are")
-    published: tuple[Publication, ...] = optional("of this processor, or of its nearest kin", default=())
+    published: tuple[Publication, ...] = optional("of this processor, or of its nearest kin", ())
     kin: bool = optional("whether they are of other models of this generation", default=False)
-    count: int = optional("how many can be compared: of as many sockets, on the hardware itself or not, as here", default=0)
+    count: int = optional("how many can be compared: of as many sockets, on the hardware itself or not, as here", 0)
     low: float | None = optional("the least of those; None where none can be compared")
     high: float | None = optional("the most of them")
     median: float | None = optional("the middle of all that are published here, whether they can be compared or not")
@@ -263,7 +263,7 @@ class MeasuredAdapter(Value):
     """Messages between hosts through one adapter."""
 
     name: str = Field(description="mlx5_0")
-    hosts: tuple[str, ...] = optional("between which it was measured", default=())
+    hosts: tuple[str, ...] = optional("between which it was measured", ())
     launcher: str | None = optional("which MPI, with its version: openmpi4 4.1.4")
     line: float | None = optional("bytes a second one way that its port or PCIe path carries at most")
     limit: str | None = optional("what says so: 100 Gbit/s (4X EDR)")
@@ -291,7 +291,7 @@ class AdapterWay(Value):
     """Ranks at one distance from an adapter, against those of its own NUMA node; medians over NUMA nodes."""
 
     adapter: str = Field(description="mlx5_0")
-    hosts: tuple[str, ...] = optional("between which it was measured", default=())
+    hosts: tuple[str, ...] = optional("between which it was measured", ())
     distance: str = Field(description="same-socket or other-socket")
     near: float = Field(description="bytes a second of all cores of the adapter's NUMA node")
     far: float = Field(description="bytes a second of all cores of a NUMA node at that distance")
@@ -305,7 +305,7 @@ class AdapterWay(Value):
 class Linpack(Value):
     """HPL, beside what bounds it."""
 
-    part: str = optional("what worked: machine, of all hosts, or numa, socket, l3 of this one", default="machine")
+    part: str = optional("what worked: machine, of all hosts, or numa, socket, l3 of this one", "machine")
     index: int | None = optional("which of those; None of the machine")
     rate: float = Field(description="operations a second; median of the repeats")
     spread: float | None = optional("how far apart the repeats lie, as a share; None of fewer than three")
@@ -349,7 +349,7 @@ class MeasuredFacts(Value):
 
     when: str = Field(description="local time: 2026-11-21 14:05")
     idle: bool | None = Field(description="whether nobody else worked before and meanwhile; None where nobody looked")
-    busy: tuple[str, ...] = optional("who or what did", default=())
+    busy: tuple[str, ...] = optional("who or what did", ())
     results: int = Field(description="how many results there are")
     worst_spread: float | None = optional("the widest spread of any believed result, as a share")
     worst: str | None = optional("the task that has it")
@@ -369,20 +369,20 @@ class MeasuredFacts(Value):
     caches: Caches | None = None
     clocks: tuple[Clock, ...] | None = optional("by instructions")
     flops: Flops | None = None
-    places: tuple[Place, ...] = optional("where the machine's figures stand among what others published", default=())
-    published: tuple[Compared, ...] = optional("bandwidths published for machines like this one", default=())
-    published_latency: tuple[Compared, ...] = optional("latencies published for machines like this one", default=())
-    adapters: tuple[MeasuredAdapter, ...] = optional("adapters that messages went through to other hosts", default=())
-    adapter_ways: tuple[AdapterWay, ...] = optional("ranks far from an adapter, against those beside it", default=())
+    places: tuple[Place, ...] = optional("where the machine's figures stand among what others published", ())
+    published: tuple[Compared, ...] = optional("bandwidths published for machines like this one", ())
+    published_latency: tuple[Compared, ...] = optional("latencies published for machines like this one", ())
+    adapters: tuple[MeasuredAdapter, ...] = optional("adapters that messages went through to other hosts", ())
+    adapter_ways: tuple[AdapterWay, ...] = optional("ranks far from an adapter, against those beside it", ())
     hpl: Linpack | None = optional("HPL on all cores of this machine; of several hosts where it ran on no fewer")
-    hpl_runs: tuple[Linpack, ...] = optional("every run of HPL that is believed: parts, and more hosts", default=())
-    published_network: tuple[Compared, ...] = optional("bandwidths between such machines, published", default=())
-    published_network_latency: tuple[Compared, ...] = optional("latencies between such machines, published", default=())
+    hpl_runs: tuple[Linpack, ...] = optional("every run of HPL that is believed: parts, and more hosts", ())
+    published_network: tuple[Compared, ...] = optional("bandwidths between such machines, published", ())
+    published_network_latency: tuple[Compared, ...] = optional("latencies between such machines, published", ())
     published_hpl: tuple[Compared, ...] = optional(
-        "rates of HPL published for such machines; shares of a peak as rates of this machine", default=()
+        "rates of HPL published for such machines; shares of a peak as rates of this machine", ()
     )
-    refused: tuple[Refused, ...] = optional("results that are not believed", default=())
-    missing: tuple[str, ...] = optional("tasks without a result", default=())
+    refused: tuple[Refused, ...] = optional("results that are not believed", ())
+    missing: tuple[str, ...] = optional("tasks without a result", ())
 
     def place_of(self, metric: str, value: float) -> Place | None:
         """Return where a figure of the machine stands; None where nothing is known of that."""

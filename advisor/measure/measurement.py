@@ -12,8 +12,8 @@ from pydantic import Field
 from advisor.machine.machine import Machine
 from advisor.machine.value import Value, optional
 
-NAME: Final = r"^[a-z][a-z0-9_]{0,30}$"
-UNIT: Final = r"^(seconds|hertz|[a-z][a-z-]{0,30}/s)$"
+NAME = r"^[a-z][a-z0-9_]{0,30}$"
+UNIT = r"^(seconds|hertz|[a-z][a-z-]{0,30}/s)$"
 """Seconds are better when fewer, hertz are a clock, and something a second is better when more."""
 
 KernelName = Annotated[str, Field(pattern=NAME)]
@@ -45,8 +45,8 @@ class KernelSheet(Value):
 
     name: KernelName
     summary: str = Field(description="what it measures, in a few words")
-    arguments: tuple[str, ...] = optional("those that are its own: --bytes SIZE", default=())
-    parts: tuple[KernelPart, ...] = optional("on which parts of a machine it runs; none of a kernel of MPI", default=())
+    arguments: tuple[str, ...] = optional("those that are its own: --bytes SIZE", ())
+    parts: tuple[KernelPart, ...] = optional("on which parts of a machine it runs; none of a kernel of MPI", ())
     mpi: bool = False
     variants: tuple[Variant, ...]
 
@@ -80,7 +80,7 @@ network-pair: between one core of each host; hpl: a system of equations solved;
 kernel: a kernel run as it is, on one part, for its own sake.
 """
 
-NETWORK: Final[tuple[Purpose, ...]] = ("network", "network-few", "network-pair")
+NETWORK: tuple[Purpose, ...] = ("network", "network-few", "network-pair")
 """Messages between hosts."""
 
 Distance = Literal["local", "same-socket", "other-socket", "spread"]
@@ -89,7 +89,7 @@ Distance = Literal["local", "same-socket", "other-socket", "spread"]
 Order = Literal["filled", "dealt"]
 """How threads of a scaling curve take their places: one NUMA node after the other, or one to each in turn."""
 
-_SLIT: Final = "the firmware's distance from the cores to that node (10: local): distinguishes one hop from two"
+_SLIT = "the firmware's distance from the cores to that node (10: local): distinguishes one hop from two"
 
 
 class Task(Value):
@@ -109,7 +109,7 @@ class Task(Value):
     slit: int | None = optional(_SLIT)
     order: Order | None = optional("of a scaling curve: filled, or spread over the NUMA nodes")
     groups: int | None = optional("L3 groups that the CPUs are in; None where they are not known")
-    arguments: tuple[str, ...] = optional("the kernel's other arguments, as given to it", default=())
+    arguments: tuple[str, ...] = optional("the kernel's other arguments, as given to it", ())
     seconds: float = Field(description="how long it should take")
 
     @property
@@ -173,16 +173,16 @@ class Conditions(Value):
     """Under which it was measured."""
 
     started: str = Field(description="local time with its offset, ISO 8601")
-    seconds: float = optional("how long all of it took", default=0.0)
+    seconds: float = optional("how long all of it took", 0.0)
     idle: bool | None = Field(
         description="whether the machine was idle before, and nobody else worked meanwhile; None where nobody looked: other hosts"
     )
-    busy: tuple[str, ...] = optional("what spoke against it: load 3.2, user alice runs xhpl on 32 CPUs", default=())
+    busy: tuple[str, ...] = optional("what spoke against it: load 3.2, user alice runs xhpl on 32 CPUs", ())
     compiler: str | None = optional("its version line; None where the kernels were built elsewhere")
     flags: str | None = None
     governor: str | None = optional("of the CPUs; all that there are, joined by a comma")
     hugepages: str | None = optional("transparent huge pages: always, madvise, never")
-    imported: tuple[str, ...] = optional("other programs whose printed figures are among these: STREAM 5.10", default=())
+    imported: tuple[str, ...] = optional("other programs whose printed figures are among these: STREAM 5.10", ())
 
     @property
     def when(self) -> str:
@@ -198,7 +198,7 @@ class Identity(Value):
     name: str | None = optional("host name")
     cpu: str | None = optional("marketing name of the processor")
     cpus: int | None = optional("CPUs online")
-    nodes: tuple[str, ...] = optional("CPU list of each NUMA node, in order", default=())
+    nodes: tuple[str, ...] = optional("CPU list of each NUMA node, in order", ())
 
 
 class Measurements(Value):
@@ -208,7 +208,7 @@ class Measurements(Value):
     advisor: str = Field(description="version that measured")
     machine: Identity
     conditions: Conditions
-    kernels: tuple[KernelSheet, ...] = optional("what the kernels that measured say of themselves", default=())
+    kernels: tuple[KernelSheet, ...] = optional("what the kernels that measured say of themselves", ())
     results: tuple[Result, ...] = ()
     missing: tuple[Missing, ...] = ()
 
@@ -360,9 +360,9 @@ def median_of(values: Iterable[float]) -> float | None:
     return median(known) if known else None
 
 
-EXACT: Final = 40
+EXACT = 40
 """Values of both samples together up to which every way of dealing them out is counted."""
-_LITTLE: Final = 1e-9
+_LITTLE = 1e-9
 
 
 def rank_sum_p(one: Sequence[float], other: Sequence[float]) -> float:
@@ -421,9 +421,9 @@ def _normal(ranks: Sequence[int], size: int, found: int) -> float:
     return erfc(away / deviation / sqrt(2))
 
 
-SIGNIFICANT: Final = 0.01
+SIGNIFICANT = 0.01
 """A p above it shows nothing: of some sizes and adapters at once, one in a hundred is seldom met by chance."""
-NEGLIGIBLE: Final = 0.02
+NEGLIGIBLE = 0.02
 """A smaller part is no difference, however sure: two runs with nothing changed lie as far apart."""
 
 Outcome = Literal["faster", "slower", "no difference shown"]
@@ -456,7 +456,7 @@ class Contrast(Value):
     index: int | None = None
     distance: Distance | None = optional("of a part: to its memory")
     bytes: int | None = optional("size of a message, or of the working set")
-    pairs: int = optional("pairs of ranks that sent at once", default=0)
+    pairs: int = optional("pairs of ranks that sent at once", 0)
     unit: Unit
     before: Side
     after: Side
@@ -471,23 +471,23 @@ class BeforeAfter(Value):
     """The same experiment under two settings, compared."""
 
     hosts: str = Field(description="between which hosts: a,b; of one machine its name")
-    launcher: str = optional("empty of one machine", default="")
+    launcher: str = optional("empty of one machine", "")
     before: str = Field(description="when the first run of it began")
     after: str = Field(description="when the first run of it began")
     of: Literal["starts", "repeats"] = Field(
         description="what was compared: medians of several starts of each setting, or the repeats of one start"
     )
     rows: tuple[Contrast, ...]
-    warnings: tuple[str, ...] = optional("what speaks against believing it", default=())
+    warnings: tuple[str, ...] = optional("what speaks against believing it", ())
 
 
-HPL_ROW: Final = re.compile(
+HPL_ROW = re.compile(
     r"^\s*(?P<tv>W[RC]\w*)\s+(?P<n>\d+)\s+(?P<nb>\d+)\s+(?P<p>\d+)\s+(?P<q>\d+)\s+(?P<seconds>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?)\s+"
     r"(?P<gflops>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,2})?|-?(?:nan|inf))(?:\s+\(?\s*[\d.eE+]+\)?)?\s*$",
     re.MULTILINE,
 )
 """A row of any HPL: T/V, N, NB, P, Q, seconds, GFLOP/s, and of NVIDIA's the rate of each GPU."""
-HPL_CHECK: Final = re.compile(r"^\s*\|\|Ax-b\|\|.*=\s*(?P<value>\S+?)\s*\.+\s*(?P<verdict>PASSED|FAILED)", re.MULTILINE)
+HPL_CHECK = re.compile(r"^\s*\|\|Ax-b\|\|.*=\s*(?P<value>\S+?)\s*\.+\s*(?P<verdict>PASSED|FAILED)", re.MULTILINE)
 """The line below a row: the residual of its answer, and whether that is small enough."""
 
 Statistic = Literal["one", "best", "mean", "median", "sum"]
@@ -520,9 +520,9 @@ class ImportedRun(Value):
     line: int = Field(description="at which it begins in its file")
     figures: tuple[ImportedFigure, ...] = ()
     conditions: dict[str, str | int | float] = Field(default_factory=dict, description="what the file says: threads, N, device")
-    cpus: tuple[int, ...] = optional("on which it ran, where the file says so", default=())
-    not_said: tuple[str, ...] = optional("what a verdict needs and the file does not say: host, binding", default=())
-    notes: tuple[str, ...] = optional("what to keep in mind: no residual was checked", default=())
+    cpus: tuple[int, ...] = optional("on which it ran, where the file says so", ())
+    not_said: tuple[str, ...] = optional("what a verdict needs and the file does not say: host, binding", ())
+    notes: tuple[str, ...] = optional("what to keep in mind: no residual was checked", ())
     refused: str | None = optional("why none of it is believed")
 
     @property

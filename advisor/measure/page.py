@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 from rich.console import RenderableType
 
@@ -44,7 +44,7 @@ from advisor.measure.measurement import (
 from advisor.measure.tables import NEAR, Seen, among_published, beside_published, section
 from advisor.show.lines import Line, Page, Span, cut, numbered, width_of, wrapped
 
-ANOTHER: Final = "What is published for this machine is not looked up: the file is of another one, which --from would name."
+ANOTHER = "What is published for this machine is not looked up: the file is of another one, which --from would name."
 _MOST_REFUSED, _MOST_TASKS = 12, 3
 """So many results and so many tasks of one reason are named; the file has all."""
 
@@ -172,7 +172,7 @@ def _tables(seen: Seen) -> list[Line]:
     ]
 
 
-_ADDED: Final[tuple[Purpose, ...]] = (*NETWORK, "hpl")
+_ADDED: tuple[Purpose, ...] = (*NETWORK, "hpl")
 
 
 def hpl_and_network(measurements: Measurements, width: int, facts: MeasuredFacts | None = None) -> list[Line]:
@@ -182,16 +182,16 @@ def hpl_and_network(measurements: Measurements, width: int, facts: MeasuredFacts
     """
     results = tuple(each for each in measurements.results if each.purpose in _ADDED)
     lacking = tuple(each for each in measurements.missing if each.task.partition("/")[2].partition("/")[0] in _ADDED)
-    found = measurements.model_copy(update={"results": results, "missing": lacking})
+    found = measurements.but(results=results, missing=lacking)
     seen = Seen(found, facts, width)
     return [*hpl_tables(seen), *messages(seen), *rejected(found, width), *missing(found, width)]
 
 
 # ---- what kernels there are ----
 
-KERNELS_SCHEMA: Final = "advisor-kernels/1"
+KERNELS_SCHEMA = "advisor-kernels/1"
 """The number rises when a key changes meaning or goes."""
-_COLUMNS: Final = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
+_COLUMNS = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
 
 
 def kernels_page(kernels: Iterable[KernelSheet], wrong: Iterable[str] = (), width: int | None = None) -> RenderableType:
@@ -228,10 +228,10 @@ def _kernel(sheet: KernelSheet, width: int) -> list[Line]:
 
 ALIKE = 8
 """Up to so many tasks in a row that differ in their place only are listed each."""
-_PATTERNS: Final = 5
-_WITHOUT_MEMORY: Final[tuple[Purpose, ...]] = ("map", "peak", "clock", "hpl", *NETWORK)
+_PATTERNS = 5
+_WITHOUT_MEMORY: tuple[Purpose, ...] = ("map", "peak", "clock", "hpl", *NETWORK)
 """What is measured there has no memory to speak of, or each rank its own."""
-_PURPOSES: Final[dict[Purpose, str]] = {
+_PURPOSES: dict[Purpose, str] = {
     "sparse": "1 per L3", "half": "half of each L3", "scaling": "threads", "ladder": "by size", "loaded": "under load",
     "map": "core to core", "peak": "peak", "clock": "clock", "roofline": "roofline", "network": "all cores",
     "network-few": "2 a node", "network-pair": "one pair",
@@ -306,8 +306,8 @@ def _tasks(tasks: Sequence[Task], sheet: KernelSheet | None, width: int) -> list
     return [*heading(tasks[0].kernel, about, width), *lines]
 
 
-_WHAT: Final = {"membw": "memory bandwidth", "memlat": "memory latency", "peakflops": "floating point", "c2c": "core to core"}
-_DOING: Final[dict[Purpose, str]] = {
+_WHAT = {"membw": "memory bandwidth", "memlat": "memory latency", "peakflops": "floating point", "c2c": "core to core"}
+_DOING: dict[Purpose, str] = {
     "ladder": "latency by working set", "loaded": "latency under load", "clock": "clock", "scaling": "thread scaling",
     "sparse": "memory bandwidth, one core of each L3 group", "half": "memory bandwidth, half the cores of each L3 group",
     "roofline": "roofline",
@@ -325,7 +325,7 @@ def in_words(task: Task) -> str:
     return f"{what} of {where}{size}{far}"
 
 
-_OVERDUE: Final = -2.0
+_OVERDUE = -2.0
 
 
 def time_left(seconds: float) -> str:
@@ -337,7 +337,7 @@ def time_left(seconds: float) -> str:
 
 # ---- what other programs printed ----
 
-_ROW: Final = 6
+_ROW = 6
 """Figures of a run that are shown; --json has all."""
 
 
@@ -526,10 +526,10 @@ def _bounds(result: Result, width: int) -> list[Line]:
 
 # ---- messages ----
 
-_LITTLE: Final = 0.02
+_LITTLE = 0.02
 """Less cannot be distinguished from noise."""
-_AWAY: Final = {"local": "here", "same-socket": "same socket", "other-socket": "other socket"}
-_LOSES: Final = 0.1
+_AWAY = {"local": "here", "same-socket": "same socket", "other-socket": "other socket"}
+_LOSES = 0.1
 
 
 @dataclass(frozen=True)

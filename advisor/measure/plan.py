@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Literal
 
 from advisor.errors import BadValue, CannotWork, did_you_mean
 from advisor.machine.cpuset import CpuSet
@@ -155,14 +155,14 @@ def chase_seconds(size: int, repeats: int) -> float:
     return START_SECONDS + lines / _BUILD_CHAIN + lines * _COLD_WALK + repeats * _REPEAT
 
 
-_ROUNDS: Final = 2000
-_TRIP: Final = 5e-7
+_ROUNDS = 2000
+_TRIP = 5e-7
 """Seconds of a round trip to the other socket."""
-_ALL_PAIRS: Final = 20.0
+_ALL_PAIRS = 20.0
 """Seconds that c2c shares out among all pairs; it gives none more than 10 ms a repeat."""
-_RUNGS: Final = 2
+_RUNGS = 2
 """Sizes of the ladder between one power of two and the next."""
-_STEPS: Final = 10
+_STEPS = 10
 """Rates that load is set to: none, the most, and between."""
 
 
@@ -214,10 +214,10 @@ def neighbour_round_trips(tasks: Tasks) -> Iterator[Task]:
         yield tasks.task("c2c", spot, ("ping-pong",), arguments, repeats=repeats, seconds=seconds)
 
 
-_SHOT: Final = 0.12
+_SHOT = 0.12
 """Seconds of a repeat: longer than a core takes to settle at the clock that its vectors allow."""
-_BRIEFLY: Final = ("fma", "clock")
-_INSTRUCTIONS: Final = (
+_BRIEFLY = ("fma", "clock")
+_INSTRUCTIONS = (
     "fma",
     "muladd",
     "add",
@@ -229,7 +229,7 @@ _INSTRUCTIONS: Final = (
     "scalar-chain",
     "clock",
 )
-_CEILINGS: Final = ("fma", "muladd", "chain", "scalar-fma", "scalar-chain")
+_CEILINGS = ("fma", "muladd", "chain", "scalar-fma", "scalar-chain")
 """[delftblue]'s roofline: no FMA is multiplying and adding apart, no SIMD is scalar, no unrolling is a chain."""
 
 
@@ -253,9 +253,9 @@ def _peak(tasks: Tasks, variants: Sequence[str], parts: Sequence[str]) -> Iterat
         yield tasks.task("peakflops", spot, variants, ("--variants", ",".join(variants)), repeats=repeats, seconds=seconds)
 
 
-_OWN_KERNEL_REPEAT: Final = 0.3
+_OWN_KERNEL_REPEAT = 0.3
 """Seconds of a repeat of a kernel of which nothing else is known."""
-_REPEATS: Final = 5
+_REPEATS = 5
 
 
 def kernel_called(what: str, others: Sequence[str]) -> KernelSheet:
@@ -298,12 +298,12 @@ def _asked(spot: Spot, *, asked: bool) -> Spot:
     return replace(spot, label=f"{spot.label}-cpus-{CpuSet(spot.cpus)}") if asked else spot
 
 
-_TABLE: Final = ("load", "copy-nt", "triad", "triad-nt")
+_TABLE = ("load", "copy-nt", "triad", "triad-nt")
 """Reading, the fastest copy, and triad with both kinds of stores: the figures that are published."""
-_CURVES: Final = ("load", "store", "copy", "triad")
+_CURVES = ("load", "store", "copy", "triad")
 """The access patterns of [delftblue]'s curves."""
-_MANY: Final = 8
-_FARTHER: Final = (None, "local", "same-socket", "other-socket", "spread")
+_MANY = 8
+_FARTHER = (None, "local", "same-socket", "other-socket", "spread")
 
 
 @dataclass(frozen=True)
@@ -396,13 +396,6 @@ def _distances(tasks: Tasks, patterns: tuple[str, ...], done: Collection[str], *
             yield from tasks.chase(spot) if latency_too and node != ground.nearest(home.cpus[0]) else ()
 
 
-def _one_of_each_distance(ground: Resources, home: CoreGroup) -> tuple[int, ...]:
-    kinds = {node.os_index: node.kind for node in ground.memories}
-    views = {node: ground.towards(home.cpus, node) for node in kinds}
-    first = {(view.distance, view.slit, kinds[node]): node for node, view in reversed(views.items())}
-    return tuple(sorted(first.values(), key=lambda node: (_FARTHER.index(views[node].distance), views[node].slit or 0, node)))
-
-
 def _matrix(tasks: Tasks) -> Iterator[Task]:
     """Yield cores of every NUMA node against memory of every one: bandwidth and latency."""
     if tasks.wish.what == "matrix" and len(tasks.ground.pieces("numa")) < 2 and len(tasks.ground.memories) < 2:
@@ -490,7 +483,7 @@ def _roofline(tasks: Tasks) -> Iterator[Task]:
         yield from tasks.membw(tasks.spot("part", piece, tasks.wish.memory), tasks.patterns(*_TABLE))
 
 
-PLANS: Final[dict[str, Planner]] = {
+PLANS: dict[str, Planner] = {
     "quick": _quick,
     "full": _full,
     "membw": _membw,
@@ -503,7 +496,7 @@ PLANS: Final[dict[str, Planner]] = {
     "roofline": _roofline,
 }
 """What can be asked for; the first two are sets, chosen by an option."""
-CHARTS: Final[dict[str, tuple[str, ...]]] = {
+CHARTS: dict[str, tuple[str, ...]] = {
     "quick": ("parts", "bandwidth-matrix", "latency-matrix", "map", "roofline"),
     "full": ("parts", "scaling", "bandwidth-matrix", "latency-matrix", "ladder", "loaded", "map", "roofline"),
     "membw": ("parts", "bandwidth-matrix"),
@@ -515,7 +508,7 @@ CHARTS: Final[dict[str, tuple[str, ...]]] = {
     "roofline": ("roofline", "parts"),
 }
 """What can be drawn of a thing that was asked for; the first is drawn where no chart is named. A set needs a name."""
-SETS: Final = ("quick", "full")
+SETS = ("quick", "full")
 
 
 def charts_of_plan(tasks: Iterable[Task], what: str) -> tuple[str, ...]:
@@ -541,15 +534,15 @@ def _crosses(tasks: Iterable[Task]) -> bool:
 
 # ---- between two hosts, part by part as dell-naples-2018 does: rank i on the first sends to rank i + n/2 on the second ----
 
-MESSAGES: Final = "mbw_mr"
-MESSAGE_SIZES: Final = "8,65536,1048576"
+MESSAGES = "mbw_mr"
+MESSAGE_SIZES = "8,65536,1048576"
 """Message rate; what UCX sends at once; what it sends by rendezvous."""
-MESSAGE_REPEATS: Final = 9
-FEW: Final = 2
+MESSAGE_REPEATS = 9
+FEW = 2
 """Ranks in each NUMA node where all nodes take part: the last line of Table 2 in dell-naples-2018."""
 
 Per = Literal["numa", "socket", "machine"]
-_KINDS: Final[tuple[Per, ...]] = ("numa", "socket", "machine")
+_KINDS: tuple[Per, ...] = ("numa", "socket", "machine")
 Node = tuple[int | None, CpuSet]
 """A part by its number, None for the whole, and its CPUs."""
 

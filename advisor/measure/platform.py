@@ -7,7 +7,7 @@ whatever is plugged in.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -30,7 +30,7 @@ Transfers = Annotated[float, measured_in("transfers/s")]
 BytesPerSecond = Annotated[float, measured_in("bytes/s")]
 
 
-_CUTS: Final = (
+_CUTS = (
     *("NPS0", "NPS1", "NPS2", "NPS4", "L3-as-NUMA", "none", "COD", "SNC2", "SNC3", "SNC4", "SNC6"),
     *("socket-interleaving", "die-interleaving", "channel-interleaving"),
 )
@@ -52,9 +52,9 @@ class CutOffer(Value):
 
     name: CutName = Field(description="as advisor names the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none")
     nodes: int = Field(description="how many NUMA nodes it gives, in each of what `per` says", ge=1)
-    per: Literal["socket", "system", "l3"] = optional("what the nodes are counted in", default="socket")
+    per: Literal["socket", "system", "l3"] = optional("what the nodes are counted in", "socket")
     called: str = Field(description="the setting in the vendor's words")
-    offered: Literal["yes", "unknown"] = optional("unknown where nobody has published which processors offer it", default="yes")
+    offered: Literal["yes", "unknown"] = optional("unknown where nobody has published which processors offer it", "yes")
     dies_multiple_of: int | None = optional("only where the compute dies of a socket are a multiple of this")
     sockets: int | None = optional("only in a machine of so many sockets")
     min_cores: int | None = optional("certain from so many cores a socket on; below it is not offered, or not known to be")
@@ -84,15 +84,15 @@ class Reference(Value):
 
     benchmark: Benchmark = Field(description="what was run")
     of: Literal["core", "l3", "die", "numa-node", "socket", "node", "pair", "cluster"] = optional(
-        "what the value belongs to; pair: two nodes over the fabric", default="node"
+        "what the value belongs to; pair: two nodes over the fabric", "node"
     )
     kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = optional(
         "threshold: below it an operator calls a node sick; vendor: as sold; spread: between identical servers; "
         "gain: how much above what `against` names; share: how much of it",
-        default="measured",
+        "measured",
     )
     value: Amount = Field(description="in base units")
-    cpus: tuple[str, ...] = optional("processor models; () for all of the platform", default=())
+    cpus: tuple[str, ...] = optional("processor models; () for all of the platform", ())
     sockets: int | None = optional("sockets of the machine or of the part measured")
     cores: int | None = optional("cores that worked")
     cut: str | None = optional("cut of the sockets while it ran")
@@ -118,8 +118,8 @@ class Variant(Value):
     source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
 
 
-_VARYING: Final = ("flops_per_cycle", "channels", "memory_speed")
-_FIGURES: Final = (
+_VARYING = ("flops_per_cycle", "channels", "memory_speed")
+_FIGURES = (
     *_VARYING, "launched", "socket", "memory_kind", "memory_speed_2dpc", "memory_speed_most", "die_bandwidth", "pcie",
     "l3_per_die",
 )  # fmt: skip
@@ -156,11 +156,11 @@ class Platform(Traits):
     cuts: tuple[CutOffer, ...] = Field(
         description="NUMA partitionings that the firmware offers: [{name: NPS1, nodes: 1, called: NAME IN THE MENU, source: ID}]"
     )
-    best: tuple[Advice, ...] = optional("cuts that guides want; where two disagree, ours comes first", default=())
-    variants: tuple[Variant, ...] = optional("models for which some figures differ", default=())
-    references: tuple[Reference, ...] = optional("published results", default=())
-    processors: dict[str, Processor] = optional("processors of it, for --cpu: EPYC 7702", default={})
-    notes: tuple[str, ...] = optional("what else to know", default=())
+    best: tuple[Advice, ...] = optional("cuts that guides want; where two disagree, ours comes first", ())
+    variants: tuple[Variant, ...] = optional("models for which some figures differ", ())
+    references: tuple[Reference, ...] = optional("published results", ())
+    processors: dict[str, Processor] = optional("processors of it, for --cpu: EPYC 7702", {})
+    notes: tuple[str, ...] = optional("what else to know", ())
 
     @model_validator(mode="after")
     def _is_sound(self) -> "Platform":
@@ -203,13 +203,13 @@ class Platform(Traits):
         return tuple(source for _, source in self.citations())
 
 
-_SAID: Final[dict[str, tuple[str, ...] | None]] = {
+_SAID: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("flops_per_cycle", "memory_kind", "memory_speed", "pcie")),
     "best": ("DIES", "NPS", "COD", "SNC"),
 }
 """What every sheet says, or that it is not known, and of which schemes: without it audits and checklists are silently worse."""
 
-_CUTS_OF: Final = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "WHOLE": ("none",)}
+_CUTS_OF = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "WHOLE": ("none",)}
 """The cuts that every firmware of a scheme offers."""
 
 
@@ -254,10 +254,10 @@ def for_model(platform: Platform, name: str | None) -> Platform:
     # An offer's condition on the name holds here, or cannot be known.
     settled = {"only": None} if name else {"only": None, "offered": "unknown"}
     fitting = (cut for cut in platform.cuts if not (cut.only and name and not re.search(cut.only, name)))
-    cuts = tuple(cut.model_copy(update=settled) if cut.only else cut for cut in fitting)
+    cuts = tuple(cut.but(**settled) if cut.only else cut for cut in fitting)
     kept = {cut.name for cut in cuts}
     best = tuple(advice for advice in platform.best if advice.cut in kept)
-    return platform.model_copy(update={**changes, "cuts": cuts, "best": best})
+    return platform.but(**changes, cuts=cuts, best=best)
 
 
 def dies(platform: Platform, l3_per_socket: int | None) -> int | None:
@@ -308,18 +308,18 @@ def _undecided(cut: CutOffer, dies: int | None, sockets: int | None, cores: int 
     return cut.offered == "yes" and any(condition is not None and fact is None for condition, fact in needed)
 
 
-GIB: Final = 1 << 30
-CHANNEL_BYTES: Final = 8
+GIB = 1 << 30
+CHANNEL_BYTES = 8
 """What a channel of DDR carries in one transfer: 64 data bits."""
-SMALLEST_MODULE: Final[Mapping[str, int]] = {"DDR4": 4 * GIB, "DDR5": 16 * GIB}
+SMALLEST_MODULE: Mapping[str, int] = {"DDR4": 4 * GIB, "DDR5": 16 * GIB}
 """The smallest registered DIMM that servers take: DDR5 begins at 16 GiB (xfusion-1288h-v7), DDR4 at 4 GiB."""
-_HIDDEN: Final = 0.1
-_HIDDEN_LEAST: Final = GIB
+_HIDDEN = 0.1
+_HIDDEN_LEAST = GIB
 """What firmware and kernel keep of the memory before they count it: a few per cent; a tenth, and a GiB at least, is never reached
 by the kernel's own tables, crash kernels and firmware of a server."""
-_MOST_CORES: Final = 288
+_MOST_CORES = 288
 """Cores of the largest package that is sold: a socket of more is a guest's, over several of its host's."""
-_MEASURED: Final = 1.1
+_MEASURED = 1.1
 """Links of dies are published as measured, not as specified."""
 
 

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from pydantic import ValidationError
 
@@ -111,9 +110,9 @@ def processor(name: str) -> Ordered:
     raise BadValue(f"{name[:60]} is not a processor that is known here", cure=cure)
 
 
-_LETTERS: Final = re.compile(r"(?<=\d)(?:[oil]+(?=\d)|o+\b)", re.IGNORECASE)
+_LETTERS = re.compile(r"(?<=\d)(?:[oil]+(?=\d)|o+\b)", re.IGNORECASE)
 """Letters that are mistyped digits; no vendor has one of them inside a model's number (6240L has one behind it)."""
-_DIGITS: Final = str.maketrans("oil", "011")
+_DIGITS = str.maketrans("oil", "011")
 
 
 def _near(plain: str, names: list[str]) -> list[str]:
@@ -143,12 +142,12 @@ def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, 
     return for_model(platform_by_id(model.platform), model.name), model
 
 
-WITHOUT_SHEET: Final = "arm"
+WITHOUT_SHEET = "arm"
 """The file of processors whose generation has no sheet."""
-_LARGEST: Final = 1 << 20
-COLUMNS: Final = tuple(name for name in PublishedFigure.model_fields if name not in ("others", "neighbour"))
+_LARGEST = 1 << 20
+COLUMNS = tuple(name for name in PublishedFigure.model_fields if name not in ("others", "neighbour"))
 """Of a file of published figures, in their order."""
-SITE_FIGURES: Final = (Path("/etc/advisor/published.csv"), Path("~/.config/advisor/published.csv"))
+SITE_FIGURES = (Path("/etc/advisor/published.csv"), Path("~/.config/advisor/published.csv"))
 """Where a site keeps figures of its own machines: advisor measure publish adds to them."""
 
 
@@ -230,7 +229,7 @@ def _of_neighbours(platform: Platform) -> Iterator[PublishedFigure]:
 
 def _scaled(one: PublishedFigure, other: Platform, platform: Platform, factor: float) -> PublishedFigure:
     if factor == 1:
-        return one.model_copy(update={"neighbour": other.name, "others": (*one.others, f"of {other.name}")})
+        return one.but(neighbour=other.name, others=(*one.others, f"of {other.name}"))
     to = f"scaled to {platform.channels} channels of {platform.memory_kind}-{(platform.memory_speed or 0) / 1e6:.0f}"
     ends = {end: value and value * factor for end, value in (("low", one.value.low), ("high", one.value.high))}
     name = f"{other.name}, {to}"

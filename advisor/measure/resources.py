@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import Final
 
 from advisor.errors import CannotWork
 from advisor.machine.cpuset import CpuSet, union
@@ -233,13 +232,13 @@ def of_node(ground: Resources, cpus: Iterable[int]) -> CpuSet:
     return CpuSet(ground.nearest(cpu) for cpu in cpus) if ground.memories else CpuSet()
 
 
-_ALIKE: Final = 0.1
+_ALIKE = 0.1
 """Nodes of a socket whose memory differs by more than this have not the same channels."""
-_TOLERANCE: Final = 1.02
+_TOLERANCE = 1.02
 """Clocks of boards and of memory are set a little high, and a timer ticks."""
-_FLOPS: Final = 1.05
+_FLOPS = 1.05
 """The clock is measured in slices of the same run, not over all of it."""
-_CACHED: Final = 2
+_CACHED = 2
 """A working set below so many times the L3 may be answered by it for the most part."""
 
 
@@ -289,15 +288,15 @@ def _bounded(result: Result, ground: Resources, platform: Platform | None, clock
             if bound is None or result.median <= bound.value * room:
                 return result
             rates = f"{throughput(result.median)}, and at most {throughput(bound.value)} come over {bound.because}"
-            return result.model_copy(update={"refused": result.refused or f"above the ceiling: {rates}"})
+            return result.but(refused=result.refused or f"above the ceiling: {rates}")
     if ceiling is None:
         return result
     above = result.median > ceiling * room
     why = f"instrument error: {result.median / ceiling:.2f} of what the hardware can give" if above else None
-    return result.model_copy(update={"ceiling": ceiling, "refused": result.refused or why})
+    return result.but(ceiling=ceiling, refused=result.refused or why)
 
 
-_ASTRAY: Final = 0.01
+_ASTRAY = 0.01
 """Of a result's pages; a handful may lie elsewhere, such as those of the heap."""
 
 
@@ -321,21 +320,21 @@ def _placed(result: Result, ground: Resources) -> Result:
     if astray <= _ASTRAY:
         return result
     why = f"{astray:.0%} of its pages lay on node {CpuSet(elsewhere)}, not on {wanted}"
-    return result.model_copy(update={"refused": why})
+    return result.but(refused=why)
 
 
-START_SECONDS: Final = 0.15
+START_SECONDS = 0.15
 """Seconds: starting the program, its threads, reading its memory's place."""
-_TOUCH: Final = 1.2e9
+_TOUCH = 1.2e9
 """Bytes a second that one core takes from the kernel for the first time: clearing pages of 4 KiB."""
-_TOUCH_ALL: Final = 25e9
+_TOUCH_ALL = 25e9
 """What the kernel's locks let all cores of a machine take together."""
-_CORE: Final = 10e9
+_CORE = 10e9
 """Bytes a second of one core; between 8 (large Xeons) and 40 (Zen 4)."""
-_NODE: Final = 25e9
+_NODE = 25e9
 """Bytes a second of a NUMA node of which nothing is known."""
-_OF_PEAK: Final = 0.6
-_REMOTE: Final = 0.35
+_OF_PEAK = 0.6
+_REMOTE = 0.35
 """What is left of the bandwidth on the other socket, published for EPYC 7601."""
 
 

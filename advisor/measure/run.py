@@ -18,7 +18,7 @@ from math import inf
 from shlex import quote
 from statistics import median
 from time import monotonic
-from typing import Final, Protocol
+from typing import Protocol
 
 from advisor.errors import BadInput, CannotWork, one_line
 from advisor.machine.cpuset import CpuSet
@@ -29,21 +29,21 @@ from advisor.measure.contract import Shapes, argv_with_shapes, learn_shapes, res
 from advisor.measure.measurement import Conditions, KernelSheet, Measurements, Missing, Result, Task
 from advisor.measure.resources import Resources, free_now
 
-MOMENT: Final = 1.0
+MOMENT = 1.0
 """Seconds between the two looks before anything is measured."""
-SHARE: Final = 0.08
+SHARE = 0.08
 """Of all CPUs together: below it, repeated runs of one thing agree to 3 %."""
-MOST: Final = 1.0
+MOST = 1.0
 """CPUs: on a large machine a single core that streams takes a tenth of a socket's bandwidth."""
-LEAST: Final = 0.1
-_PROCESS: Final = 0.25
+LEAST = 0.1
+_PROCESS = 0.25
 """Of one CPU: what a daemon takes in passing is less."""
-_STEAL: Final = 0.05
-_KERNEL_THREAD: Final = 0x00200000
+_STEAL = 0.05
+_KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of /proc/PID/stat."""
-_TICKS: Final = 100.0
+_TICKS = 100.0
 """A second, as Linux counts for programs on every architecture that has servers (USER_HZ)."""
-_NAMED: Final = 3
+_NAMED = 3
 Process = tuple[int, int]
 """A process by its number and its start."""
 
@@ -264,17 +264,17 @@ class BusyWatch:
         return (*self._standing, *busiest_in_words(self._busy), *steal_warning(self._stolen))
 
 
-SPREAD: Final = 0.05
+SPREAD = 0.05
 """Of the median: above it the repeats do not tell the value yet."""
-_ROUNDS: Final = 3
-_PATIENCE: Final = 8.0
+_ROUNDS = 3
+_PATIENCE = 8.0
 """Times the estimate, and this much at least beside it, before a kernel counts as hung."""
-_LEAST: Final = 30.0
-_LARGEST: Final = 64 << 20
-_CANNOT: Final = 3
-_WRONG: Final = 1
-STOPPED: Final = "stopped by Ctrl-C"
-LATE: Final = "the time was up"
+_LEAST = 30.0
+_LARGEST = 64 << 20
+_CANNOT = 3
+_WRONG = 1
+STOPPED = "stopped by Ctrl-C"
+LATE = "the time was up"
 
 
 class Programs(Protocol):
@@ -366,7 +366,7 @@ def _one(task: Task, around: RunContext, outcome: Outcome, spare: float) -> None
         kinds = [[(each.variant, each.unit, each.cpus, each.bytes) for each in some] for some in (found, again)]
         if kinds[0] == kinds[1]:
             again = tuple(
-                new.model_copy(update={"values": old.values + new.values, "details": {**new.details, "rounds_run": turn + 1}})
+                new.but(values=old.values + new.values, details={**new.details, "rounds_run": turn + 1})
                 for old, new in zip(found, again, strict=True)
             )
         found, took = again, around.clock() - begun
@@ -421,7 +421,7 @@ def taken(task: Task, ran: Ran, text: bytes, sheet: KernelSheet | None) -> tuple
     return f"{task.kernel} {how}{said}"
 
 
-_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 def merge_runs(runs: Sequence[Measurements]) -> Measurements:
@@ -432,13 +432,11 @@ def merge_runs(runs: Sequence[Measurements]) -> Measurements:
     latest = {_thing(result): at for at, run in enumerate(ordered) for result in run.results}
     told = {result.task for run in ordered for result in run.results}
     lacking = {each.task: each for run in ordered for each in run.missing if each.task not in told}
-    return ordered[0].model_copy(
-        update={
-            "conditions": _conditions([run.conditions for run in ordered]),
-            "kernels": tuple({each.name: each for run in ordered for each in run.kernels}.values()),
-            "results": tuple(r for at, run in enumerate(ordered) for r in run.results if latest[_thing(r)] == at),
-            "missing": tuple(lacking.values()),
-        }
+    return ordered[0].but(
+        conditions=_conditions([run.conditions for run in ordered]),
+        kernels=tuple({each.name: each for run in ordered for each in run.kernels}.values()),
+        results=tuple(r for at, run in enumerate(ordered) for r in run.results if latest[_thing(r)] == at),
+        missing=tuple(lacking.values()),
     )
 
 
@@ -463,23 +461,21 @@ def _conditions(under: Sequence[Conditions]) -> Conditions:
 
     looks = [each.idle for each in under]
     measured = next((each for each in under if not each.imported), under[0])
-    return measured.model_copy(
-        update={
-            "imported": tuple(dict.fromkeys(name for each in under for name in each.imported)),
-            "seconds": round(sum(each.seconds for each in under), 1),
-            "idle": False if False in looks else True if True in looks else None,
-            "busy": tuple(dict.fromkeys(words for each in under for words in each.busy)),
-            "compiler": every((each.compiler for each in under), "; "),
-            "flags": every((each.flags for each in under), "; "),
-            "governor": every((name for each in under for name in (each.governor or "").split(",")), ","),
-            "hugepages": every((each.hugepages for each in under), ","),
-        }
+    return measured.but(
+        imported=tuple(dict.fromkeys(name for each in under for name in each.imported)),
+        seconds=round(sum(each.seconds for each in under), 1),
+        idle=False if False in looks else True if True in looks else None,
+        busy=tuple(dict.fromkeys(words for each in under for words in each.busy)),
+        compiler=every((each.compiler for each in under), "; "),
+        flags=every((each.flags for each in under), "; "),
+        governor=every((name for each in under for name in (each.governor or "").split(",")), ","),
+        hugepages=every((each.hugepages for each in under), ","),
     )
 
 
-_LINE: Final = re.compile(rb"(?:idle (\d{1,9}) (\d{1,6})|task (\d{1,4}) (\d{1,3}) (\d{1,9}) (\d{1,5}))\n")
-_SIGNALS: Final = 128
-END: Final = "advisor-kernels"
+_LINE = re.compile(rb"(?:idle (\d{1,9}) (\d{1,6})|task (\d{1,4}) (\d{1,3}) (\d{1,9}) (\d{1,5}))\n")
+_SIGNALS = 128
+END = "advisor-kernels"
 
 
 @dataclass(frozen=True)
@@ -544,9 +540,9 @@ def _check(byte: int) -> int:
     return value
 
 
-_POLYNOMIAL: Final = 0x104C11DB7
+_POLYNOMIAL = 0x104C11DB7
 """Of CRC-32, as POSIX has it for cksum."""
-_CHECKS: Final = tuple(map(_check, range(256)))
+_CHECKS = tuple(map(_check, range(256)))
 
 
 def _archive(programs: Mapping[str, bytes]) -> str:

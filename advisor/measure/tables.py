@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isfinite
 from statistics import median
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
@@ -50,10 +50,10 @@ from advisor.measure.measured_facts import UNPUBLISHED, Compared, MeasuredFacts
 from advisor.measure.measurement import Distance, Measurements, Part, Result, Unit, reported_text
 from advisor.show.lines import Line, Span, cut, listed, width_of, wrapped
 
-NEAR: Final = 0.9
+NEAR = 0.9
 """What is within a tenth of a publication is not below it: rule measured-below-published."""
-_MOST: Final = 0.95
-_DOUBLE: Final = 2.0
+_MOST = 0.95
+_DOUBLE = 2.0
 
 
 class Seen(NamedTuple):
@@ -169,9 +169,9 @@ def _behind(rows: Sequence[Alike]) -> list[Span]:
     return []
 
 
-_SAVED: Final = 1 / 3
+_SAVED = 1 / 3
 """A triad moves three arrays, and a fourth time what it writes, unless the stores go past the cache."""
-_ERROR: Final = 0.05
+_ERROR = 0.05
 
 
 def patterns(seen: Seen) -> list[Line]:
@@ -219,8 +219,8 @@ def _stores(largest: Mapping[str, Alike]) -> list[Span]:
     return [(f"{said}; the read that they save is worth 33 % at most", "")]
 
 
-_EQUAL: Final = 1.05
-_MORE: Final = 1.25
+_EQUAL = 1.05
+_MORE = 1.25
 """Several cores that read so many times as much leave no doubt that one alone does not use memory up: its own misses hold it."""
 
 
@@ -404,7 +404,7 @@ def by_part(seen: Seen) -> list[Line]:
     found = list(sound(seen.measurements, "part", "matrix", unit="seconds"))
     if not found:
         return []
-    rows = alike(result.model_copy(update={"purpose": "part"}) for result in found)
+    rows = alike(result.but(purpose="part") for result in found)
     most = max(row.value for row in rows)
     body: list[list[Cell]] = [
         [row.name, row.label[1], (number(row.value, "seconds"), "title"), Bar(row.value / most), row.apart] for row in rows
@@ -623,7 +623,7 @@ def clocks(seen: Seen) -> list[Line]:
             verdict.append((f"{said} of {(own.nominal or 0.0) / 1e9:.3g} GHz", "warn" if own.share < _MOST else "good"))
     if seen.facts and not verdict:
         verdict = [("the base clock is not known", "unknown")]
-    about = how([result.model_copy(update={"isa": None}) for result in found])
+    about = how([result.but(isa=None) for result in found])
     return section(
         seen, "Clock", about, ("part", "cores", "busy with", "GHz", "lowest to highest"), rows, right="lrlrl", verdict=verdict
     )

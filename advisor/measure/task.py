@@ -9,7 +9,7 @@ from datetime import datetime
 from math import inf
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -62,7 +62,7 @@ from advisor.measure.resources import Resources, checked_results
 from advisor.measure.run import BusyWatch, Programs, RunContext, conditions, free_memory, merge_runs, run, started_at
 from advisor.paths import kernels
 
-QUICK_SECONDS: Final = 55.0
+QUICK_SECONDS = 55.0
 """The quick set ends by then, with the gate and the first build beside it."""
 
 
@@ -269,8 +269,8 @@ def build_all(march: str | None, folder: Path, observer: Observer = SILENT) -> N
         build(host, recipe, name, folder / name)
 
 
-_LARGEST: Final = 1 << 40
-_CURE: Final = "compare two runs of the same hosts, launcher and sizes"
+_LARGEST = 1 << 40
+_CURE = "compare two runs of the same hosts, launcher and sizes"
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ Runs = Sequence[Measurements]
 """One or several starts of the same experiment, under one setting."""
 
 
-_OF_PARTS: Final[tuple[Purpose, ...]] = ("part", "sparse", "half", "matrix", "peak", "clock", "roofline", "kernel")
+_OF_PARTS: tuple[Purpose, ...] = ("part", "sparse", "half", "matrix", "peak", "clock", "roofline", "kernel")
 """What one machine gives as one figure; the points of curves and maps are too many to stand in a table."""
 
 

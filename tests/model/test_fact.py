@@ -22,16 +22,15 @@ from advisor.machine.fact import (
     Volatile,
     comparable,
     declarations,
-    declared_at,
     identities,
     in_order,
     keys,
     lists_with,
-    undeclared,
 )
 from advisor.machine.hardware import Bios, Cpu, Hca, Irq, Port
-from advisor.machine.machine import Allocation, Facts, Hugepages, Kernel, Machine, undeclared_facts
+from advisor.machine.machine import Allocation, Facts, Hugepages, Kernel, Machine
 from advisor.machine.value import Value
+from docs.declared import declared_at, undeclared, undeclared_facts
 
 ROOT = Path(__file__).parents[2]
 

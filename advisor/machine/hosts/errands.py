@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 
 from advisor.errors import BadValue, CannotWork
 from advisor.machine.hosts.live import LiveHost
 
-FAN_OUT: Final = 64
+FAN_OUT = 64
 """Number of nodes to contact at the same time."""
 
 
@@ -84,10 +84,10 @@ class Line:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?", re.ASCII)
-_CONNECT: Final = 10
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?", re.ASCII)
+_CONNECT = 10
 """Seconds for ssh to reach a node, where clush.conf says nothing."""
-_PARTITION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_PARTITION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:

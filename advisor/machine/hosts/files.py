@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, cast
 
 from advisor.errors import BadInput, CannotWork
 from advisor.machine.hosts.base import Reading, Why
@@ -265,8 +265,8 @@ def _mode(kept: os.stat_result | None, *, private: bool, program: bool) -> int:
     return mode & _PRIVATE if private else mode
 
 
-FILE: Final = "journal.jsonl"
-_LARGEST: Final = 64 << 20
+FILE = "journal.jsonl"
+_LARGEST = 64 << 20
 
 Line = dict[str, Any]
 

@@ -21,7 +21,7 @@ from math import ceil
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any
 
 from ClusterShell.Defaults import config_paths
 from ClusterShell.Event import EventHandler
@@ -36,7 +36,7 @@ from advisor.machine.hosts.errands import Ended, Errand, Line, Outcome, Reply, W
 from advisor.machine.hosts.live import find, interruptible
 from advisor.paths import template
 
-LIMIT: Final = 24 << 20
+LIMIT = 24 << 20
 """Bytes that one node may print."""
 
 
@@ -103,21 +103,21 @@ class Replies(EventHandler):  # type: ignore[misc] # ClusterShell has no types
             self.heard(Reply(node, bytes(said[0]), bytes(said[1]), status, ended))
 
 
-_ROOM: Final = 256 << 20
+_ROOM = 256 << 20
 """Bytes that all nodes together may have printed and not yet been heard."""
-_ERRORS: Final = 1 << 14
+_ERRORS = 1 << 14
 """Bytes kept of the end of what ssh or srun complained."""
-_SHELL: Final = "exec /bin/sh -s"
+_SHELL = "exec /bin/sh -s"
 """The same in every login shell, csh and fish among them; what is to be run comes on standard input."""
-_MOMENT: Final = 2.0
+_MOMENT = 2.0
 """Seconds for a program that has closed its outputs to end."""
-_GRANTS: Final = 10
+_GRANTS = 10
 """Moments more for a node whose output waits to be read when its time is up."""
-_SRUN_OUTPUT: Final = (
+_SRUN_OUTPUT = (
     "SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SRUN_INPUT", "SRUN_OUTPUT", "SRUN_ERROR",
 )  # fmt: skip
 """What a caller may have set for other jobs, and would put a label before each line of an answer, or send it to a file."""
-_GRACE: Final = 3.0
+_GRACE = 3.0
 """Seconds for those that are asked to end: srun takes its job back."""
 
 
@@ -345,13 +345,13 @@ def _end(ending: Sequence[Any]) -> None:
         _soon(each)
 
 
-_LONGEST: Final = 300
-_SSH: Final = 255
-_SIGNALS: Final = 128
-_KILLED: Final = (128 + 9, 128 + 15)
-_LOGIN: Final = "the login did not start sh -s; look for a restricted shell, a forced command, an exit in .bashrc"
-_PROGRESS: Final = re.compile(r"(?:capture|measure)\.sh: (?:looking|copying|running|wrote)|\s*$")
-_REASONS: Final = (
+_LONGEST = 300
+_SSH = 255
+_SIGNALS = 128
+_KILLED = (128 + 9, 128 + 15)
+_LOGIN = "the login did not start sh -s; look for a restricted shell, a forced command, an exit in .bashrc"
+_PROGRESS = re.compile(r"(?:capture|measure)\.sh: (?:looking|copying|running|wrote)|\s*$")
+_REASONS = (
     (r"host key verification failed|remote host identification has changed|no .*host key is known", Outcome.HOST_KEY),
     (r"permission denied|too many authentication failures", Outcome.PERMISSION),
     (r"account is (?:locked|expired|(?:currently )?not available)", Outcome.PERMISSION),

@@ -17,13 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from advisor.errors import BadInput
 
-_HOPS: Final = 40
+_HOPS = 40
 """Symbolic links on one path, as in the kernel (MAXSYMLINKS)."""
-_FOLDERS_OF_HOME: Final = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "MPLCONFIGDIR", "CLUSTERSHELL_CFGDIR")
+_FOLDERS_OF_HOME = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "MPLCONFIGDIR", "CLUSTERSHELL_CFGDIR")
 """Variables beside HOME that tell libraries and programs where their settings are."""
 
 
@@ -167,7 +167,7 @@ def _own(where: str, kind: str) -> str:
     return f"read it, then chown root {shlex.quote(where)}" if root else "read it, and use a copy of your own"
 
 
-_OVERFLOW: Final = 65534
+_OVERFLOW = 65534
 """The kernel's default for whom it cannot name; /proc/sys/kernel/overflowuid has it."""
 
 
@@ -243,7 +243,7 @@ class _Ledger:
             self.hear(text)
 
 
-ledger: Final = _Ledger()
+ledger = _Ledger()
 
 
 def believed_files() -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import CoreKind, Cpu, IdleState, PowerCap
@@ -12,7 +12,7 @@ from advisor.machine.machine import Gap, Kernel, Machine
 from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, FactSource, Reader, arm_parts, files, set_in
 from advisor.machine.value import number
 
-_ARM: Final = {
+_ARM = {
     0xD03: "Cortex-A53",
     0xD04: "Cortex-A35",
     0xD05: "Cortex-A55",
@@ -44,7 +44,7 @@ _ARM: Final = {
     0xD87: "Cortex-A725",
     0xD8E: "Neoverse-N3",
 }
-_PARTS: Final = {
+_PARTS = {
     0x41: _ARM,
     0x42: {0x516: "ThunderX2"},
     0x43: {0x0A1: "ThunderX", 0x0AF: "ThunderX2"},
@@ -67,7 +67,7 @@ def arm_name(implementer: int | None, part: int | None) -> str | None:
     return _PARTS.get(implementer or 0, {}).get(part if part is not None else -1)
 
 
-_CPUS: Final = (
+_CPUS = (
     ("Neoverse-V2", "NVIDIA", "NVIDIA Grace"),
     ("Neoverse-V2", "Amazon", "AWS Graviton4"),
     ("Neoverse-V2", "Google", "Google Axion"),
@@ -78,7 +78,7 @@ _CPUS: Final = (
 )
 """Cores of Arm, words of who made the system, and the processor that such systems have. Of other makers' Neoverse-V2 the size of
 the L3 tells a Grace (rules/platforms/grace.yaml)."""
-_GRACE_L3: Final = {96 << 20, 114 << 20}
+_GRACE_L3 = {96 << 20, 114 << 20}
 """Bytes: as Linux shows it of part of the chips, and as it is built (NVIDIA Grace performance tuning guide)."""
 
 
@@ -100,7 +100,7 @@ def with_processor_name(machine: Machine) -> Machine:
     if named == "Ampere Altra" and not maker:
         named = None
     name = written.pop() if len(written) == 1 else named
-    return machine.model_copy(update={"cpu": cpu.model_copy(update={"model_name": name})}) if name else machine
+    return machine.but(cpu=cpu.but(model_name=name)) if name else machine
 
 
 CPUINFO = "/proc/cpuinfo"
@@ -194,18 +194,18 @@ def _microcode(reader: Reader, text: str) -> tuple[str, ...] | None:
     return tuple(sorted(found)) or None
 
 
-INTEL: Final = {
+INTEL = {
     "/sys/devices/cpu_core/cpus": "P-core",
     "/sys/devices/cpu_atom/cpus": "E-core",
     "/sys/devices/cpu_lowpower/cpus": "low-power E-core",
 }
 """The counters of each kind have a device, which lists its CPUs (Linux: arch/x86/events/intel/core.c)."""
 
-_CPU: Final = "/sys/devices/system/cpu"
+_CPU = "/sys/devices/system/cpu"
 CORE_KINDS_PATHS = (CPUINFO, *INTEL, f"{_CPU}/cpu*/cpu_capacity", f"{_CPU}/cpu*/cpufreq/cpuinfo_max_freq")
 """Before lstopo, which distinguishes kinds and has no names for those of Arm."""
 
-APART: Final = 1.25
+APART = 1.25
 """Kinds are one where no figure of theirs differs by more: some cores of a kind clock a little higher than the others."""
 
 Figures = tuple[str, tuple[int, ...]]

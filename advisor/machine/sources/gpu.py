@@ -4,7 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.machine.fault_counters import GpuWatch
 from advisor.machine.hardware import Gpu
@@ -14,10 +14,10 @@ from advisor.machine.sources.pci import ADDRESS, DEVICES, GPU_MAKERS, LOCALITY_P
 from advisor.machine.sources.reader import FactSource, Reader, files
 from advisor.machine.value import MIB, number
 
-KFD_NODES: Final = "/sys/class/kfd/kfd/topology/nodes"
-KFD_PATHS: Final = (f"{KFD_NODES}/*/properties",)
+KFD_NODES = "/sys/class/kfd/kfd/topology/nodes"
+KFD_PATHS = (f"{KFD_NODES}/*/properties",)
 
-NVIDIA_GPUS: Final = "/proc/driver/nvidia/gpus"
+NVIDIA_GPUS = "/proc/driver/nvidia/gpus"
 
 _PROPERTY = re.compile(r"^(simd_count|location_id|domain|drm_render_minor) (\d{1,10})$", re.MULTILINE | re.ASCII)
 _VBIOS = re.compile(r"^Video BIOS:\s*([0-9A-Fa-f]{1,3}(?:\.[0-9A-Fa-f]{1,3}){2,6})\s*$", re.MULTILINE | re.ASCII)
@@ -42,7 +42,7 @@ def kfd_gpus(reader: Reader) -> tuple[Gpu, ...]:
             cards[card].append((at >> 28 & 0xF or at & 0x7, gpu))
             index += 1
     return tuple(
-        gpu.model_copy(update={"address": partition(card, part), "card": card}) if len(parts) > 1 else gpu
+        gpu.but(address=partition(card, part), card=card) if len(parts) > 1 else gpu
         for card, parts in cards.items()
         for part, gpu in parts
     )
@@ -59,7 +59,7 @@ ROCM_SMI = ("rocm-smi", "--showproductname", "--showbus", "--showmeminfo", "vram
 _DRIVERS = {"nvidia": "/sys/module/nvidia/version", "amd": "/sys/module/amdgpu/version"}
 _VRAM = "mem_info_vram_total"
 
-_TILES: Final = f"{DEVICES}/*/drm/card*/gt/gt*/id", f"{DEVICES}/*/tile*/gt0/freq0/max_freq"
+_TILES = f"{DEVICES}/*/drm/card*/gt/gt*/id", f"{DEVICES}/*/tile*/gt0/freq0/max_freq"
 """A folder for each tile: of i915 (Linux: gt/intel_gt_sysfs.c), of xe (docs.kernel.org/gpu/xe/xe_gt_freq.html)."""
 
 PATHS = (
@@ -109,9 +109,9 @@ def _with_card(gpu: Gpu, driven: Gpu | None, seen: Mapping[str, str | None]) -> 
     ROCm gives partitions addresses that are on no bus: the card's, with the partition's number for the function.
     """
     if driven is not None:
-        return gpu.model_copy(update={"card": driven.card, "index": driven.index, "minor": driven.minor})
+        return gpu.but(card=driven.card, index=driven.index, minor=driven.minor)
     card = partition(gpu.address, 0)
-    return gpu.model_copy(update={"card": card}) if gpu.address not in seen and seen.get(card) == "amd" else gpu
+    return gpu.but(card=card) if gpu.address not in seen and seen.get(card) == "amd" else gpu
 
 
 def nvidia_gpus(text: str) -> ToolReport:
@@ -193,7 +193,7 @@ def _completed(reader: Reader, bus: Bus, gpu: Gpu) -> Gpu:
         number_, version = _MINOR.search(text), _VBIOS.search(text)
         minor, vbios = int(number_[1]) if number_ else None, version[1] if version else None
     known = {"memory": memory, "driver_version": driver, "locality": place, "minor": minor, "vbios": vbios}
-    return gpu.model_copy(update={**known, "tiles": _tiles(reader, bus, gpu)})
+    return gpu.but(**known, tiles=_tiles(reader, bus, gpu))
 
 
 def _tiles(reader: Reader, bus: Bus, gpu: Gpu) -> int | None:
@@ -254,7 +254,7 @@ def _nvidia(reader: Reader) -> tuple[Gpu, ...]:
     joined = {index: {"nvlinks": own.all, "nvlinks_up": own.up} for index, own in links.items()}
     cut = instances(reader.host.run(LIST).text or "")
     return tuple(
-        gpu.model_copy(update={**joined.get(index, {}), "repair_pending": waiting.get(gpu.address), "instances": cut.get(index)})
+        gpu.but(**joined.get(index, {}), repair_pending=waiting.get(gpu.address), instances=cut.get(index))
         for index, gpu in told.items()
     )
 
@@ -356,7 +356,7 @@ THROTTLE_QUERY = (
     _CSV,
 )
 # nvml.h, nvmlClocksThrottleReasons (nvmlClocksEventReasons since driver 535).
-_REASONS: Final = (
+_REASONS = (
     "idle|application clocks|power cap|hardware slowdown|sync boost|thermal (software)|thermal (hardware)"
     "|power brake|display clocks"
 )

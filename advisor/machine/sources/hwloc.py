@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element, ParseError
 
 from advisor.errors import BadInput, BadValue, BadXml
@@ -49,14 +49,14 @@ MOST_TAGS = 600_000
 MOST_ATTRIBUTES = 2_000_000
 """4,096 PUs with all their caches are 21,000 tags of 112,000 attributes; at these limits the tree takes 400 MiB."""
 MOST_ENDLESS = 1000
-MOST_MODULES: Final = 1024
+MOST_MODULES = 1024
 MOST_NODES = 1024
 """As in Linux, where CONFIG_NODES_SHIFT is 10 at most."""
 DEEPEST = 64
 
-_AGAIN: Final = "write it again with lstopo"
-_GIVE: Final = "give an XML written by lstopo --of xml"
-_UNSAFE: Final = "refused as unsafe"
+_AGAIN = "write it again with lstopo"
+_GIVE = "give an XML written by lstopo --of xml"
+_UNSAFE = "refused as unsafe"
 
 Infos = dict[str, str]
 
@@ -350,10 +350,10 @@ def _gpu(element: Element, card: PciDevice, numbers: Mapping[str, Sequence[int]]
     gpu = Gpu(address=card.address, vendor=GPU_MAKERS.get(card.vendor), model=model, locality=card.locality)
     own = numbers.get(card.address, ())
     if len(own) < 2:
-        yield gpu.model_copy(update={"index": own[0] if own else None})
+        yield gpu.but(index=own[0] if own else None)
         return
     for position, index in enumerate(own):
-        yield gpu.model_copy(update={"address": partition(card.address, position), "card": card.address, "index": index})
+        yield gpu.but(address=partition(card.address, position), card=card.address, index=index)
 
 
 _KINDS = {
@@ -419,7 +419,7 @@ def _sorted(things: Sequence[_Part]) -> tuple[_Part, ...]:
 
 
 # hwloc keeps bandwidth in MiB/s and latency in ns; the best initiator's value is what the node offers (hwloc/memattrs.h).
-_ATTRIBUTES: Final[Mapping[str, tuple[str, float, Any]]] = {
+_ATTRIBUTES: Mapping[str, tuple[str, float, Any]] = {
     "Bandwidth": ("read_bandwidth", 1 << 20, max),
     "Latency": ("read_latency", 1e-9, min),
     "ReadBandwidth": ("read_bandwidth", 1 << 20, max),
@@ -474,7 +474,7 @@ def _nodes(document: Document) -> tuple[NumaNode, ...]:
         if not node.near <= union(owner.near for owner in owners) or any(_alike(owner, node, speed) for owner in owners):
             owners.append(node)
     own = {node.os_index for node in owners}
-    return tuple(node if node.os_index in own else node.model_copy(update={"cpuset": CpuSet()}) for node in nodes)
+    return tuple(node if node.os_index in own else node.but(cpuset=CpuSet()) for node in nodes)
 
 
 def _is_coherent(pci_type: str) -> bool:
@@ -515,7 +515,7 @@ def _values(table: Element, tag: str) -> tuple[int, ...]:
     return good
 
 
-_CORE_TYPES: Final = {"IntelCore": "P-core", "IntelAtom": "E-core"}
+_CORE_TYPES = {"IntelCore": "P-core", "IntelAtom": "E-core"}
 
 
 def _core_kinds(document: Document) -> tuple[CoreKind, ...] | None:
@@ -601,7 +601,7 @@ def _shared(argv: tuple[str, ...], host: Host) -> Shape:
     return _shape(answer_view(host, argv, shared_text), "lstopo", alone=False)
 
 
-_SHARED: Final[dict[tuple[str, ...], partial[Shape]]] = {argv: partial(_shared, argv) for argv in (LSTOPO, LSTOPO_PLAIN)}
+_SHARED: dict[tuple[str, ...], partial[Shape]] = {argv: partial(_shared, argv) for argv in (LSTOPO, LSTOPO_PLAIN)}
 
 
 def _shape(data: bytes, file: str, *, alone: bool) -> Shape:
@@ -640,23 +640,19 @@ def _named(shape: Shape, words: tuple[str, ...], where: str) -> Machine:
         update["gaps"] = (*facts.gaps, *invalid_names("host", [host]))
     if own and facts.topology is not None:
         memories = {node: int(own[mark]) for node, mark in shape.memories.items() if mark in own}
-        nodes = tuple(
-            node.model_copy(update={"memory": memories.get(node.os_index, node.memory)}) for node in facts.topology.nodes
-        )
-        update["topology"] = facts.topology.model_copy(update={"nodes": nodes})
+        nodes = tuple(node.but(memory=memories.get(node.os_index, node.memory)) for node in facts.topology.nodes)
+        update["topology"] = facts.topology.but(nodes=nodes)
         lids = {place: number(own[mark]) for place, mark in shape.lids.items() if mark in own}
         update["hcas"] = facts.hcas and tuple(_with_lids(hca, lids) for hca in facts.hcas)
-    facts = facts.model_copy(update=update)
+    facts = facts.but(**update)
     known = [name for name in Machine.model_fields if name not in ("schema_version", "sources", "gaps")]
     sources = tuple(Source(fact=name, where=where) for name in known if getattr(facts, name) is not None)
-    return facts.model_copy(update={"sources": sources})
+    return facts.but(sources=sources)
 
 
 def _with_lids(hca: Hca, lids: Mapping[tuple[str, int], int | None]) -> Hca:
-    ports = hca.ports and tuple(
-        port.model_copy(update={"lid": lids.get((hca.name, port.number), port.lid)}) for port in hca.ports
-    )
-    return hca.model_copy(update={"ports": ports})
+    ports = hca.ports and tuple(port.but(lid=lids.get((hca.name, port.number), port.lid)) for port in hca.ports)
+    return hca.but(ports=ports)
 
 
 def _absence(answer: Ran) -> tuple[str, str]:
@@ -688,10 +684,10 @@ def _cpu(document: Document) -> Cpu | None:
     )
     # hwloc gives the part of the first core alone: it is no name of a processor that has others.
     several_arm = kinds and (vendor or "").startswith("0x")
-    return cpu.model_copy(update={"model_name": None, "model": None}) if several_arm else cpu
+    return cpu.but(model_name=None, model=None) if several_arm else cpu
 
 
-_FIRMWARE: Final = {
+_FIRMWARE = {
     "system_vendor": "DMISysVendor",
     "product": "DMIProductName",
     "product_version": "DMIProductVersion",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.machine.hardware import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Hca, Irq, Locality, Nic, PciDevice, Port
 from advisor.machine.hosts.base import Host, Ran, Why
@@ -125,7 +125,7 @@ def numbered_by_card(hcas: Iterable[tuple[Hca, str | None]]) -> tuple[Hca, ...]:
     result = []
     for hca, guid in hcas:
         told = guid if guid and guid.strip("0:") else None
-        result.append(hca.model_copy(update={"board": None if told is None else seen.setdefault(told.lower(), len(seen))}))
+        result.append(hca.but(board=None if told is None else seen.setdefault(told.lower(), len(seen))))
     return tuple(result)
 
 
@@ -371,17 +371,17 @@ def _explain(reader: Reader, ran: Mapping[tuple[str, ...], Ran]) -> None:
         reader.lacks(fact, f"mstconfig, mlxconfig: {first}", ROOT_HELP)
 
 
-_CXI_DEVICE: Final = re.compile(r"cxi\d{1,4}", re.ASCII)
+_CXI_DEVICE = re.compile(r"cxi\d{1,4}", re.ASCII)
 """What the driver calls a Slingshot adapter, and libfabric after it."""
-_INTERFACE: Final = re.compile(r"hs[ni]\d{1,4}", re.ASCII)
+_INTERFACE = re.compile(r"hs[ni]\d{1,4}", re.ASCII)
 """Its Ethernet interface: hsn0 at most sites, hsi0 at Livermore."""
-_OMNI_PATH: Final = re.compile(r"hfi1_\d{1,4}", re.ASCII)
-_AZURE: Final = {"mlx5_an": ETHERNET, "mlx5_ib": INFINIBAND}
+_OMNI_PATH = re.compile(r"hfi1_\d{1,4}", re.ASCII)
+_AZURE = {"mlx5_an": ETHERNET, "mlx5_ib": INFINIBAND}
 """Accelerated Networking, which is Ethernet, beside the InfiniBand adapters of an Azure node."""
 
-_LAST_UNICAST: Final = 0xBFFF
+_LAST_UNICAST = 0xBFFF
 """InfiniBand Architecture Specification 1.4, volume 1, section 4.1.3: higher LIDs are multicast, 0xFFFF is permissive."""
-_NONE_YET: Final = 0xFFFF
+_NONE_YET = 0xFFFF
 
 
 def with_link_layers(machine: Machine) -> Machine:
@@ -394,7 +394,7 @@ def with_link_layers(machine: Machine) -> Machine:
         return machine
     others = [hca for hca in machine.hcas or () if hca.address not in places and hca.name not in {hca.name for hca in found}]
     hcas = tuple(_layered(hca, cards.get(hca.address or "")) for hca in (*others, *found))
-    return machine.model_copy(update={"hcas": hcas, "nics": nics})
+    return machine.but(hcas=hcas, nics=nics)
 
 
 def _slingshot(machine: Machine, cards: Mapping[str, PciDevice]) -> tuple[Hca, ...]:
@@ -411,7 +411,7 @@ def _slingshot(machine: Machine, cards: Mapping[str, PciDevice]) -> tuple[Hca, .
         port = Port(number=1, link_layer=SLINGSHOT)
         if nic is not None:
             states = {"up": "active", "down": "down"}
-            port = port.model_copy(update={"state": states.get(nic.state or ""), "rate": nic.speed, "netdev": nic.name})
+            port = port.but(state=states.get(nic.state or ""), rate=nic.speed, netdev=nic.name)
         found.append(
             Hca(
                 name=drivers.get(address) or (nic.name if nic else ""),
@@ -433,9 +433,9 @@ def _is_slingshot(nic: Nic, cards: Mapping[str, PciDevice]) -> bool:
 
 def _layered(hca: Hca, card: PciDevice | None) -> Hca:
     if hca.ports is None:
-        return hca.model_copy(update={"layer": _layer(hca, Port(number=1), card)})
-    ports = tuple(port.model_copy(update={"link_layer": _layer(hca, port, card)}) for port in hca.ports)
-    return hca.model_copy(update={"ports": ports})
+        return hca.but(layer=_layer(hca, Port(number=1), card))
+    ports = tuple(port.but(link_layer=_layer(hca, port, card)) for port in hca.ports)
+    return hca.but(ports=ports)
 
 
 def _layer(hca: Hca, port: Port, card: PciDevice | None) -> str | None:

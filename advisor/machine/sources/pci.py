@@ -4,7 +4,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hardware import ETHERNET, INFINIBAND, OMNI_PATH, SLINGSHOT, Link, Locality, PciDevice
@@ -21,11 +21,11 @@ _DISPLAY, _NVME, _BRIDGE, _ACCELERATOR, _COPROCESSOR = 0x03, (0x010802, 0x010800
 # Vendors: the PCI ID Repository (pci-ids.ucw.cz).
 NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
 _CRAY, _CORNELIS = 0x17DB, 0x434E
-COHERENT: Final = (0x2342, 0x2348, 0x2941, 0x2E12)
+COHERENT = (0x2342, 0x2348, 0x2941, 0x2E12)
 """NVIDIA's GPUs that share memory with a Grace: GH200 120GB and 480GB, GH200 144G HBM3e, GB200, GB10 (pci.ids)."""
-GPU_MAKERS: Final = {NVIDIA: "nvidia", AMD: "amd", INTEL: "intel"}
+GPU_MAKERS = {NVIDIA: "nvidia", AMD: "amd", INTEL: "intel"}
 
-_SYSTEM_COPROCESSORS: Final = frozenset(
+_SYSTEM_COPROCESSORS = frozenset(
     {
         0x0435,
         0x0443,
@@ -49,7 +49,7 @@ _SYSTEM_COPROCESSORS: Final = frozenset(
 """Intel QuickAssist and Dynamic Load Balancer, with virtual functions: they serve the system, and are no accelerators of
 computing (pci.ids; Linux, drivers/crypto/intel/qat, drivers/misc/dlb2)."""
 
-_CONSOLES: Final = {
+_CONSOLES = {
     0x102B: "Matrox",
     0x1A03: "ASPEED",
     0x18CA: "XGI",
@@ -63,7 +63,7 @@ _CONSOLES: Final = {
     0x1B36: "QXL",
 }
 """Vendors of the frame buffers of management controllers and of virtual machines: displays that compute nothing."""
-_OLD_CONSOLES: Final = ((AMD, 0x515E), (AMD, 0x5969), (AMD, 0x4752))
+_OLD_CONSOLES = ((AMD, 0x515E), (AMD, 0x5969), (AMD, 0x4752))
 """ATI ES1000 and Rage XL: the same, from a vendor of GPUs (pci.ids)."""
 
 

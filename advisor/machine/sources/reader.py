@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from advisor.errors import BadInput
 from advisor.machine.cpuset import CpuSet
@@ -30,7 +30,7 @@ def invalid_names(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
     return (Gap(fact=f"{fact}.name", why=why, help="nothing is said of it; rename it, or ask who made this input"),)
 
 
-NUMBERS: Final = r"\d{1,20}"
+NUMBERS = r"\d{1,20}"
 """Lines that hold a number and nothing else."""
 
 
@@ -236,13 +236,13 @@ def arm_parts(text: str) -> ArmParts:
     return tuple((kind, tuple(numbers)) for kind, numbers in cpus.items())
 
 
-_UNREAD: Final = rb"Address|NodeGUID|SysImageGUID|Port\d{1,3}GID\d{1,3}|SerialNumber|\w{0,20}(?:Serial|UUID|AssetTag)"
-_OWN: Final = re.compile(
+_UNREAD = rb"Address|NodeGUID|SysImageGUID|Port\d{1,3}GID\d{1,3}|SerialNumber|\w{0,20}(?:Serial|UUID|AssetTag)"
+_OWN = re.compile(
     rb'<info name="(HostName|Port\d{1,3}LID|' + _UNREAD + rb')" value="([ !#-%\'-;=?-~]{0,300})"/>'
     rb'|local_memory="([1-9]\d{0,17})"|<page_type [^<>]{0,100}/>'
 )
 """What lstopo prints otherwise on each of equal nodes: of a part nothing is read, the rest is put in afterwards."""
-MARK: Final = "advisor-own-"
+MARK = "advisor-own-"
 
 
 def shared_text(data: bytes) -> bytes:

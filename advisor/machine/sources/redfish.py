@@ -5,15 +5,15 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Any, Final
+from typing import Any
 
 from advisor.errors import BadCapture
 from advisor.machine.hardware import FLAGS, Allowed, Attribute, Bios, Dependency, Registry, Scalar, Term
 from advisor.machine.secrecy import WITHHELD
 
-_LARGEST: Final = 4 << 20
-_LONGEST_SHOWN: Final = 200
-_PLAIN: Final = (str, int, float, bool, NoneType)
+_LARGEST = 4 << 20
+_LONGEST_SHOWN = 200
+_PLAIN = (str, int, float, bool, NoneType)
 
 
 def resource_of(text: str, file: str) -> dict[str, Any]:
@@ -43,9 +43,9 @@ def _object(pairs: Sequence[tuple[str, Any]], file: str) -> dict[str, Any]:
     return found
 
 
-_MOST: Final = 5000
+_MOST = 5000
 """Attributes of one resource; the largest seen has 700."""
-_LONGEST: Final = 200
+_LONGEST = 200
 """Letters of a name or a value; longer ones are texts about the machine, and no setting."""
 
 _PRIVATE = re.compile(
@@ -79,7 +79,7 @@ def bios_of(resource: Mapping[str, Any], file: str) -> Bios:
 
 def with_pending(bios: Bios, pending: Bios) -> Bios:
     """Return the BIOS with what its settings resource (Settings, SD, Pending) holds for the next restart."""
-    return bios.model_copy(update={"pending": dict(pending.attributes)})
+    return bios.but(pending=dict(pending.attributes))
 
 
 def is_settings(resource: Mapping[str, Any]) -> bool:
@@ -160,12 +160,12 @@ def _value(value: object) -> tuple[Scalar | None] | None:
     return (value,) if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable() else None
 
 
-_MOST_ATTRIBUTES: Final = 10_000
+_MOST_ATTRIBUTES = 10_000
 """Attributes, values or dependencies of one registry; the largest seen has 738."""
-_LONGEST_NAME: Final = 200
-_LONGEST_EXPRESSION: Final = 2000
+_LONGEST_NAME = 200
+_LONGEST_EXPRESSION = 2000
 """Letters of a regular expression; the longest seen has 796."""
-_NEVER: Final = "(?!)"
+_NEVER = "(?!)"
 
 
 def is_registry(resource: Mapping[str, Any]) -> bool:
@@ -195,7 +195,7 @@ def with_other_names(bios: Bios, registry: Registry) -> Bios:
         for each in sorted(choices, key=lambda each: value != each.name)[:1]:
             if each.name != each.shown:
                 also[name] = each.shown if value == each.name else each.name
-    return bios.model_copy(update={"attributes": found, "pending": waiting, "also": also})
+    return bios.but(attributes=found, pending=waiting, also=also)
 
 
 def _by_registry(values: dict[str, Scalar | None], registry: Registry) -> dict[str, Scalar | None]:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, Memory, UncoreClock
@@ -29,8 +29,8 @@ _UNCORE = "/sys/devices/system/cpu/intel_uncore_frequency"
 _UNCORE_FILES = ("initial_min_freq_khz", "initial_max_freq_khz", "min_freq_khz", "max_freq_khz")
 UNCORE_PATHS = tuple(f"{_UNCORE}/*/{name}" for name in _UNCORE_FILES)
 
-LOAD_MSR: Final = "sudo modprobe msr, then sudo advisor audit or capture"
-LOAD_HSMP: Final = "sudo modprobe amd_hsmp (or hsmp_acpi); the BIOS must have HSMP support on"
+LOAD_MSR = "sudo modprobe msr, then sudo advisor audit or capture"
+LOAD_HSMP = "sudo modprobe amd_hsmp (or hsmp_acpi); the BIOS must have HSMP support on"
 _GUEST = "a hypervisor answers for the processor, and its answers say nothing of a BIOS"
 _LOCKED = "as root too where the kernel is locked down (Secure Boot)"
 

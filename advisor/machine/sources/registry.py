@@ -7,7 +7,7 @@ from functools import cache, partial
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import advisor.machine.sources
 from advisor.errors import AdvisorError, CannotWork
@@ -37,50 +37,50 @@ from advisor.machine.sources.pci import AMD, COHERENT, NVIDIA, partition
 from advisor.machine.sources.reader import FactSource
 from advisor.machine.topology import NumaNode, Topology, counts
 
-_GIB: Final = 1 << 30
+_GIB = 1 << 30
 
-_COHERENT_NAME: Final = re.compile(r"\bG[HB]\d{2,3}\b")
-_SXM2: Final = (0x15F9, 0x1DB1, 0x1DB5)
+_COHERENT_NAME = re.compile(r"\bG[HB]\d{2,3}\b")
+_SXM2 = (0x15F9, 0x1DB1, 0x1DB5)
 """P100 SXM2, V100 SXM2 of 16 and of 32 GB; POWER8NVL and POWER9 have NVLinks of their own, x86 processors have none."""
-_MI250X: Final = (0x7408, 0x740C)
+_MI250X = (0x7408, 0x740C)
 """The same; on an EX235a each die is joined to the processor by Infinity Fabric (OLCF, Crusher quick start guide)."""
 
-_PARTITIONS: Final = {"DPX": 2, "TPX": 3, "QPX": 4}
+_PARTITIONS = {"DPX": 2, "TPX": 3, "QPX": 4}
 """Partitions of a card by the mode's name (AMD GPU driver documentation, GPU partitioning)."""
-_DIES: Final = {0x74A0: 6, 0x74A1: 8, 0x74A5: 8}
+_DIES = {0x74A0: 6, 0x74A1: 8, 0x74A5: 8}
 """Compute dies of MI300A, MI300X and MI325X: in CPX each is a partition (the same)."""
 
-_EX235A: Final = re.compile(r"EX[ _]?235[aA]")
-_BARD_PEAK: Final = {0xC1: 48, 0xC6: 56, 0xC9: 16, 0xCE: 24, 0xD1: 0, 0xD6: 8, 0xD9: 32, 0xDE: 40}
+_EX235A = re.compile(r"EX[ _]?235[aA]")
+_BARD_PEAK = {0xC1: 48, 0xC6: 56, 0xC9: 16, 0xCE: 24, 0xD1: 0, 0xD6: 8, 0xD9: 32, 0xDE: 40}
 """The first core of the eight that each GPU's PCI bus is beside: the node diagram of OLCF's Frontier user guide."""
-_BARD_PEAK_NICS: Final = {0xC5: 48, 0xCD: 16, 0xD5: 0, 0xDD: 32}
+_BARD_PEAK_NICS = {0xC5: 48, 0xCD: 16, 0xD5: 0, 0xDD: 32}
 """The first core of the NUMA node that each adapter is in: the same diagram."""
 
-_XEON_MAX: Final = re.compile(r"\bMax 94\d\d(?!\d)")
-_XEON_MAX_HBM: Final = (64 * _GIB, 16 * _GIB)
+_XEON_MAX = re.compile(r"\bMax 94\d\d(?!\d)")
+_XEON_MAX_HBM = (64 * _GIB, 16 * _GIB)
 """Xeon CPU Max Series configuration guide: 64 GB of HBM2e in a package, a quarter of it in each cluster with SNC4."""
-_KNIGHTS: Final = (0x57, 0x85)
-_MCDRAM: Final = 16 * _GIB
+_KNIGHTS = (0x57, 0x85)
+_MCDRAM = 16 * _GIB
 """Models of Knights Landing and Knights Mill; of MCDRAM they have so much."""
-_FASTER: Final = 1.5
+_FASTER = 1.5
 """Memory this much above or below DRAM's bandwidth in the HMAT is HBM, or CXL: published pairs differ by 2 and more."""
-_GPU_NODES: Final = 240
+_GPU_NODES = 240
 """POWER numbers the memories of its GPUs downwards from 255 (arch/powerpc/platforms/powernv)."""
 
 
 def with_cards(machine: Machine) -> Machine:
     """Return the machine with what its sources tell of cards together."""
     topology = _named_memory(machine)
-    machine = _placed(machine.model_copy(update={"topology": topology}))
+    machine = _placed(machine.but(topology=topology))
     pci = machine.pci and tuple(_joined(device, machine) for device in machine.pci)
     places = {device.address: device.locality for device in pci or ()}
     gpus = machine.gpus and tuple(
-        gpu if gpu.locality or not gpu.card else gpu.model_copy(update={"locality": places.get(gpu.card)}) for gpu in machine.gpus
+        gpu if gpu.locality or not gpu.card else gpu.but(locality=places.get(gpu.card)) for gpu in machine.gpus
     )
     gpus = gpus and tuple(
         part for gpu in gpus for part in _parts(gpu, gpus, {device.address: device.device for device in pci or ()})
     )
-    return machine.model_copy(update={"pci": pci, "gpus": gpus})
+    return machine.but(pci=pci, gpus=gpus)
 
 
 def _parts(gpu: Gpu, every: Sequence[Gpu], models: Mapping[str, int]) -> tuple[Gpu, ...]:
@@ -91,7 +91,7 @@ def _parts(gpu: Gpu, every: Sequence[Gpu], models: Mapping[str, int]) -> tuple[G
     if shown or count < 2:
         return (gpu,)
     update = {"card": gpu.address, "index": None}
-    return tuple(gpu.model_copy(update={**update, "address": partition(gpu.address, part)}) for part in range(count))
+    return tuple(gpu.but(**update, address=partition(gpu.address, part)) for part in range(count))
 
 
 def _named_memory(machine: Machine) -> Topology | None:
@@ -100,10 +100,10 @@ def _named_memory(machine: Machine) -> Topology | None:
     if topology is None or not any(node.kind is None and not node.cpuset for node in topology.nodes):
         return topology
     nodes = tuple(
-        node.model_copy(update={"kind": _kind(machine, node)}) if node.kind is None and not node.cpuset and node.memory else node
+        node.but(kind=_kind(machine, node)) if node.kind is None and not node.cpuset and node.memory else node
         for node in topology.nodes
     )
-    return topology.model_copy(update={"nodes": nodes})
+    return topology.but(nodes=nodes)
 
 
 def _kind(machine: Machine, node: NumaNode) -> str | None:
@@ -140,7 +140,7 @@ def _joined(device: PciDevice, machine: Machine) -> PciDevice:
     way = _way(device, machine) if device.kind == "gpu" else None
     if way is None:
         return device
-    return device.model_copy(update={"joined": way, "link": None, "card": None, "path": None, "bottleneck": None})
+    return device.but(joined=way, link=None, card=None, path=None, bottleneck=None)
 
 
 def _way(device: PciDevice, machine: Machine) -> str | None:
@@ -170,10 +170,8 @@ def _placed(machine: Machine) -> Machine:
         return _beside(topology, bus_of(part.address)) or known
 
     lists = {name: getattr(machine, name) for name in lists_with(Facts, "locality")}
-    moved = {
-        name: parts and tuple(part.model_copy(update={"locality": home(part)}) for part in parts) for name, parts in lists.items()
-    }
-    return machine.model_copy(update=moved)
+    moved = {name: parts and tuple(part.but(locality=home(part)) for part in parts) for name, parts in lists.items()}
+    return machine.but(**moved)
 
 
 def _beside(topology: Topology, bus: int | None) -> Locality | None:
@@ -255,12 +253,10 @@ def _with_exact_links(parts: Sequence[Machine]) -> Iterator[Machine]:
     exact = {device.address for part in parts for device in part.pci or () if device.link and device.link.speed}
     for part in parts:
         pci = part.pci and tuple(
-            device.model_copy(update={"link": None})
-            if device.link and device.link.speed is None and device.address in exact
-            else device
+            device.but(link=None) if device.link and device.link.speed is None and device.address in exact else device
             for device in part.pci
         )
-        yield part.model_copy(update={"pci": pci})
+        yield part.but(pci=pci)
 
 
 def _disagreement(parts: list[Machine]) -> tuple[Gap, ...]:
@@ -275,12 +271,12 @@ def _disagreement(parts: list[Machine]) -> tuple[Gap, ...]:
     return (Gap(fact="agreement", why=f"two sources count differently: {words}", help="lstopo's word is used; compare by hand"),)
 
 
-_FILES: Final = bytes([0, *b"07"])
-_ODD: Final = b"xg1"
+_FILES = bytes([0, *b"07"])
+_ODD = b"xg1"
 """Extended headers, and hard links: what a member holds stands elsewhere too."""
-_RUN: Final = 32
+_RUN = 32
 """Members that are compared at once, as one stretch of bytes."""
-_END: Final = bytes(BLOCK)
+_END = bytes(BLOCK)
 
 
 class Pattern:
@@ -348,11 +344,11 @@ def _padded(size: int) -> int:
 
 
 V = TypeVar("V")
-_PATTERNS: Final = 6
+_PATTERNS = 6
 """Captures that others are compared with, in memory; the largest machines' have 20 MB."""
-_RESULTS: Final = 32
+_RESULTS = 32
 """Results of a source that are kept for one way of asking; what names a node is another on each."""
-_GROUPS: Final = 8
+_GROUPS = 8
 
 
 Question = str | tuple[str, ...]

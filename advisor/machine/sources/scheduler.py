@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why
@@ -225,7 +225,7 @@ class VersionQuery:
     """Tools that are only parts of it where they lie in the same folder: MVAPICH's launcher is MPICH's Hydra."""
 
 
-VERSIONS: Final = (
+VERSIONS = (
     # mpirun (Open MPI) 5.0.11;   Open MPI v4.1.4   (ompi_info)
     VersionQuery(
         "openmpi",
@@ -269,7 +269,7 @@ VERSIONS: Final = (
     ),
 )
 """How versions are told, of launchers and of what starts no ranks."""
-SOFTWARE_COMMANDS: Final = tuple(dict.fromkeys(argv for query in VERSIONS for argv in query.commands))
+SOFTWARE_COMMANDS = tuple(dict.fromkeys(argv for query in VERSIONS for argv in query.commands))
 _SAYS = tuple((query.tool, re.compile(query.says, re.MULTILINE)) for query in VERSIONS)
 """The first that matches names the tool."""
 _LONGEST = 1 << 16
@@ -289,8 +289,8 @@ def collect_software(host: Host) -> Machine:
         tool = classify((ran.out + b"\n" + ran.err).decode("utf-8", "replace")) if ran.why is None else None
         if tool:
             reader.found(f"tools.{tool.name}", " ".join(argv))
-            first = tools.get(tool.name, tool.model_copy(update={"path": ran.path}))
-            tools[tool.name] = first.model_copy(update={"version": first.version or tool.version})
+            first = tools.get(tool.name, tool.but(path=ran.path))
+            tools[tool.name] = first.but(version=first.version or tool.version)
     if reasons == {Why.NOT_KEPT}:
         return unknown("tools")
     if Why.FULL in reasons:  # a program that could not be asked is not one that is not there

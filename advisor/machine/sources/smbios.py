@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from posixpath import dirname
 from struct import unpack_from
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.errors import BadTable
 from advisor.machine.hardware import Dimm, Firmware, Memory, Processor, SocketMemory
@@ -23,7 +23,7 @@ _SYSTEM_MEMORY = 3
 _CENTRAL_PROCESSOR = 3
 
 # 7.18.2, and 3.9 for the last: the words are those that dmidecode prints.
-_KINDS: Final = {
+_KINDS = {
     0x0F: "SDRAM",
     0x12: "DDR",
     0x13: "DDR2",
@@ -44,14 +44,14 @@ _KINDS: Final = {
 }
 
 # 7.18.6: these keep their content without power and run at another speed than the DRAM beside them.
-_PERSISTENT: Final = {5: "NVDIMM-F", 6: "NVDIMM-P", 7: "Optane"}
+_PERSISTENT = {5: "NVDIMM-F", 6: "NVDIMM-P", 7: "Optane"}
 
 _SAID_OF_NOTHING = (
     "|0|default string|empty|n/a|no dimm|none|not applicable|not available|not provided|not specified|oem|"
     "super server|system manufacturer|system product name|system version|to be filled by o.e.m|to be filled by oem|"
     "undefined|unknown"
 )
-_PLACEHOLDERS: Final = frozenset(_SAID_OF_NOTHING.split("|"))
+_PLACEHOLDERS = frozenset(_SAID_OF_NOTHING.split("|"))
 """What boards say when their vendor said nothing."""
 
 
@@ -279,7 +279,7 @@ def _way(locator: str, bank: str = ".*") -> re.Pattern[str]:
 
 # The first that fits counts. A name may tell `socket`, `channel` with or without its `node` (memory controller), or `pair`:
 # slots numbered so that those of a channel are side by side. Each has an example in the tests, with where it was seen.
-_WAYS: Final = (
+_WAYS = (
     _way(r"P(?P<socket>\d)[-_ ]?DIMM[-_]?(?P<channel>[A-Z])\d?"),
     _way(r"CPU(?P<socket>\d)_C(?P<channel>\d{1,3})D\d"),
     _way(r"CPU(?P<socket>\d)[_ ](?:MC(?P<node>\d{1,3})_)?(?:DIMM[_ ]?)?(?P<channel>[A-Z])\d?"),
@@ -298,10 +298,10 @@ _WAYS: Final = (
 )
 
 # The letter is the processor, and the first row of slots has one of each channel: A1 and A9 share a channel of eight.
-_DELL: Final = _way(r"(?:DIMM[_ ])?(?P<letter>[A-H])(?P<row>\d{1,2})")
+_DELL = _way(r"(?:DIMM[_ ])?(?P<letter>[A-H])(?P<row>\d{1,2})")
 
 # Numbered through all processors, those of a channel side by side.
-_LENOVO: Final = _way(r"DIMM (?P<through>\d{1,3})")
+_LENOVO = _way(r"DIMM (?P<through>\d{1,3})")
 
 _Key = tuple[int, int]
 
@@ -387,7 +387,7 @@ def _key(found: _Found, slots: int, board: Board) -> _Key | None:
 # Family and model (first, last) of CPUID leaf 1, and the memory channels of the socket that such a processor fits. Where a
 # model number is used for two sockets, the count of slots decides. Intel: intel/PerfSpect internal/cpus/cpus.go, and the
 # data sheets for Nehalem to Ivy Bridge; AMD: the processor programming references' UMC counts.
-_CHANNELS: Final = (
+_CHANNELS = (
     (6, 26, 26, (3,)),  # Nehalem-EP
     (6, 44, 44, (3,)),  # Westmere-EP
     (6, 45, 45, (4,)),  # Sandy Bridge-EP
@@ -426,10 +426,7 @@ SPEED_HELP = "update the firmware, or read the speed in its setup"
 def placed(dimms: Sequence[Dimm], board: Board) -> tuple[Dimm, ...]:
     """Return the slots with the processor and channel that their names tell."""
     found = places([Name(dimm.locator, dimm.bank) for dimm in dimms], board)
-    return tuple(
-        dimm.model_copy(update={"socket": place.socket, "channel": place.channel})
-        for dimm, place in zip(dimms, found, strict=True)
-    )
+    return tuple(dimm.but(socket=place.socket, channel=place.channel) for dimm, place in zip(dimms, found, strict=True))
 
 
 def summed(dimms: Sequence[Dimm], processors: Sequence[Processor]) -> tuple[SocketMemory, ...] | None:

@@ -52,8 +52,7 @@ def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
     kinds = _dax_kinds(reader)
     cpus_of = {node.os_index: node.cpuset for node in found}
     return tuple(
-        node if node.cpuset else node.model_copy(update={"near": _near(reader, node, cpus_of), "kind": kinds.get(node.os_index)})
-        for node in found
+        node if node.cpuset else node.but(near=_near(reader, node, cpus_of), kind=kinds.get(node.os_index)) for node in found
     )
 
 
@@ -146,7 +145,7 @@ def collect_tiers(host: Host) -> Machine:
         known = {tier.node: tier for tier in found}
         beside = [node for node in numbers if reader.cpus(f"{NODES}/node{node}/cpulist")]
         own = {node: known.get(node, MemoryTier(node=node)) for node in beside}
-        own = {node: tier if tier.cache else tier.model_copy(update={"cache": side}) for node, tier in own.items()}
+        own = {node: tier if tier.cache else tier.but(cache=side) for node, tier in own.items()}
         found = tuple(tier for _, tier in sorted({**known, **own}.items()))
     if not found:
         reader.lacks(

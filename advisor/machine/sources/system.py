@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from advisor.errors import BadInput
 from advisor.machine.cpuset import CpuSet
@@ -41,7 +41,7 @@ def _cpus(text: str | None) -> CpuSet | None:
     return CpuSet() if text == "(null)" else None if text is None else CpuSet.parse(text)
 
 
-_FILES: Final[dict[str, tuple[str, Callable[[str | None], Any] | None]]] = {
+_FILES: dict[str, tuple[str, Callable[[str | None], Any] | None]] = {
     "min_free": (f"{_SYS}/vm/min_free_kbytes", _kibibytes),
     "thp": ("/sys/kernel/mm/transparent_hugepage/enabled", bracketed),
     "thp_defrag": ("/sys/kernel/mm/transparent_hugepage/defrag", bracketed),
@@ -74,7 +74,7 @@ KERNEL_COMMANDS = (_IRQBALANCE, _UNAME)
 def collect_kernel(host: Host) -> Machine:
     """Return the kernel, the host's name and its architecture."""
     reader = Reader(host)
-    kernel = _identity(reader).model_copy(update=_settings(reader))
+    kernel = _identity(reader).but(**_settings(reader))
     if kernel == Kernel():
         return unknown("kernel")
     name = reader.text(f"{_SYS}/kernel/hostname", "name")
@@ -201,7 +201,7 @@ def derive_architecture(cpuinfo: str) -> str | None:
 
 _MODULE = "/sys/module"
 _NAMES = ("gdrdrv", "knem", "nv_peer_mem", "nvidia_peermem", "xpmem")
-_SWITCHES: Final = {
+_SWITCHES = {
     "ptrace_scope": f"{_SYS}/kernel/yama/ptrace_scope",
     "nmi_watchdog": f"{_SYS}/kernel/nmi_watchdog",
     "ksm": "/sys/kernel/mm/ksm/run",

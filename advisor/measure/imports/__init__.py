@@ -12,33 +12,33 @@ from functools import cache
 from html import unescape
 from importlib import import_module
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.errors import BadInput
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Statistic, Unit
 
-LARGEST: Final = 32 << 20
+LARGEST = 32 << 20
 """Bytes of a file: a verbose HPL of a large job has a few million."""
-LONGEST: Final = 4096
+LONGEST = 4096
 """Characters of a line that are read, but for matrices."""
-_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_ENDLESS: Final = re.compile(r"\d{41,}")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_ENDLESS = re.compile(r"\d{41,}")
 """No program prints such a number, and Python refuses to read it."""
-_LABEL: Final = re.compile(
+_LABEL = re.compile(
     r"^\s*(?P<label>\[(?:[\w.\-]+@)?\d+(?:,\d+)?\](?:<std(?:out|err)>)?:?|(?!\d+:\d)[\w.\-/]{1,120}:|#?(?:> ?)*>(?=\s|$)) ?"
 )
 """Of mpirun --tag-output and its successors, srun --label, clush, grep -H, and of quoted mail."""
-_CLOCK: Final = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-_STAMP: Final = re.compile(
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_STAMP = re.compile(
     rf"^\s*\[?(?:\d{{4}}-\d\d-\d\d[T ]|\w{{3}} +\d{{1,2}} )?{_CLOCK}"
     r"\]?:?(?: [\w.\-]+ [\w.\-/]+\[\d+\]:)?(?: |$)"
 )
 """Of ts, logger, journalctl, kubectl logs --timestamps and of the logs of CI."""
-_TAG: Final = re.compile(r"</?(?:br|p|span|pre|code|div|tr|td|b|i|em|tt|a)\b[^<>]{0,200}/?>", re.IGNORECASE)
-_FEWEST: Final = 2
+_TAG = re.compile(r"</?(?:br|p|span|pre|code|div|tr|td|b|i|em|tt|a)\b[^<>]{0,200}/?>", re.IGNORECASE)
+_FEWEST = 2
 """Lines with marks of a page: a bracket alone is none."""
-_PAGE: Final = re.compile(r"<br|</\w|&(?:nbsp|gt|lt);")
+_PAGE = re.compile(r"<br|</\w|&(?:nbsp|gt|lt);")
 
 
 class Line(NamedTuple):
@@ -128,7 +128,7 @@ def leading(text: str) -> list[float]:
     return [float(word) for word in words]
 
 
-_HEADER: Final = 2
+_HEADER = 2
 """Lines of a run after which another line that could begin one does: some programs announce themselves twice."""
 
 
@@ -150,8 +150,8 @@ def cut(lines: Sequence[Line], formats: Sequence[Format]) -> Iterator[tuple[Form
         yield now
 
 
-NUMBER: Final = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?"
-_WHOLE_NUMBER: Final = re.compile(NUMBER)
+NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?"
+_WHOLE_NUMBER = re.compile(NUMBER)
 
 
 def numbers(text: str) -> list[float] | None:
@@ -207,7 +207,7 @@ def formats() -> tuple[Format, ...]:
     return tuple(sorted((each for module in modules for each in getattr(module, "FORMATS", ())), key=lambda each: each.name))
 
 
-_COMMAS: Final = re.compile(r"\s\d+,\d+(?=\s|$)")
+_COMMAS = re.compile(r"\s\d+,\d+(?=\s|$)")
 
 
 def _read(format_: Format, lines: Sequence[Line]) -> tuple[ImportedRun, ...]:
@@ -226,7 +226,7 @@ def _read(format_: Format, lines: Sequence[Line]) -> tuple[ImportedRun, ...]:
             if commas and run.refused.startswith("torn"):
                 why = f"line {commas.number}: its numbers have commas, of decimals or of thousands: print it with LC_ALL=C"
                 changes["refused"] = why
-        finished.append(run.model_copy(update=changes))
+        finished.append(run.but(**changes))
     return tuple(finished)
 
 

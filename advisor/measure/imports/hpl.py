@@ -3,15 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Final
 
 from advisor.measure.imports import NUMBER, Format, Known, Line, figure, has, known, value_after, whole
 from advisor.measure.measurement import HPL_CHECK, HPL_ROW, ImportedRun, Scope, Unit
 
-_STAMP: Final = re.compile(r"^\s*HPL_pdgesv\(\) (?P<which>start|end) time\s+(?P<when>\w{3} \w{3} +\d+ [\d:]{8} \d{4})")
-_AGREE: Final = 0.005
+_STAMP = re.compile(r"^\s*HPL_pdgesv\(\) (?P<which>start|end) time\s+(?P<when>\w{3} \w{3} +\d+ [\d:]{8} \d{4})")
+_AGREE = 0.005
 """Of what N and the time give: what the rounding of both leaves, above the 0.1 % of real rows."""
-_SLACK: Final = 3.0
+_SLACK = 3.0
 """Seconds by which stamps in whole seconds, and the check before the second, may differ from the time."""
 
 
@@ -50,8 +49,8 @@ def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], block: 
     return None
 
 
-_BANNER: Final = re.compile(r"^\W*(?:HPL-NVIDIA|HPLinpack) v?\d")
-_MAKERS: Final = (
+_BANNER = re.compile(r"^\W*(?:HPL-NVIDIA|HPLinpack) v?\d")
+_MAKERS = (
     (r"HPL-NVIDIA|Prog=\s*[\d.]+%.*iGF=", "NVIDIA HPL"),
     (r"rocHPL|Final Score:", "rocHPL"),
     (r"HybBcast|Zen-?HPL|AMD ZEN-?HPL", "AMD Zen HPL"),
@@ -69,7 +68,7 @@ def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     if not rows and banner:
         skipped = has(lines, r"\b[1-9]\d* tests skipped because of illegal input values|Need at least \d+ processes")
         torn = f"torn at line {lines[-1].number}: no row with a time and a rate"
-        yield shared.model_copy(update={"refused": "it ran nothing: P x Q exceeds its ranks" if skipped else torn})
+        yield shared.but(refused="it ran nothing: P x Q exceeds its ranks" if skipped else torn)
     unfinished = banner and not has(lines, r"^End of Tests")
     ends = [*(at for at, _ in rows[1:]), len(lines)]
     for (at, row), end in zip(rows, ends, strict=False):
@@ -80,18 +79,16 @@ def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             why = f"torn at line {block[-1].number}: the residual of its answer is missing"
         told = {name: int(row[name.lower()]) for name in ("N", "NB", "P", "Q")}
         rate = None if why else figure("hpl", "flop/s", float(row["gflops"]) * 1e9, "all ranks")
-        yield shared.model_copy(
-            update={
-                "line": lines[at].number,
-                "figures": (rate,) if rate else (),
-                "conditions": {**told, "seconds": float(row["seconds"]), "T/V": row["tv"]},
-                "notes": () if residuals else ("no residual was checked: the answer may be wrong",),
-                "refused": why,
-            }
+        yield shared.but(
+            line=lines[at].number,
+            figures=(rate,) if rate else (),
+            conditions={**told, "seconds": float(row["seconds"]), "T/V": row["tv"]},
+            notes=() if residuals else ("no residual was checked: the answer may be wrong",),
+            refused=why,
         )
 
 
-_LINPACK_ROW: Final = re.compile(
+_LINPACK_ROW = re.compile(
     rf"^\s*(?P<n>\d+)\s+(?P<lda>\d+)\s+(?P<align>\d+)\s+(?P<seconds>{NUMBER})\s+(?P<gflops>{NUMBER})\s+{NUMBER}\s+{NUMBER}\s+(?P<check>\w+)"
 )
 
@@ -120,8 +117,8 @@ def read_linpack(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         )
 
 
-_KEY: Final = re.compile(r"^\s*(?P<key>[A-Za-z][\w]*)=(?P<value>\S*)\s*$")
-_HPCC: Final[dict[str, tuple[str, Unit, float, Scope]]] = {
+_KEY = re.compile(r"^\s*(?P<key>[A-Za-z][\w]*)=(?P<value>\S*)\s*$")
+_HPCC: dict[str, tuple[str, Unit, float, Scope]] = {
     "HPL_Tflops": ("hpl", "flop/s", 1e12, "all ranks"),
     "StarDGEMM_Gflops": ("dgemm", "flop/s", 1e9, "each process"),
     "SingleDGEMM_Gflops": ("dgemm", "flop/s", 1e9, "one process"),
@@ -138,7 +135,7 @@ _HPCC: Final[dict[str, tuple[str, Unit, float, Scope]]] = {
 """Keys of src/io.c: STREAM there is GB/s of each process, whatever labels public parsers give it."""
 
 
-_HPCC_NAMES: Final = {
+_HPCC_NAMES = {
     "HPL_N": "N", "HPL_NB": "NB", "HPL_nprow": "P", "HPL_npcol": "Q", "CommWorldProcs": "ranks", "STREAM_Threads": "threads",
 }  # fmt: skip
 
@@ -165,7 +162,7 @@ def read_hpcc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
-_COUNTED: Final = (("N", 4), ("NB", 6))
+_COUNTED = (("N", 4), ("NB", 6))
 """What HPL.dat lists, and the line, from 0, whose first word says how many of the next line's numbers count."""
 
 
@@ -189,7 +186,7 @@ def read_input(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
-FORMATS: Final = (
+FORMATS = (
     Format(
         name="hpl-input",
         tool="HPL.dat",

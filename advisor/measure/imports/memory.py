@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.measure.imports import NUMBER, Format, Line, figure, has, known, numbers, value_after, whole
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Statistic
 
-_WHAT: Final = {
+_WHAT = {
     "copy": "copy", "mul": "scale", "scale": "scale", "add": "add", "triad": "triad", "dot": "dot", "nstream": "nstream",
 }  # fmt: skip
-_ROW: Final = re.compile(rf"^\s*(Copy|Scale|Mul|Add|Triad|Dot|Nstream)\s*:?\s+({NUMBER}|\*+)((?:\s+{NUMBER})*)\s*$")
-_MIB: Final = float(1 << 20)
+_ROW = re.compile(rf"^\s*(Copy|Scale|Mul|Add|Triad|Dot|Nstream)\s*:?\s+({NUMBER}|\*+)((?:\s+{NUMBER})*)\s*$")
+_MIB = float(1 << 20)
 
 
 def _rates(
@@ -75,13 +75,13 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
-_BABEL_SCALES: Final = {
+_BABEL_SCALES = {
     "MBytes/sec": 1e6, "MiBytes/sec": _MIB, "MB/s": 1e6, "MiB/s": _MIB, "GB/s": 1e9, "GiB/s": float(1 << 30),
     "max_mbytes_per_sec": 1e6, "max_mibytes_per_sec": _MIB, "max_MB_per_sec": 1e6, "max_MiB_per_sec": _MIB,
     "max_GB_per_sec": 1e9, "max_GiB_per_sec": float(1 << 30),
 }  # fmt: skip
 """What stands above its rates: in a table, and as CSV."""
-_BABEL_ROW: Final = re.compile(
+_BABEL_ROW = re.compile(
     rf"^(?P<what>Copy|Mul|Add|Triad|Dot|Nstream),(?P<times>\d+),(?P<elements>\d+),(?P<bytes>\d+),(?P<rate>{NUMBER})(?:,{NUMBER}){{3}}$"
 )
 
@@ -118,7 +118,7 @@ def read_babelstream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
-_LIKWID_TESTS: Final[Mapping[str, str]] = {
+_LIKWID_TESTS: Mapping[str, str] = {
     "load": "load", "copy": "copy", "stream": "triad", "triad": "long triad", "store": "store", "update": "update",
     "daxpy": "daxpy", "sum": "load", "clcopy": "copy", "clload": "load",
 }  # fmt: skip
@@ -146,7 +146,7 @@ def read_likwid(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
-_NUMADEMO: Final = re.compile(
+_NUMADEMO = re.compile(
     rf"^(?P<where>.*?)\s*(?P<test>memset|memcpy|forward|backward|stream|STREAM \w+|random2?|ptrchase)\s*"
     rf"Avg ({NUMBER}|inf|nan) MB/s Max ({NUMBER}|inf|nan) MB/s Min ({NUMBER}|inf|nan) MB/s"
 )
@@ -177,20 +177,20 @@ def read_numademo(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
-_TITLES: Final[tuple[tuple[str, str], ...]] = (
+_TITLES: tuple[tuple[str, str], ...] = (
     (r"^\s*Measuring idle latencies", "latency"),
     (r"^\s*Measuring (?:Peak (?:Injection )?|Maximum )?Memory Bandwidths for the system", "peak"),
     (r"^\s*Measuring Memory Bandwidths between nodes", "bandwidth"),
     (r"^\s*Measuring Loaded Latencies", "loaded"),
     (r"^\s*Measuring cache-to-cache", "cache"),
 )
-_MLC: Final = re.compile(r"Intel\(R\) Memory Latency Checker - v")
-_MIXES: Final = {
+_MLC = re.compile(r"Intel\(R\) Memory Latency Checker - v")
+_MIXES = {
     "ALL Reads": "load", "3:1 Reads-Writes": "3 reads to 1 write", "2:1 Reads-Writes": "2 reads to 1 write",
     "1:1 Reads-Writes": "copy-like", "Stream-triad like": "triad",
 }  # fmt: skip
-_MIX: Final = re.compile(r"^\s*([A-Za-z0-9:\- ]+?)\s*:\s*(\d+(?:\.\d+)?)\s*$")
-_SUM: Final = 0.03
+_MIX = re.compile(r"^\s*([A-Za-z0-9:\- ]+?)\s*:\s*(\d+(?:\.\d+)?)\s*$")
+_SUM = 0.03
 """How far the diagonal of the bandwidth matrix may sum up beside ALL Reads: 0.6 % at most in the outputs that were read."""
 
 
@@ -239,7 +239,7 @@ def _mlc_figures(sections: Mapping[str, Sequence[Line]]) -> Iterator[ImportedFig
             yield figure(f"latency at {row[2] / 1e3:.1f} GB/s", "seconds", row[1] * 1e-9, "all threads")
 
 
-_ABOVE: Final = 1.1
+_ABOVE = 1.1
 """By how much memory of another node may carry more than a node's own: above it the DIMMs differ, or the matrix is wrong."""
 
 
@@ -268,7 +268,7 @@ def _mlc_notes(lines: Sequence[Line], figures: Sequence[ImportedFigure]) -> Iter
         yield f"memory of node {nearer[0][1]} is nearer to node {nearer[0][0]} than its own: {_CONTRADICTS}"
 
 
-_CONTRADICTS: Final = "the matrix contradicts itself"
+_CONTRADICTS = "the matrix contradicts itself"
 
 
 def read_mlc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
@@ -296,12 +296,12 @@ def read_mlc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
-_GAP: Final = 1.5
-_FEWEST: Final = 4
+_GAP = 1.5
+_FEWEST = 4
 """Two numbers and a comma are many things."""
-_MOST: Final = 1024
+_MOST = 1024
 """CPUs of a matrix: the largest published has 256."""
-_CELLS: Final = re.compile(r"[\d.,eE+\- ]*")
+_CELLS = re.compile(r"[\d.,eE+\- ]*")
 
 Times = Mapping[tuple[int, int], float]
 """Seconds by two positions, the smaller first."""
@@ -398,7 +398,7 @@ def times_of(run: ImportedRun) -> dict[tuple[int, int], float]:
     return {figure.at: figure.value for figure in run.figures if figure.scope == "CPU to CPU" and figure.at}
 
 
-FORMATS: Final = (
+FORMATS = (
     Format(
         name="stream",
         tool="STREAM (C, Fortran)",

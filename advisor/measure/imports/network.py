@@ -3,13 +3,12 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from advisor.measure.imports import NUMBER, Format, Known, Line, figure, has, known, leading, numbers, value_after, whole
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Statistic, Unit
 
-_MIB: Final = float(1 << 20)
-_TWICE: Final = "a size stands twice"
+_MIB = float(1 << 20)
+_TWICE = "a size stands twice"
 
 
 def _twice(figures: Sequence[ImportedFigure]) -> bool:
@@ -19,18 +18,14 @@ def _twice(figures: Sequence[ImportedFigure]) -> bool:
 
 # ---- OSU ----
 
-_OSU: Final = re.compile(
-    r"^\W*OSU (?P<kind>MPI\S*|NCCL|RCCL|UPC\+*|OpenSHMEM) (?P<name>.+?) Test(?: v(?P<version>[\d.]+\w*))?\s*$"
-)
-_OSU_COLUMNS: Final[tuple[tuple[str, str, Unit, float], ...]] = (
+_OSU = re.compile(r"^\W*OSU (?P<kind>MPI\S*|NCCL|RCCL|UPC\+*|OpenSHMEM) (?P<name>.+?) Test(?: v(?P<version>[\d.]+\w*))?\s*$")
+_OSU_COLUMNS: tuple[tuple[str, str, Unit, float], ...] = (
     (r"Messages/s", "message rate", "messages/s", 1.0),
     (r"MB/s|Bandwidth \(MB/s\)", "bandwidth", "bytes/s", 1e6),
     (r"(?:Avg )?Latency ?\(us\)", "latency", "seconds", 1e-6),
 )
-_OSU_WORDS: Final = (
-    r"(?:Avg |Min |Max )?Latency ?\(us\)|MB/s|Messages/s|Iterations|Validation|P\d+ Tail Lat\S*|Bandwidth \(MB/s\)"
-)
-_OSU_SCOPES: Final[tuple[tuple[str, str, Scope], ...]] = (
+_OSU_WORDS = r"(?:Avg |Min |Max )?Latency ?\(us\)|MB/s|Messages/s|Iterations|Validation|P\d+ Tail Lat\S*|Bandwidth \(MB/s\)"
+_OSU_SCOPES: tuple[tuple[str, str, Scope], ...] = (
     ("Bi-Directional", "both ways", "pair"),
     ("Multiple", "bandwidth", "all pairs"),
     ("Multi", "", "each process"),
@@ -96,11 +91,11 @@ def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
 
 # ---- Intel MPI Benchmarks ----
 
-_IMB_HEAD: Final = re.compile(r"^\W*#?\s*Benchmarking\s+(?P<name>\S+)")
-_IMB_TIMES: Final = ("t[usec]", "t_avg[usec]", "t_max[usec]", "t_min[usec]")
-_IMB_MOVES: Final = {"Sendrecv": 2.0, "Exchange": 4.0, "PingPing": 1.0, "PingPong": 1.0, "PingPongSpecificSource": 1.0}
+_IMB_HEAD = re.compile(r"^\W*#?\s*Benchmarking\s+(?P<name>\S+)")
+_IMB_TIMES = ("t[usec]", "t_avg[usec]", "t_max[usec]", "t_min[usec]")
+_IMB_MOVES = {"Sendrecv": 2.0, "Exchange": 4.0, "PingPing": 1.0, "PingPong": 1.0, "PingPongSpecificSource": 1.0}
 """Messages that a process sends and receives at once, which the program counts (IMB's user guide)."""
-_IMB_PAIRS: Final = ("Uniband", "Biband")
+_IMB_PAIRS = ("Uniband", "Biband")
 
 Row = Mapping[str, float]
 
@@ -166,13 +161,13 @@ def read_imb(lines: Sequence[Line]) -> Iterator[ImportedRun]:
 
 # ---- perftest ----
 
-_PERF_TITLE: Final = re.compile(
+_PERF_TITLE = re.compile(
     r"^\s*(?P<verb>RDMA_\w+|Send|Atomic\w*|Raw\w*)\s+(?P<kind>BW Post List|BW|Bidirectional BW|Latency)\s+Test"
 )
-_PERF_HEAD: Final = re.compile(r"#bytes\s+#iterations\s+(?P<rest>.+)")
-_PERF_UNITS: Final = {"MB/sec": _MIB, "MiB/sec": _MIB, "Gb/sec": 1e9 / 8}
+_PERF_HEAD = re.compile(r"#bytes\s+#iterations\s+(?P<rest>.+)")
+_PERF_UNITS = {"MB/sec": _MIB, "MiB/sec": _MIB, "Gb/sec": 1e9 / 8}
 """MB there is 2^20 bytes in every release; since 2024 the label says so (perftest 1d202bb)."""
-_PERF_COLUMN: Final = re.compile(
+_PERF_COLUMN = re.compile(
     r"BW (?:peak|average)\[[^]]+\]|MsgRate\[Mpps\]|t_\w+\[usec\]|tps average|[\d.]+% percentile\[usec\]|CPU_Util\[%\]"
 )
 
@@ -189,10 +184,10 @@ def _perf_column(name: str, every: Sequence[str], *, both: bool) -> tuple[str, U
     return ("latency", "seconds", 1e-6, "mean") if name == "t_avg[usec]" and "t_typical[usec]" not in every else None
 
 
-_ROUNDED: Final = 0.01
+_ROUNDED = 0.01
 """By how much a bandwidth and what size and message rate give may differ, beside what the printed digits leave."""
-_RELABELLED: Final = "its header names another unit than size and message rate give: these are believed"
-_SAME: Final = 0.05
+_RELABELLED = "its header names another unit than size and message rate give: these are believed"
+_SAME = 0.05
 
 
 def _perf_figures(lines: Sequence[Line], *, both: bool) -> Iterator[ImportedFigure | str]:
@@ -222,7 +217,7 @@ def _perf_figures(lines: Sequence[Line], *, both: bool) -> Iterator[ImportedFigu
                 yield figure(what, unit, value * true, "pair", statistic, size=int(size))
 
 
-_PERF_TELLS: Final = {
+_PERF_TELLS = {
     "device": r"\bDevice\s*:\s*(\S+)",
     "link": r"Link type\s*:\s*(\S+)",
     "mtu": r"\bMtu\s*:\s*(\d+)",
@@ -298,16 +293,16 @@ def _json_figures(results: Mapping[str, object]) -> Iterator[ImportedFigure]:
 
 # ---- NCCL and RCCL ----
 
-_NCCL_ROW: Final = re.compile(
+_NCCL_ROW = re.compile(
     rf"^\s*(?P<size>\d+)\s+(?P<count>\d+)\s+(?P<type>[a-z]\w*)(?:\s+(?P<op>[a-z]\w*))?(?:\s+-?\d+)?\s+"
     rf"(?P<time>{NUMBER})\s+(?P<alg>{NUMBER})\s+(?P<bus>{NUMBER})\s+(?P<wrong>N/A|{NUMBER})\s+"
     rf"(?P<time2>{NUMBER})\s+(?P<alg2>{NUMBER})\s+(?P<bus2>{NUMBER})\s+(?P<wrong2>N/A|{NUMBER})"
 )
-_NCCL_HEAD: Final = re.compile(
+_NCCL_HEAD = re.compile(
     r"^\W*size\s+count(?:\s+\(elements\))?\s+type\s+(?:redop\s+)?(?:root\s+)?time\s+algbw\s+busbw\s+#?(?P<last>wrong|error)"
 )
-_NCCL_TITLE: Final = re.compile(r"^\W*nThread \d+ nGpus \d+ minBytes")
-_NCCL_SLACK: Final = 0.05
+_NCCL_TITLE = re.compile(r"^\W*nThread \d+ nGpus \d+ minBytes")
+_NCCL_SLACK = 0.05
 """By how much size over time and the bandwidth may differ, beside the two decimals that are printed."""
 
 
@@ -364,12 +359,12 @@ def read_nccl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         )
 
 
-_NCCL_COLUMNS: Final[tuple[tuple[str, Unit, str, float], ...]] = (
+_NCCL_COLUMNS: tuple[tuple[str, Unit, str, float], ...] = (
     ("time", "seconds", "time", 1e-6),
     ("bus bandwidth", "bytes/s", "bus", 1e9),
 )
 
-FORMATS: Final = (
+FORMATS = (
     Format(
         name="osu",
         tool="OSU Micro-Benchmarks (pt2pt, collective; CPU, CUDA, ROCm)",
