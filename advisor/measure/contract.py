@@ -12,17 +12,14 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from advisor.errors import BadInput, BadValue, CannotWork, did_you_mean
+from advisor.errors import BadInput, BadValue, did_you_mean, in_words
 from advisor.machine.cpuset import LIMIT, CpuSet
-from advisor.measure.build import RANKS, Starter
-from advisor.measure.measurement import UNIT, Distance, KernelPart, KernelSheet, Part, Result, Task, Variant
+from advisor.measure.build import RANKS
+from advisor.measure.measurement import UNIT, Distance, KernelPart, KernelSheet, Part, Result, Task
 from advisor.paths import kernels
 
 PARTS: tuple[KernelPart, ...] = get_args(KernelPart)
 _COLUMNS = ("variant", "unit", "arrays", "read", "written", "flops", "iteration")
-_AMOUNTS = ("arrays", "read", "written", "flops")
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII | re.IGNORECASE)
-_AMOUNT = re.compile(r"\d{1,9}|-", re.ASCII)
 _FIRST = re.compile(r"/\* ([a-z][a-z0-9_]*): (\S.*)")
 _LARGEST = 1 << 20
 
@@ -63,136 +60,50 @@ def read_header(file: Path) -> KernelSheet:
             text = opened.read(_LARGEST)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"cannot be read: {error}", file=str(file)) from error
-    return _Header(file, text).sheet()
-
-
-class _Header:
-    """The lines of a header comment, and the place of each mistake in them."""
-
-    def __init__(self, file: Path, text: str) -> None:
-        self.file, self.mpi = file, RANKS in text
-        comment = takewhile(lambda line: "*/" not in line, text.splitlines())
-        self.lines = [line.removeprefix(" *").rstrip() for line in comment]
-
-    def sheet(self) -> KernelSheet:
-        """Return all that the comment says."""
-        match = _FIRST.fullmatch(self.lines[0]) if self.lines else None
-        if match is None or match[1] != self.file.stem:
-            raise self._wrong(1, f"the first line is not '/* {self.file.stem}: what it measures'")
-        at, arguments = (self._line_of("arguments") or 0) + 1, self._list("arguments")
-        if not arguments:
-            raise self._wrong(at, "no line 'arguments: ', those of its own, or 'arguments: none'")
-        arguments = () if arguments == ("none",) else arguments
-        if wrong := next((each for each in arguments if not each.startswith("--")), None):
-            raise self._wrong(at, f"arguments: {wrong[:40]} does not begin with --")
-        at, named = (self._line_of("parts") or 0) + 1, " ".join(self._list("parts")).split()
-        if wrong := next((part for part in named if part not in PARTS), None):
-            raise self._wrong(at, f"parts: {wrong[:40]} is none of {', '.join(PARTS)}")
-        if twice := next((part for part in named if named.count(part) > 1), None):
-            raise self._wrong(at, f"parts: {twice} stands twice")
-        if not named and not self.mpi:
-            raise self._wrong(at, f"no line 'parts: ', on which of {', '.join(PARTS)} it can run")
-        parts = tuple(part for part in PARTS if part in named)
-        variants = tuple(self._variants())
-        return KernelSheet(name=match[1], summary=match[2], arguments=arguments, parts=parts, mpi=self.mpi, variants=variants)
-
-    def _list(self, key: str) -> tuple[str, ...]:
-        """Return the entries of ``key: one, two``, which may go on in indented lines."""
-        at = self._line_of(key)
-        if at is None:
-            return ()
-        more = takewhile(lambda line: line.startswith("   ") and tuple(line.split()) != _COLUMNS, self.lines[at + 1 :])
-        text = " ".join([self.lines[at].partition(":")[2], *more])
-        return tuple(" ".join(entry.split()) for entry in text.split(",") if entry.strip())
-
-    def _line_of(self, key: str) -> int | None:
-        return next((at for at, line in enumerate(self.lines) if line.startswith(f" {key}:")), None)
-
-    def _variants(self) -> Iterator[Variant]:
-        head = next((at for at, line in enumerate(self.lines) if tuple(line.split()) == _COLUMNS), None)
-        if head is None:
-            raise self._wrong(1, f"no table of what it can measure, with the columns '{' '.join(_COLUMNS)}'")
-        # Text has one blank before it, rows of the table more.
-        rows = list(takewhile(re.compile(r"(?:  |\t| \t)\s*\S").match, self.lines[head + 1 :]))
-        if not rows:
-            raise self._wrong(head + 1, "no variant stands in the table below this line")
-        seen: set[str] = set()
-        for at, row in enumerate(rows, head + 2):
-            variant = self._variant(at, row.split(maxsplit=len(_COLUMNS) - 1))
-            if variant.name in seen:
-                raise self._wrong(at, f"{variant.name} stands twice in the table")
-            seen.add(variant.name)
-            yield variant
-
-    def _variant(self, at: int, words: Sequence[str]) -> Variant:
-        name = words[0]
-        if not _NAME.fullmatch(name):
-            raise self._wrong(at, f"{name[:40]!a} is not a name of a variant: letters, digits, - and _ such as triad-nt")
-        if len(words) < 2 or re.fullmatch(UNIT, words[1]) is None:
-            lacks = "has no unit" if len(words) < 2 or words[1].isdecimal() else f"has the unit {words[1][:20]}"
-            raise self._wrong(at, f"{name[:40]} {lacks}: it is seconds, hertz, or something a second such as bytes/s")
-        amounts = dict(zip(_AMOUNTS, words[2:6], strict=False))
-        many = len(list(takewhile(_AMOUNT.fullmatch, amounts.values())))
-        if many < len(_AMOUNTS):
-            said = f", then {words[2 + many][:20]!a}" if len(words) > 2 + many else ""
-            raise self._wrong(at, f"{name[:40]} has {many} of the numbers {', '.join(_AMOUNTS)}{said}: a number or - for each")
-        if amounts["arrays"] == "-":
-            raise self._wrong(at, f"{name[:40]} has no number of arrays: 0 where it has none to speak of")
-        if len(words) < len(_COLUMNS) or not words[6].partition(",")[0].strip():
-            raise self._wrong(at, f"{name[:40]} has no iteration, which up to a comma is its title in tables")
-        costs = {key: None if word == "-" else int(word) for key, word in amounts.items()}
-        try:
-            return Variant.model_validate({"name": name, "unit": words[1], "iteration": words[6], **costs})
-        except ValidationError as error:
-            raise self._wrong(at, f"{name[:40]} cannot be read") from error
-
-    def _wrong(self, line: int, problem: str) -> BadInput:
-        return BadInput(problem, file=str(self.file), place=f"line {line}", cure="kernels/README.md shows a header comment")
-
-
-# ---- what the built program says of itself ----
-
-_PATIENCE = 20.0
-_BUILD = "build the kernels again with advisor measure --build-only"
-
-
-def must_agree(host: Starter, program: str, sheet: KernelSheet) -> None:
-    """Refuse a program that lists other variants, units, costs or arguments than its header comment says."""
-    heard: list[bytes] = []
-    ran = host.launch((program, "--list"), heard.append, timeout=_PATIENCE)
-    if ran.why is not None or ran.status != 0:
-        raise CannotWork(f"kernel {sheet.name}: --list does not work; {_BUILD}")
-    wrong = disagreement(sheet, listed(sheet.name, b"".join(heard)))
-    if wrong is not None:
-        raise BadInput(f"kernel {sheet.name}: {wrong}", cure=f"make both the same, or {_BUILD}")
-
-
-def listed(name: str, data: bytes) -> KernelSheet:
-    """Return what a program printed for ``--list``, which is as untrusted as any file."""
+    lines = [line.removeprefix(" *").rstrip() for line in takewhile(lambda line: "*/" not in line, text.splitlines())]
+    first, mpi = _FIRST.fullmatch(lines[0] if lines else ""), RANKS in text
+    (of_arguments, arguments), (of_parts, parts) = _entries(lines, "arguments"), _entries(lines, "parts")
+    head = next((at for at, line in enumerate(lines, 1) if tuple(line.split()) == _COLUMNS), len(lines))
+    # Text has one blank before it, rows of the table more.
+    listed = takewhile(re.compile(r"(?:  |\t| \t)\s*\S").match, lines[head:])
+    rows = [[None if word == "-" else word for word in row.split(maxsplit=6)] for row in listed]
+    needed = {
+        f"/* {file.stem}: what it measures": first and first[1] == file.stem,
+        "arguments: those of its own, or none": arguments,
+        f"parts: on which of {', '.join(PARTS)} it can run": parts or mpi,
+        f"variant below a table's head, {' '.join(_COLUMNS)}": rows,
+    }
+    cure = "kernels/README.md shows a header comment"
+    lacking = next((line for line, there in needed.items() if not there), None)
+    if lacking or first is None:
+        raise BadInput(f"no line '{lacking}'", file=str(file), place="line 1", cure=cure)
+    told = {
+        "name": first[1],
+        "summary": first[2],
+        "arguments": () if arguments == ["none"] else arguments,
+        "parts": " ".join(parts).split(),
+        "mpi": mpi,
+        "variants": [dict(zip(("name", *_COLUMNS[1:]), row, strict=False)) for row in rows],
+    }
     try:
-        document: Any = json.loads(data[:_LARGEST])
-        return KernelSheet.model_validate({key: document[key] for key in ("summary", "arguments", "variants")} | {"name": name})
-    except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
-        raise BadInput(f"kernel {name}: --list prints what is not a list of it", cure=_BUILD) from error
+        return KernelSheet.model_validate(told)
+    except ValidationError as error:
+        worst = error.errors()[0]
+        of, number, *inner = (*worst["loc"], 0)
+        at = {"arguments": of_arguments, "parts": of_parts}.get(str(of), head + 1 + int(number))
+        named = f"{rows[int(number)][0]} {inner[0]}" if of == "variants" else of
+        problem = f"{named}: {in_words(worst['msg'])}"
+        raise BadInput(problem, file=str(file), place=f"line {at}", cure=cure) from error
 
 
-def disagreement(header: KernelSheet, listing: KernelSheet) -> str | None:
-    """Return in words the first thing in which a header comment and a ``--list`` differ; None where they say the same."""
-    if header.summary != listing.summary:
-        return f"its header comment calls it {header.summary[:60]!r}, its --list {listing.summary[:60]!r}"
-    names = [tuple(each.name for each in sheet.variants) for sheet in (header, listing)]
-    for what, here, there in (("argument", header.arguments, listing.arguments), ("variant", *names)):
-        for own, other, place in ((here, there, "--list"), (there, here, "header comment")):
-            missing = next((each for each in own if each not in other), None)
-            if missing is not None:
-                return f"its {place} lacks the {what} {missing[:60]}"
-    for each in header.variants:
-        theirs = listing.variant(each.name)
-        for key, value in each.model_dump().items():
-            if value != (other_value := getattr(theirs, key)):
-                one, two = ("-" if word is None else str(word)[:60] for word in (value, other_value))
-                return f"{key} of {each.name} is {one} in its header comment and {two} in its --list"
-    return None
+def _entries(lines: Sequence[str], key: str) -> tuple[int, list[str]]:
+    """Return the line of ``key: one, two``, and the entries, which may go on in indented lines."""
+    at = next((at for at, line in enumerate(lines) if line.startswith(f" {key}:")), None)
+    if at is None:
+        return 1, []
+    more = takewhile(lambda line: line.startswith("   ") and tuple(line.split()) != _COLUMNS, lines[at + 1 :])
+    text = " ".join([lines[at].partition(":")[2], *more])
+    return at + 1, [" ".join(entry.split()) for entry in text.split(",") if entry.strip()]
 
 
 def patterns(text: str) -> tuple[str, ...]:

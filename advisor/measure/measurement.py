@@ -26,13 +26,13 @@ KernelPart = Literal["core", "l3", "numa", "socket", "machine"]
 class Variant(Value):
     """One thing that a kernel can measure, and what one iteration of it costs; None where arguments decide."""
 
-    name: str = Field(description="triad-nt")
+    name: str = Field(description="triad-nt", pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")
     unit: Unit
     arrays: int = Field(description="that it walks in memory; 0 where it has none to speak of")
     read: int | None = Field(description="bytes")
     written: int | None = Field(description="bytes, without the read that a store through the cache makes first")
     flops: int | None = None
-    iteration: str = Field(description="what one iteration does: a = b + s*c")
+    iteration: str = Field(description="what one iteration does: a = b + s*c", pattern=r"^\s*[^\s,]")
 
     @property
     def title(self) -> str:
@@ -45,7 +45,7 @@ class KernelSheet(Value):
 
     name: KernelName
     summary: str = Field(description="what it measures, in a few words")
-    arguments: tuple[str, ...] = optional("those that are its own: --bytes SIZE", ())
+    arguments: tuple[Annotated[str, Field(pattern="^--")], ...] = optional("those that are its own: --bytes SIZE", ())
     parts: tuple[KernelPart, ...] = optional("on which parts of a machine it runs; none of a kernel of MPI", ())
     mpi: bool = False
     variants: tuple[Variant, ...]

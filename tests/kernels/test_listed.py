@@ -2,9 +2,10 @@
 
 import pytest
 
-from advisor.measure.contract import disagreement, listed, read_kernels
+from advisor.measure.contract import read_kernels
 from advisor.paths import kernels
 from tests.kernels import mpi, plain
+from tests.kernels.listing import disagreement, listed
 
 FOUND = read_kernels()
 
