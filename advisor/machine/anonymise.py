@@ -148,7 +148,14 @@ def blank_pci_config(config: bytes) -> bytes:
     """Return a PCI configuration space with its header and the capabilities named above, all else zero."""
     kept = bytearray(len(config))
     kept[:_HEADER] = config[:_HEADER]
-    for start, size in (*_capabilities(config), *_extended(config)):
+    found: list[tuple[int, int]] = []
+    place = _EXTENDED_START
+    while _EXTENDED_START <= place <= len(config) - 4 and place not in dict(found):
+        header = int.from_bytes(config[place : place + 4], "little")
+        found.append((place, _EXTENDED.get(header & 0xFFFF, 4)))
+        place = header >> 20 & 0xFFC
+    extended = _apart(found)
+    for start, size in (*_capabilities(config), *extended):
         kept[start : start + size] = config[start : start + size]
     return bytes(kept)
 
@@ -161,16 +168,6 @@ def _capabilities(config: bytes) -> list[tuple[int, int]]:
         size = min(_CAPABILITIES.get(config[place], 2), _EXTENDED_START - place)
         found.append((place, size))
         place = config[place + 1] & 0xFC
-    return _apart(found)
-
-
-def _extended(config: bytes) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    place = _EXTENDED_START
-    while _EXTENDED_START <= place <= len(config) - 4 and place not in dict(found):
-        header = int.from_bytes(config[place : place + 4], "little")
-        found.append((place, _EXTENDED.get(header & 0xFFFF, 4)))
-        place = header >> 20 & 0xFFC
     return _apart(found)
 
 
@@ -681,7 +678,9 @@ class AnonymousHost(HostBehind):
         """``identities`` are facts that name this machine; ``public`` is what their sources say may be given away."""
         super().__init__(RedactedHost(host))
         self._public = PublicLines(public)
-        names = _names_of(host)
+        files = ((host.read(path).text or "").strip() for path in _HOST_NAMES)
+        variables = host.environment()
+        names = tuple(name for name in (*files, *(variables.get(name, "") for name in _NAME_VARIABLES)) if name)
         self._mask = Mask(names, {*_identities(host, names), *identities})
         for kind in ("net", "infiniband"):
             self._mask.learn(host.list(f"/sys/class/{kind}"), kind)
@@ -746,13 +745,6 @@ class AnonymousHost(HostBehind):
         return "/".join(inside.get(part, part) for part in path.split("/")) if inside else path
 
 
-def _names_of(host: Host) -> tuple[str, ...]:
-    """Return what the machine is called."""
-    files = ((host.read(path).text or "").strip() for path in _HOST_NAMES)
-    variables = host.environment()
-    return tuple(name for name in (*files, *(variables.get(name, "") for name in _NAME_VARIABLES)) if name)
-
-
 def _identities(host: Host, names: Iterable[str]) -> set[str]:
     """Return the words of what is not kept: a name may stand in more places than those that are known to hold it.
 
@@ -771,8 +763,10 @@ def _identities(host: Host, names: Iterable[str]) -> set[str]:
         word for text in texts for split in (r"[^A-Za-z0-9_]+", r"[^A-Za-z0-9_.-]+") for word in re.split(split, text[:10_000])
     }
     words |= {text.strip() for text in texts if len(text) <= _LONGEST}
-    return {word for word in words if 4 <= len(word) <= _LONGEST and not word.isdigit() and not _usual(word)}
-
-
-def _usual(word: str) -> bool:
-    return all(is_known_word(part) or len(part) < 3 for part in re.split(r"[^A-Za-z0-9_]+", word))
+    return {
+        word
+        for word in words
+        if 4 <= len(word) <= _LONGEST
+        and not word.isdigit()
+        and not all(is_known_word(part) or len(part) < 3 for part in re.split(r"[^A-Za-z0-9_]+", word))
+    }

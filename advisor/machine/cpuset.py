@@ -106,7 +106,8 @@ class CpuSet:
     @classmethod
     def _read(cls, text: str, bits_of: Callable[[str], int]) -> "CpuSet":
         """Return the set of a text, the same one for the same text inside of ``bounded_sets``."""
-        _refuse_long(text)
+        if len(text) > _LONGEST:
+            raise BadValue(f"{_short(text)} is {len(text)} characters long", cure=f"numbers go from 0 to {LIMIT - 1}")
         if (room := _room.get()) is None:
             return cls.from_bits(bits_of(text))
         key = f"{bits_of.__name__} {text}"
@@ -234,11 +235,6 @@ def _from_json(text: str) -> CpuSet:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
-def _refuse_long(text: str) -> None:
-    if len(text) > _LONGEST:
-        raise BadValue(f"{_short(text)} is {len(text)} characters long", cure=f"numbers go from 0 to {LIMIT - 1}")
 
 
 def _list_bits(text: str) -> int:

@@ -157,7 +157,13 @@ def judge_distances(topology: Topology, scheme: Scheme) -> DistanceTable:
         return DistanceTable(name="simplified", why=(why,))
     if inside and inside == outside:
         return DistanceTable(name="simplified", why=("nodes of the same socket and of another are equally far in it",))
-    return DistanceTable(name="full", why=(_summary(inside, outside),))
+    parts = [
+        f"{words} {' '.join(map(str, sorted(values)))}"
+        for words, values in (("same socket", inside), ("other socket", outside))
+        if values
+    ]
+    summary = ", ".join(parts) or "nodes that share no socket with CPUs"
+    return DistanceTable(name="full", why=(summary,))
 
 
 def _fault(topology: Topology, table: Distances) -> str | None:
@@ -184,15 +190,6 @@ def _split(topology: Topology, table: Distances) -> tuple[set[int], set[int]]:
             if i != j and socket.get(a) is not None and socket.get(b) is not None:
                 (inside if socket[a] == socket[b] else outside).add(table.rows[i][j])
     return inside, outside
-
-
-def _summary(inside: set[int], outside: set[int]) -> str:
-    parts = [
-        f"{words} {' '.join(map(str, sorted(values)))}"
-        for words, values in (("same socket", inside), ("other socket", outside))
-        if values
-    ]
-    return ", ".join(parts) or "nodes that share no socket with CPUs"
 
 
 def infer_numbering(topology: Topology) -> Numbering:
@@ -420,7 +417,7 @@ def distance_groups(topology: Topology) -> list[CpuSet]:
         if not groups:
             break
         sets = [union(sets[i] for i in group) for group in groups]
-        rows = [[_mean(rows, a, b) for b in groups] for a in groups]
+        rows = [[(sum(rows[i][j] for i in a for j in b) / (len(a) * len(b))) for b in groups] for a in groups]
         found += sets
     return found
 
@@ -445,10 +442,6 @@ def _closest(rows: list[list[float]]) -> list[list[int]]:
         if len(group) > 1:
             groups.append(group)
     return [] if len(groups) == 1 and len(groups[0]) == count else groups
-
-
-def _mean(rows: list[list[float]], a: list[int], b: list[int]) -> float:
-    return sum(rows[i][j] for i in a for j in b) / (len(a) * len(b))
 
 
 def ordered(parts: Iterable[CpuSet], known: LogicalNumbering) -> tuple[CpuSet, ...]:

@@ -275,19 +275,15 @@ def _choose(first: Any, second: Any, *, lists: bool) -> Any:
     if isinstance(first, Value) and not isinstance(first, Whole) and type(first) is type(second):
         return _join(first, second)
     if lists and isinstance(first, tuple) and isinstance(second, tuple):
-        return _join_records(first, second)
+        sample: Any = next(iter(first or second), None)
+        if isinstance(sample, Gap):
+            return tuple(dict.fromkeys((*first, *second)))
+        names = keys(type(sample)) if isinstance(sample, Value) else ()
+        if not names:
+            return first
+        records = {tuple(getattr(record, name) for name in names): record for record in first}
+        for record in second:
+            key = tuple(getattr(record, name) for name in names)
+            records[key] = _join(records[key], record, lists=True) if key in records else record
+        return tuple(records.values())
     return first
-
-
-def _join_records(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    sample: Any = next(iter(first or second), None)
-    if isinstance(sample, Gap):
-        return tuple(dict.fromkeys((*first, *second)))
-    names = keys(type(sample)) if isinstance(sample, Value) else ()
-    if not names:
-        return first
-    records = {tuple(getattr(record, name) for name in names): record for record in first}
-    for record in second:
-        key = tuple(getattr(record, name) for name in names)
-        records[key] = _join(records[key], record, lists=True) if key in records else record
-    return tuple(records.values())

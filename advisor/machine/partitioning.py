@@ -90,22 +90,18 @@ def scheme_without_sheet(cpu: Cpu | None) -> Scheme:
     if (cpu.vendor, cpu.model) == _A64FX:
         return Scheme.FIXED
     if cpu.vendor is None or cpu.family is None or cpu.model is None:
-        return _by_name(cpu.model_name)
+        plain = re.sub(r"\([^)]*\)|\bCPU\b(?! Max)", "", cpu.model_name or "")
+        bare = " ".join(plain.split())
+        named = (each for each in traits() if each.match.family is not None and re.search(rf"\b(?:{each.series})(?!\w)", bare))
+        if sheet := next(named, None):
+            return Scheme[sheet.scheme]
+        return next((found for pattern, found in _NAMES_WITHOUT_SHEET if re.search(pattern, plain, re.ASCII)), Scheme.UNKNOWN)
     if cpu.vendor == "GenuineIntel":
         return _INTEL_WITHOUT_SHEET.get(cpu.model, Scheme.UNKNOWN) if cpu.family == 6 else Scheme.UNKNOWN
     if cpu.vendor == "HygonGenuine":
         return Scheme.DIES
     table = _AMD_WITHOUT_SHEET if cpu.vendor == "AuthenticAMD" else ()
     return next((kind for families, models, kind in table if cpu.family in families and cpu.model in models), Scheme.UNKNOWN)
-
-
-def _by_name(name: str | None) -> Scheme:
-    plain = re.sub(r"\([^)]*\)|\bCPU\b(?! Max)", "", name or "")
-    bare = " ".join(plain.split())
-    named = (each for each in traits() if each.match.family is not None and re.search(rf"\b(?:{each.series})(?!\w)", bare))
-    if sheet := next(named, None):
-        return Scheme[sheet.scheme]
-    return next((found for pattern, found in _NAMES_WITHOUT_SHEET if re.search(pattern, plain, re.ASCII)), Scheme.UNKNOWN)
 
 
 def known_by_name_only(cpu: Cpu | None) -> bool:
@@ -255,7 +251,8 @@ def _cod(view: View, nodes: int) -> Cut:
 def _snc(view: View, nodes: int) -> Cut:
     if nodes == 1:
         return _counted("none", nodes, "high", "sub-NUMA clustering is off")
-    dies = _dies_of_advanced(view)
+    cpu = view.machine.cpu
+    dies = 2 if cpu and cpu.model == 85 and view.l3_per_socket == 2 else None
     if nodes == dies:
         return _counted("none", nodes, "high", "the dies of a Xeon Platinum 9200, each with an L3")
     if dies and nodes == 2 * dies:
@@ -269,12 +266,6 @@ def _snc(view: View, nodes: int) -> Cut:
             *(("one L3 over all of them",) if spans else ()),
         )
     return _counted("unknown", nodes, "low", "sub-NUMA clustering gives 2, 3, 4 or 6")
-
-
-def _dies_of_advanced(view: View) -> int | None:
-    """Return 2 for a Cascade Lake AP, whose package has two dies with an L3 each, else None."""
-    cpu = view.machine.cpu
-    return 2 if cpu and cpu.model == 85 and view.l3_per_socket == 2 else None
 
 
 def _knl(view: View, nodes: int) -> Cut:

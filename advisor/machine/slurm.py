@@ -146,7 +146,8 @@ class FoundNode:
 
 def found_by_slurmd(topology: Topology, sockets_are: SocketsAre = "sockets") -> FoundNode | None:
     """Return what slurmd finds on a machine, that which a cgroup hides too; None where no such sockets are known."""
-    whole = _whole(topology)
+    nodes = CpuSet(node.os_index for node in topology.nodes)
+    whole = topology.but(allowed=topology.pus, allowed_nodes=nodes, shared_l2=())
     known = logical_numbering(whole)
     cores = frozenset(core.cpuset for core in whole.cores if core.cpuset)
     parts = _sockets(whole, sockets_are)
@@ -166,25 +167,11 @@ def found_by_slurmd(topology: Topology, sockets_are: SocketsAre = "sockets") -> 
     )
 
 
-def _whole(topology: Topology) -> Topology:
-    """Return a machine as slurmd asks hwloc for it: with what is disallowed too, and without the caches of level 2."""
-    nodes = CpuSet(node.os_index for node in topology.nodes)
-    return topology.but(allowed=topology.pus, allowed_nodes=nodes, shared_l2=())
-
-
 def _sockets(topology: Topology, sockets_are: SocketsAre) -> Sequence[CpuSet] | None:
     if sockets_are == "sockets":
         return [package.cpuset for package in topology.packages]
     if sockets_are == "l3":
         return [cache.cpuset for cache in topology.l3] or None
-    return _of_numa_nodes(topology)
-
-
-def _of_numa_nodes(topology: Topology) -> Sequence[CpuSet] | None:
-    """Return what slurmd takes for sockets: all objects of the kind that the first NUMA node hangs off in hwloc's tree.
-
-    None where nodes hang off several kinds, or there are more of the kind than nodes: what it counts then is not worked out.
-    """
     near = {node.near for node in topology.nodes}
     if len(topology.nodes) == 1 and near == {topology.pus}:  # it hangs off the machine, however many sockets that has
         return [topology.pus]

@@ -156,22 +156,17 @@ def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = N
             if variant.unit != unit:
                 raise _bad(task, f"{variant.name[:40]} in {unit}, its header comment says {variant.unit}")
     if sheet is not None and task.purpose == "kernel" and results:
-        _refuse_parts(task, results)
+        alike = [(each.variant, each.cpus, each.bytes, tuple(sorted(each.details.items()))) for each in results]
+        if twice := next((key[0] for at, key in enumerate(alike) if key in alike[:at]), None):
+            raise _bad(task, f"{twice} twice")
+        if never := [name for name in task.variants if name not in {each.variant for each in results}]:
+            raise _bad(task, f"no {' and no '.join(never)}, which its header comment names")
+        asked = dict(zip(task.arguments, task.arguments[1:], strict=False)).get("--repeats", "0")
+        wanted = int(asked) if asked.isdecimal() else 0
+        if fewer := next((each for each in results if len(each.values) < wanted and not each.details.get("cut_short")), None):
+            found = f"{len(fewer.values)} values of {fewer.variant}"
+            raise _bad(task, f"{found}, where --repeats {wanted} was asked for and nothing was cut short")
     return tuple(results)
-
-
-def _refuse_parts(task: Task, results: Sequence[Result]) -> None:
-    """Refuse a kernel without a plan of its own that leaves out, or says twice, what it was asked for."""
-    alike = [(each.variant, each.cpus, each.bytes, tuple(sorted(each.details.items()))) for each in results]
-    if twice := next((key[0] for at, key in enumerate(alike) if key in alike[:at]), None):
-        raise _bad(task, f"{twice} twice")
-    if never := [name for name in task.variants if name not in {each.variant for each in results}]:
-        raise _bad(task, f"no {' and no '.join(never)}, which its header comment names")
-    asked = dict(zip(task.arguments, task.arguments[1:], strict=False)).get("--repeats", "0")
-    wanted = int(asked) if asked.isdecimal() else 0
-    if fewer := next((each for each in results if len(each.values) < wanted and not each.details.get("cut_short")), None):
-        found = f"{len(fewer.values)} values of {fewer.variant}"
-        raise _bad(task, f"{found}, where --repeats {wanted} was asked for and nothing was cut short")
 
 
 def _result(task: Task, line: bytes) -> Result:

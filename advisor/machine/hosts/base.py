@@ -145,7 +145,11 @@ def _cgroups(host: Host) -> tuple[str, ...]:
     lines = (host.read("/proc/self/cgroup").text or "").splitlines()
     paths = [line[3:] for line in lines if line.startswith("0::/")]
     paths += (host.read("/proc/self/cpuset").text or "").splitlines()[:1]
-    return tuple(dict.fromkeys(_literal(parent) for path in paths for parent in cgroups_above(path))) or ("",)
+    return tuple(
+        dict.fromkeys(
+            "".join(f"[{char}]" if char in WILD else char for char in parent) for path in paths for parent in cgroups_above(path)
+        )
+    ) or ("",)
 
 
 def cgroups_above(path: str) -> Iterator[str]:
@@ -153,10 +157,6 @@ def cgroups_above(path: str) -> Iterator[str]:
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     for count in range(len(parts), -1, -1):
         yield "".join(f"/{part}" for part in parts[:count])
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{char}]" if char in WILD else char for char in name)
 
 
 def example_path(pattern: str) -> str:
@@ -189,22 +189,17 @@ class PathPatterns:
         if folder not in self._known:
             parts = folder.split("/")
             self._known[folder] = [
-                pattern for wanted, names in self._deep.get(len(parts), ()) if _all_match(parts, wanted) for pattern in names
+                pattern
+                for wanted, names in self._deep.get(len(parts), ())
+                if all(any_match(part, (pattern,)) for part, pattern in zip(parts, wanted, strict=True))
+                for pattern in names
             ]
         return any_match(name, self._known[folder])
 
 
 def any_match(name: str, patterns: Iterable[str]) -> bool:
     """Tell whether a name matches one of the patterns."""
-    return any(name == pattern or (_wild(pattern) and fnmatchcase(name, pattern)) for pattern in patterns)
-
-
-def _all_match(parts: list[str], wanted: list[str]) -> bool:
-    return all(any_match(part, (pattern,)) for part, pattern in zip(parts, wanted, strict=True))
-
-
-def _wild(pattern: str) -> bool:
-    return any(char in pattern for char in WILD)
+    return any(name == pattern or (any(char in pattern for char in WILD) and fnmatchcase(name, pattern)) for pattern in patterns)
 
 
 SECONDS_BETWEEN_LOOKS = 0.5

@@ -520,7 +520,11 @@ class _Keeper:
             if "\n" not in path:
                 matched = self._keep_path(path, link_only=pattern.endswith(LINK)) or matched
         if not matched:
-            self._note_closed_folder(pattern)
+            fixed = pattern[: min((pattern.index(char) for char in WILD if char in pattern), default=len(pattern))]
+            folder = fixed.rpartition("/")[0]
+            real = self._real(folder) if folder else None
+            if real and not self._host.list(folder) and self._host.read(folder).why is Why.REFUSED:
+                self.gaps[real] = Why.REFUSED
 
     def _put(self, path: str, node: Entry) -> None:
         if path not in self.nodes or self.nodes[path] != node:
@@ -557,13 +561,6 @@ class _Keeper:
         folder = path.rpartition("/")[0]
         real = self._real(folder)
         return self._closed_above(folder) if real is None else real or path
-
-    def _note_closed_folder(self, pattern: str) -> None:
-        fixed = pattern[: min((pattern.index(char) for char in WILD if char in pattern), default=len(pattern))]
-        folder = fixed.rpartition("/")[0]
-        real = self._real(folder) if folder else None
-        if real and not self._host.list(folder) and self._host.read(folder).why is Why.REFUSED:
-            self.gaps[real] = Why.REFUSED
 
     def _is_link(self, path: str) -> bool:
         folder, _, name = path.rpartition("/")

@@ -37,7 +37,15 @@ def read_file(path: str, *, follow: bool = True) -> Reading:
     except OSError as error:
         return Reading(why=why_not_opened(error))
     try:
-        return _drain(handle)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return Reading(why=Why.FAILED)
+        data = os.read(handle, _CHUNK)
+        chunks, total = [data], len(data)
+        while data and total <= LIMIT:
+            data = os.read(handle, _CHUNK)
+            chunks.append(data)
+            total += len(data)
+        return Reading(b"".join(chunks)) if total <= LIMIT else Reading(why=Why.FAILED)
     except PermissionError:  # some sysfs files check at read, not at open
         return Reading(why=Why.REFUSED)
     except OSError:  # EINVAL of a port that is down, EIO, ENODATA
@@ -49,18 +57,6 @@ def read_file(path: str, *, follow: bool = True) -> Reading:
 def why_not_opened(error: OSError) -> Why:
     """Return why a file or a program could not be opened: that this process has too many open says nothing of the file."""
     return Why.FULL if error.errno in (errno.EMFILE, errno.ENFILE) else Why.FAILED
-
-
-def _drain(handle: int) -> Reading:
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        return Reading(why=Why.FAILED)
-    data = os.read(handle, _CHUNK)
-    chunks, total = [data], len(data)
-    while data and total <= LIMIT:
-        data = os.read(handle, _CHUNK)
-        chunks.append(data)
-        total += len(data)
-    return Reading(b"".join(chunks)) if total <= LIMIT else Reading(why=Why.FAILED)
 
 
 def open_here(path: str | Path) -> BinaryIO:
@@ -247,22 +243,19 @@ def _begin(folder: int, name: str, kept: os.stat_result | None, *, private: bool
         if kept is not None and (kept.st_uid, kept.st_gid) != (os.geteuid(), os.getegid()):
             with suppress(PermissionError):  # only root may give a file away
                 os.fchown(handle, kept.st_uid, kept.st_gid)
-        os.fchmod(handle, _mode(kept, private=private, program=program))
+        if kept is not None:
+            mode = stat.S_IMODE(kept.st_mode) & 0o777
+            mode |= (mode & 0o444) >> 2 if program else 0
+        else:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = (0o777 if program else 0o666) & ~umask
+        own_mode = mode & _PRIVATE if private else mode
+        os.fchmod(handle, own_mode)
     except BaseException:
         begun.close()
         raise
     return begun
-
-
-def _mode(kept: os.stat_result | None, *, private: bool, program: bool) -> int:
-    if kept is not None:
-        mode = stat.S_IMODE(kept.st_mode) & 0o777
-        mode |= (mode & 0o444) >> 2 if program else 0
-    else:
-        umask = os.umask(0)
-        os.umask(umask)
-        mode = (0o777 if program else 0o666) & ~umask
-    return mode & _PRIVATE if private else mode
 
 
 FILE = "journal.jsonl"

@@ -376,17 +376,13 @@ def find(program: str) -> str | None:
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder.startswith("/")]
     for folder in ("", *folders, *SBIN) if "/" in program else (*folders, *SBIN):
         place = shutil.which(program, path=folder)
-        doubt = doubt_about(place, Use.RUNS) if place and _is_real_root() else None
+        # Root, and not only so called in a user namespace, where no program is root's.
+        doubt = doubt_about(place, Use.RUNS) if place and (os.geteuid() == 0 and os.lstat("/").st_uid == 0) else None
         if place and doubt is None:
             return place
         if place and doubt:
             ledger.say(place, f"{place} is not started as root: {doubt.problem}; {doubt.cure}")
     return None
-
-
-def _is_real_root() -> bool:
-    """Tell whether the caller is root, and not only so called in a user namespace, where no program is root's."""
-    return os.geteuid() == 0 and os.lstat("/").st_uid == 0
 
 
 def _watch(process: subprocess.Popen[bytes], program: str, deadline: float) -> Ran:

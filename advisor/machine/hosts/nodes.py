@@ -404,7 +404,9 @@ def brought(reply: Reply, mark: str) -> Brought:
         return Brought(Outcome.TIMED_OUT, _last(said, "srun:") or "no whole answer in time; try a longer --timeout")
     if not ended:
         return _without_end(reply, said, begun=bool(begun))
-    status, size = _numbers(rest)
+    words = rest.split()
+    good = len(words) == 2 and all(word.isdigit() and len(word) < 12 for word in words)
+    status, size = (int(words[0]), int(words[1])) if good else (1, 0)
     if status:
         return _unwell(status, said)
     data = _decoded(begun, file)
@@ -427,12 +429,6 @@ def _marked(out: bytes, mark: str, word: bytes) -> tuple[bytes, bytes, bytes]:
         if match
         else (out, b"", b"")
     )
-
-
-def _numbers(rest: bytes) -> tuple[int, int]:
-    words = rest.split()
-    good = len(words) == 2 and all(word.isdigit() and len(word) < 12 for word in words)
-    return (int(words[0]), int(words[1])) if good else (1, 0)
 
 
 def _decoded(form: bytes, text: bytes) -> bytes | None:

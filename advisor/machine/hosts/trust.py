@@ -82,7 +82,11 @@ def open_trusted(path: Path | str, use: Use = Use.FOUND) -> BinaryIO:
 
 def is_strangers(about: os.stat_result) -> bool:
     """Tell whether something belongs to somebody who is neither root nor the caller."""
-    return about.st_uid not in (0, os.geteuid()) and not _is_of_outer_root(about)
+    # In a user namespace that does not know root outside of it, folders and links of the system's are the overflow user's: whoever
+    # owns / owns every program there. Of a file one cannot tell whether it is root's or that of another user.
+    return about.st_uid not in (0, os.geteuid()) and not (
+        about.st_uid == _OVERFLOW and not stat.S_ISREG(about.st_mode) and os.lstat("/").st_uid == _OVERFLOW
+    )
 
 
 def _judged(path: str, use: Use) -> tuple[Doubt | None, os.stat_result | None]:
@@ -169,14 +173,6 @@ def _own(where: str, kind: str) -> str:
 
 _OVERFLOW = 65534
 """The kernel's default for whom it cannot name; /proc/sys/kernel/overflowuid has it."""
-
-
-def _is_of_outer_root(about: os.stat_result) -> bool:
-    """Tell whether it is a folder or a link of the system's, in a user namespace that does not know root outside of it.
-
-    Whoever owns / owns every program there; of a file one cannot tell whether it is root's or that of another user.
-    """
-    return about.st_uid == _OVERFLOW and not stat.S_ISREG(about.st_mode) and os.lstat("/").st_uid == _OVERFLOW
 
 
 def _user(uid: int) -> str:

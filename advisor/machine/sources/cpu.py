@@ -367,7 +367,25 @@ def collect_power(host: Host) -> Machine:
     named = {int(name[3:]) for name in host.list(_CPU) if re.fullmatch(r"cpu[0-9]{1,6}", name)}
     online = set_in(reader.text(f"{_CPU}/online") or "")
     cpus = _Cpus(reader, tuple(sorted(cpu for cpu in named if not online or cpu in online)))
-    cpu = Cpu(**_clocks(cpus), **_policy(cpus), **_idle(cpus), **_protection(reader))
+    lowest = number(cpus.first("cpufreq/cpuinfo_min_freq", "cpu.min_hz"))
+    highest = cpus.figures("cpufreq/cpuinfo_max_freq", "cpu.max_hz").values()
+    limits = cpus.figures("cpufreq/scaling_max_freq", "cpu.limit_hz").values()
+    base, by_cpu = _base(cpus)
+    clocks = {
+        "base_hz": base,
+        "min_hz": lowest * _KHZ if lowest else None,
+        "max_hz": max(highest) * _KHZ if highest else None,
+        "boost_headroom": _headroom(cpus, by_cpu),
+        "limit_hz": min(limits) * _KHZ if limits else None,
+    }
+    folder = f"{_CPU}/vulnerabilities"
+    told = {name: text for name in reader.host.list(folder) if (text := reader.text(f"{folder}/{name}")) is not None}
+    if told:
+        reader.found("cpu.vulnerabilities", folder)
+    else:
+        reader.lacks("cpu.vulnerabilities", f"{folder}: not there", "kernels since 4.15 have it")
+    protection = {"smt_control": reader.text(f"{_CPU}/smt/control", "cpu.smt_control"), "vulnerabilities": told or None}
+    cpu = Cpu(**clocks, **_policy(cpus), **_idle(cpus), **protection)
     if cpu == Cpu():
         # The section "cpu" is often known by another source, which would drop a gap of that name.
         return Machine(gaps=(Gap(fact="cpu.governors", why=f"{_CPU}: {NOT_IN_INPUT}", help=CAPTURE_HELP),))
@@ -382,20 +400,6 @@ def clock_of_name(name: str) -> int | None:
     """
     match = re.search(r"@ ?([0-9]{1,2})\.([0-9]{2})GHz", name)
     return (int(match[1]) * 100 + int(match[2])) * 10 * _MHZ if match else None
-
-
-def _clocks(cpus: _Cpus) -> dict[str, float | None]:
-    lowest = number(cpus.first("cpufreq/cpuinfo_min_freq", "cpu.min_hz"))
-    highest = cpus.figures("cpufreq/cpuinfo_max_freq", "cpu.max_hz").values()
-    limits = cpus.figures("cpufreq/scaling_max_freq", "cpu.limit_hz").values()
-    base, by_cpu = _base(cpus)
-    return {
-        "base_hz": base,
-        "min_hz": lowest * _KHZ if lowest else None,
-        "max_hz": max(highest) * _KHZ if highest else None,
-        "boost_headroom": _headroom(cpus, by_cpu),
-        "limit_hz": min(limits) * _KHZ if limits else None,
-    }
 
 
 def _base(cpus: _Cpus) -> tuple[int | None, dict[int, int]]:
@@ -503,16 +507,6 @@ def _state(cpus: _Cpus, folder: str, name: str) -> IdleState | None:
         off_by_default=_BEGINS.get(cpus.reader.text(f"{folder}/{name}/default_status") or ""),
         disabled=CpuSet(cpu for cpu, text in switches.items() if text != "0") if switches else None,
     )
-
-
-def _protection(reader: Reader) -> dict[str, object]:
-    folder = f"{_CPU}/vulnerabilities"
-    told = {name: text for name in reader.host.list(folder) if (text := reader.text(f"{folder}/{name}")) is not None}
-    if told:
-        reader.found("cpu.vulnerabilities", folder)
-    else:
-        reader.lacks("cpu.vulnerabilities", f"{folder}: not there", "kernels since 4.15 have it")
-    return {"smt_control": reader.text(f"{_CPU}/smt/control", "cpu.smt_control"), "vulnerabilities": told or None}
 
 
 _ACTIVE = "/etc/tuned/active_profile"

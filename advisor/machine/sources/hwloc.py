@@ -90,7 +90,15 @@ def parse_document(data: bytes) -> Document:
     top = _parse(data)
     if top.tag != "topology":
         raise BadXml(f"its first element is <{_word(top.tag)}>, not <topology>", cure=_GIVE)
-    version = _version(top.get("version", "1.0"))
+    text = top.get("version", "1.0")
+    major = number(text.split(".", maxsplit=1)[0])
+    if major is None or major < 1:
+        raise BadXml(f"version {_word(text)!r} is not a hwloc version", cure=_GIVE)
+    if major == 1:
+        raise BadXml("it is in the format of hwloc 1.x", cure="convert it: lstopo -i OLD.xml --of xml NEW.xml (hwloc 2.x)")
+    if major > 3:
+        raise BadXml(f"format {_word(text)} is newer than this program reads (2.x and 3.x)", cure="update advisor")
+    version = major
     root = top.find("object")
     if root is None or root.get("type") != "Machine":
         raise BadXml("no Machine object in it", cure=_GIVE)
@@ -129,17 +137,6 @@ def _parse(data: bytes) -> Element:
     except (ValueError, LookupError, RecursionError, MemoryError) as error:
         raise BadXml(f"not XML that can be read ({type(error).__name__})", cure=_AGAIN) from error
     return element
-
-
-def _version(text: str) -> int:
-    major = number(text.split(".", maxsplit=1)[0])
-    if major is None or major < 1:
-        raise BadXml(f"version {_word(text)!r} is not a hwloc version", cure=_GIVE)
-    if major == 1:
-        raise BadXml("it is in the format of hwloc 1.x", cure="convert it: lstopo -i OLD.xml --of xml NEW.xml (hwloc 2.x)")
-    if major > 3:
-        raise BadXml(f"format {_word(text)} is newer than this program reads (2.x and 3.x)", cure="update advisor")
-    return major
 
 
 def _infos(element: Element) -> Infos:

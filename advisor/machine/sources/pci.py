@@ -516,7 +516,14 @@ def collect_pci(host: Host) -> Machine:
     reader.found("pci", DEVICES)
     fabric = fabric_devices(host)
     devices = tuple(device for address in bus.addresses if (device := _device(reader, bus, address, fabric)))
-    _note_unplaced(reader, devices)
+    lost = [device for device in devices if device.locality and not device.locality.numa_nodes]
+    if lost:
+        others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        reader.lacks(
+            "pci.locality",
+            f"{lost[0].address}{others}: {lost[0].locality.inferred if lost[0].locality else ''}",
+            "update the BIOS: its ACPI tables give the root bridge no NUMA node (_PXM)",
+        )
     if devices and not any(device.link or device.card for device in devices):
         path = f"{DEVICES}/{devices[0].address}/max_link_speed"
         reader.missed("pci.link", path, host.read(path).why or Why.FAILED)
@@ -589,17 +596,6 @@ def _config(reader: Reader, address: str, *facts: str) -> bytes | None:
     return None
 
 
-def _note_unplaced(reader: Reader, devices: tuple[PciDevice, ...]) -> None:
-    lost = [device for device in devices if device.locality and not device.locality.numa_nodes]
-    if lost:
-        others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        reader.lacks(
-            "pci.locality",
-            f"{lost[0].address}{others}: {lost[0].locality.inferred if lost[0].locality else ''}",
-            "update the BIOS: its ACPI tables give the root bridge no NUMA node (_PXM)",
-        )
-
-
 def gpus_on(bus: Bus) -> tuple[tuple[str, int], ...]:
     """Return the address and the vendor of every GPU."""
     found = []
@@ -621,7 +617,11 @@ _PCI_BRIDGE = 0x0604
 def collect_iommu(host: Host) -> Machine:
     """Return what the kernel shows of IOMMU and ACS."""
     reader = Reader(host)
-    iommu = Iommu(units=_units(reader), types=_types(reader), redirecting=_redirecting(reader))
+    told = {text for path in expand(reader.host, _TYPES) if (text := reader.text(path))}
+    if told:
+        reader.found("iommu.types", _TYPES)
+    types = tuple(sorted(told)) or None
+    iommu = Iommu(units=_units(reader), types=types, redirecting=_redirecting(reader))
     return reader.machine(iommu=None if iommu == Iommu() else iommu)
 
 
@@ -632,13 +632,6 @@ def _units(reader: Reader) -> tuple[str, ...] | None:
         return None
     reader.found("iommu.units", _UNITS)
     return reader.host.list(_UNITS)
-
-
-def _types(reader: Reader) -> tuple[str, ...] | None:
-    told = {text for path in expand(reader.host, _TYPES) if (text := reader.text(path))}
-    if told:
-        reader.found("iommu.types", _TYPES)
-    return tuple(sorted(told)) or None
 
 
 def _redirecting(reader: Reader) -> tuple[str, ...] | None:

@@ -112,17 +112,13 @@ def collect_slurm(host: Host) -> Machine:
             gaps=(Gap(fact="slurm_conf", why=why, help="run it on a node of the cluster; as root where it is closed"),)
         )
     reader.found("slurm_conf", "slurm.conf, cgroup.conf, gres.conf")
-    return Machine(slurm_conf=_slurm(main, cgroup, gres), sources=reader.sources)
-
-
-def _slurm(main: _File, cgroup: _File, gres: _File) -> Slurm:
     # A cgroup.conf that is not there means its defaults; one that is closed means nothing.
     absent = not cgroup.there and not cgroup.closed
     constrain = {"constrain_cores": "Cores", "constrain_memory": "RAMSpace", "constrain_devices": "Devices"}
     plugins, parameters = main.words("TaskPlugin"), main.words("TaskPluginParam")
     # What finds the GPUs; off only where every line says so, for lines may be of other nodes.
     ways = gres.keys.get("autodetect", [])
-    return Slurm(
+    slurm = Slurm(
         # slurm.conf(5) of Slurm 22.05: the default value is task/none.
         task_plugins=None if plugins is None else tuple(n for word in plugins if (n := _bare(word)) and n != "none"),
         proctrack=_bare(main.value("ProctrackType")),
@@ -132,6 +128,7 @@ def _slurm(main: _File, cgroup: _File, gres: _File) -> Slurm:
         gres_cores=True if {"cores", "cpus"} & set(gres.keys) else (False if gres.whole else None),
         **{fact: False if absent else cgroup.switch(f"Constrain{key}") for fact, key in constrain.items()},
     )
+    return Machine(slurm_conf=slurm, sources=reader.sources)
 
 
 def _bare(word: str | None) -> str | None:

@@ -347,17 +347,14 @@ def _read(name: Name, board: Board, slots: int) -> _Found:
                 if value is not None
             }
             if "through" in part:
-                return _numbered_through(way, part["through"], slots, board)
+                number = part["through"]
+                if not board.sockets or slots % board.sockets or not 0 < number <= slots:
+                    return _Found()
+                socket, place = divmod(number - 1, slots // board.sockets)
+                return _Found(way, socket, pair=place + 1)
             channel = (part.get("node", 0), part["channel"]) if "channel" in part else None
             return _Found(way, part.get("letter", part.get("socket")), channel, part.get("row"), part.get("pair"))
     return _Found()
-
-
-def _numbered_through(way: int, number: int, slots: int, board: Board) -> _Found:
-    if not board.sockets or slots % board.sockets or not 0 < number <= slots:
-        return _Found()
-    socket, place = divmod(number - 1, slots // board.sockets)
-    return _Found(way, socket, pair=place + 1)
 
 
 def _sockets(found: Sequence[_Found], board: Board) -> list[int | None]:

@@ -39,7 +39,9 @@ def _numbered(reader: Reader, folder: str, word: str = "node") -> list[int]:
 def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
     """Return the nodes that have CPUs or memory, by number; () on a kernel without NUMA."""
     found = []
-    graphics = _gpu_nodes(reader)
+    texts = (reader.text(f"{GPUS}/{name}/numa_status") or "" for name in reader.host.list(GPUS))
+    nodes = (re.search(r"Node:\s*(\d{1,5})\b", text, re.ASCII) for text in texts)
+    graphics = frozenset(int(match[1]) for match in nodes if match)
     for index in _numbers(reader):
         if index in graphics:
             why = f"node {index} is the memory of a GPU, and is left out as hwloc leaves it out"
@@ -77,13 +79,6 @@ def _numbers(reader: Reader) -> list[int]:
     if len(found) > MOSTNODES:
         raise BadCapture(f"{len(found)} NUMA nodes, more than the {MOSTNODES} that Linux knows", place=NODES)
     return found
-
-
-def _gpu_nodes(reader: Reader) -> frozenset[int]:
-    """Return the nodes that NVIDIA's driver made of GPU memory (POWER9 with NVLink, Grace Hopper)."""
-    texts = (reader.text(f"{GPUS}/{name}/numa_status") or "" for name in reader.host.list(GPUS))
-    nodes = (re.search(r"Node:\s*(\d{1,5})\b", text, re.ASCII) for text in texts)
-    return frozenset(int(match[1]) for match in nodes if match)
 
 
 def _cpus(reader: Reader, index: int) -> CpuSet:
