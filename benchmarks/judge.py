@@ -24,7 +24,7 @@ from advisor.machine.hosts.source import open_host
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.sources.registry import collect_machine
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from advisor.paths import rules
 from tests.machines.catalogue import write_archive
 

@@ -8,8 +8,7 @@ from advisor.advice.judge.rule import facts_of_rules
 from advisor.advice.know.vendors import publications, settings, vendors
 from advisor.advice.model.sheets import Setting
 from advisor.advice.rules import own_rules
-from advisor.measure.platform import Platform, Reference
-from advisor.measure.platforms import platforms
+from advisor.measure.platform import Platform, Reference, platforms
 from docs.schemas import rule_schema
 
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n\n"

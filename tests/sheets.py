@@ -36,9 +36,19 @@ from advisor.machine.jinja import about, template_files, template_text
 from advisor.machine.partitioning import scheme_without_sheet
 from advisor.machine.platform_traits import Scheme, TraitQuery, Traits, file_of, traits
 from advisor.machine.value import Keys
-from advisor.measure.measured_facts import PublishedFigure
-from advisor.measure.platform import Platform, Reference, for_model, socket_bandwidth
-from advisor.measure.platforms import WITHOUT_SHEET, platform_by_id, platforms, processor, published_files, read_published
+from advisor.measure.platform import (
+    WITHOUT_SHEET,
+    Platform,
+    PublishedFigure,
+    Reference,
+    for_model,
+    platform_by_id,
+    platforms,
+    processor,
+    published_files,
+    read_published,
+    socket_bandwidth,
+)
 from advisor.paths import rules
 from advisor.sheets import Sheet, read_sheet
 

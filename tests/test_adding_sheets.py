@@ -155,7 +155,7 @@ import json, sys
 from pathlib import Path
 from advisor.errors import AdvisorError
 from advisor.advice.know import vendors
-from advisor.measure import platforms
+from advisor.measure import platform as platforms
 from tests.sheets import mistakes
 def told(text):
     Path("rules/platforms/venice.yaml").write_text(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.advice.checklist import Ordered, checklist
-from advisor.measure.platforms import platforms
+from advisor.measure.platform import platforms
 from tests.browser import Look, needs_browser, open_page, printed
 from tests.machines.catalogue import write_archive
 from tests.test_report_browser import NOTHING, seen

@@ -123,4 +123,4 @@ def test_the_help_loads_nothing_heavy(words: tuple[str, ...]) -> None:
     rooms = {name.split(".")[1] for name in loaded if name.startswith("advisor.")}
     assert ("typer" in loaded, HEAVY & loaded, rooms) == (True, set(), {"cli", "errors", "machine"})
     used = {name for name in loaded if name.startswith("advisor.machine.") and name != "advisor.machine.hosts"}
-    assert used == {"advisor.machine.hosts.trust", "advisor.machine.secrecy"}
+    assert used == {"advisor.machine.hosts.base", "advisor.machine.hosts.files", "advisor.machine.secrecy"}

@@ -10,8 +10,7 @@ from advisor.advice.model.plan import Owner
 from advisor.advice.model.sheets import Vendor, is_named
 from advisor.errors import BadInput
 from advisor.machine.hardware import COVERS, Bios, Firmware, Registry
-from advisor.machine.hosts.files import open_here
-from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.hosts.files import Use, open_here, open_trusted
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.platform_traits import Maker, traits
@@ -27,7 +26,7 @@ from advisor.machine.sources.redfish import (
     with_other_names,
     with_pending,
 )
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 
 _ENOUGH = 4
 """Attributes of another's sheet that tell whose a file is; a few names are everybody's."""

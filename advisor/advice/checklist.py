@@ -66,8 +66,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.platform_traits import Maker
 from advisor.machine.read import read_machine
-from advisor.measure.platform import IntentName, Platform, Scope
-from advisor.measure.platforms import platform_on_order
+from advisor.measure.platform import IntentName, Platform, Scope, platform_on_order
 from advisor.measure.task import measurements_from
 
 

@@ -16,7 +16,7 @@ from advisor.measure.imports import LARGEST, read_runs
 from advisor.measure.imports.memory import Level, levels, times_of
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.measurement import Conditions, ImportedRun, Measurements, Missing, Result, Unit
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from advisor.measure.resources import Resources, checked_results
 from advisor.measure.task import gathered, read_measurements
 

@@ -25,8 +25,7 @@ from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.platform_traits import Maker
 from advisor.measure.measurement import Measurements
-from advisor.measure.platform import Platform, Scope, best_cut
-from advisor.measure.platforms import Ordered, match_platform, platform_on_order, published_figures
+from advisor.measure.platform import Ordered, Platform, Scope, best_cut, match_platform, platform_on_order, published_figures
 
 UNKNOWN_VENDOR = "generic"
 """The sheet with the usual words, for a vendor that has none of its own."""

@@ -11,14 +11,13 @@ from advisor.advice.judge.case import Case, case_of
 from advisor.advice.judge.measured import measured_facts
 from advisor.advice.judge.published import Figure, machine_figures, sure_partitioning
 from advisor.errors import BadInput, BadValue
-from advisor.machine.hosts.files import write_file
-from advisor.machine.hosts.trust import at_home
+from advisor.machine.hosts.files import at_home, write_file
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.units import count, duration, flop_rate, memory_clock, throughput
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.measurement import Measurements
-from advisor.measure.platforms import COLUMNS, SITE_FIGURES, match_platform, plain_processor, read_published
+from advisor.measure.platform import COLUMNS, SITE_FIGURES, match_platform, plain_processor, read_published
 from advisor.measure.task import Measured
 
 _STEADY: Final = 0.05

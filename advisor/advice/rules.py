@@ -18,7 +18,7 @@ from advisor.advice.judge.rulebook import (
 )
 from advisor.advice.know.vendors import publications, settings
 from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of, nearest
-from advisor.machine.hosts.trust import Use, at_home, trusted
+from advisor.machine.hosts.files import Use, at_home, trusted
 from advisor.machine.jinja import RULES
 from advisor.paths import rules as rules_folder
 

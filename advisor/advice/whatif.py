@@ -21,8 +21,7 @@ from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import read_machine
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.measurement import BeforeAfter, Measurements
-from advisor.measure.platform import Scope
-from advisor.measure.platforms import match_platform, published_figures
+from advisor.measure.platform import Scope, match_platform, published_figures
 from advisor.measure.task import compare_runs, read_measurements
 
 

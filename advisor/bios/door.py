@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from advisor.bios.connection import Address, Login, Secret, Trust, address_of
 from advisor.errors import BadInput, BadTable, BadValue, CannotWork
 from advisor.machine.hosts.base import Host
-from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.files import Use, at_home, open_trusted, trusted, write_file
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.trust import Use, at_home, open_trusted, trusted
 from advisor.machine.sources.smbios import TABLE, redfish_addresses, structures
 
 if TYPE_CHECKING:

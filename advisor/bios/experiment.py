@@ -58,13 +58,12 @@ from advisor.bios.plan import ground_of
 from advisor.bios.reading import BiosReading, reading_of
 from advisor.bios.stage import nothing_foreign, restart_server, stage_bios
 from advisor.errors import AdvisorError, BadInput, CannotWork
-from advisor.machine.hosts.files import FILE, write_file
-from advisor.machine.hosts.trust import Use, trusted
+from advisor.machine.hosts.files import FILE, Use, trusted, write_file
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.secrecy import WITHHELD
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 
 _BESIDE = 2
 """Published results of a program: gains over another setting first."""

@@ -19,7 +19,7 @@ from advisor.advice.model.sheets import Name, Neutral, Setting
 from advisor.errors import BadInput, BadValue, did_you_mean, in_words
 from advisor.jobs.racing.proof import order
 from advisor.machine.hosts.errands import checked_names
-from advisor.machine.hosts.trust import Use
+from advisor.machine.hosts.files import Use
 from advisor.machine.value import Value, wrong_at
 from advisor.measure.measurement import Purpose
 from advisor.paths import rules

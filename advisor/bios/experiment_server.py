@@ -23,9 +23,8 @@ from advisor.bios.stage import load_record, record_of, restart_server, save_reco
 from advisor.errors import AdvisorError, BadInput, CannotWork
 from advisor.jobs.racing.runs import read_figure
 from advisor.machine.hosts.errands import Outcome, Reply, Way
-from advisor.machine.hosts.files import FILE, JournalFile, Kind, write_file
+from advisor.machine.hosts.files import FILE, JournalFile, Kind, Use, write_file
 from advisor.machine.hosts.nodes import Brought, ask_nodes, brought, errand, new_mark
-from advisor.machine.hosts.trust import Use
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import capture_script
 from advisor.measure.measurement import Measurements, reported_text

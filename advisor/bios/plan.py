@@ -25,8 +25,7 @@ from advisor.machine.hosts.live import LiveHost
 from advisor.machine.machine import Environment, Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.platform import IntentName, Scope
-from advisor.measure.platforms import platform_on_order
+from advisor.measure.platform import IntentName, Scope, platform_on_order
 from advisor.sheets import Sheet, model_of, parse_sheet
 
 

@@ -32,8 +32,7 @@ from advisor.bios.twin_port import Ports
 from advisor.bios.twin_source import made_of, shown_of
 from advisor.errors import AdvisorError, BadInput, CannotWork, Interrupted
 from advisor.jobs.started.hosts import fold_names
-from advisor.machine.hosts.files import FILE, JournalFile, Kind
-from advisor.machine.hosts.trust import Use
+from advisor.machine.hosts.files import FILE, JournalFile, Kind, Use
 from advisor.machine.observer import SILENT, Observer
 
 _KIND: Final = Kind(

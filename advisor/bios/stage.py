@@ -24,9 +24,8 @@ from advisor.bios.reading import BiosReading, Job, job_at, now, open_jobs, readi
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.machine.hardware import Scalar
 from advisor.machine.hosts.base import Host, asks_the_network
-from advisor.machine.hosts.files import write_file
+from advisor.machine.hosts.files import Use, trusted, write_file
 from advisor.machine.hosts.live import LiveHost, find
-from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.units import printable
 from advisor.measure.platform import IntentName
 

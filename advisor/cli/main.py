@@ -36,7 +36,7 @@ from advisor.errors import (
     one_line,
     slip,
 )
-from advisor.machine.hosts.trust import keep_to_own_home, ledger
+from advisor.machine.hosts.files import keep_to_own_home, ledger
 from advisor.machine.secrecy import without_secrets
 
 NARROWEST, WIDEST = 40, 250

@@ -40,7 +40,7 @@ def exports(incomplete: str) -> Offers:
 
 def platforms(incomplete: str) -> Offers:
     """Offer the platforms that can be on order."""
-    from advisor.measure.platforms import platforms as known
+    from advisor.measure.platform import platforms as known
 
     return _beginning(incomplete, ((each.id, each.name) for each in known()))
 

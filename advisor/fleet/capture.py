@@ -12,10 +12,9 @@ from typing import Any, Final
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, did_you_mean
 from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, Answer, answers_in
 from advisor.machine.hosts.errands import Outcome, Reply, Way, checked_names, folded, nodes_of_partition
-from advisor.machine.hosts.files import open_here, write_file
+from advisor.machine.hosts.files import Use, open_here, trusted, write_file
 from advisor.machine.hosts.nodes import Brought, ask_nodes, brought, errand, new_mark
 from advisor.machine.hosts.source import capture_from
-from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import capture_script
 from advisor.machine.value import is_name

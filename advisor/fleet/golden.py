@@ -23,7 +23,7 @@ from advisor.fleet.incidents import ELEMENT
 from advisor.fleet.kinds import Group, Nodes, alike, deviants
 from advisor.machine.fact import without_identities
 from advisor.machine.hosts.errands import expanded, folded
-from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.hosts.files import Use, open_trusted
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
 from advisor.machine.value import Value

@@ -21,8 +21,7 @@ from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.fleet.audit import AuditedFleet
 from advisor.fleet.fleet import Action, Change, Incident, Since
 from advisor.machine.hosts.errands import expanded, folded
-from advisor.machine.hosts.files import write_file
-from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.hosts.files import Use, open_trusted, write_file
 from advisor.machine.units import count
 from advisor.machine.value import Value
 

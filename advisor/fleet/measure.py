@@ -40,7 +40,7 @@ from advisor.measure.build import LaunchOutput, Recipe, build, failed, find_comp
 from advisor.measure.contract import read_kernels
 from advisor.measure.measurement import Measurements, Result, Task, reported_or_zero
 from advisor.measure.plan import Request, plan
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from advisor.measure.resources import Resources, checked_results
 from advisor.measure.run import conditions, free_memory, merge_runs, recorded, results_on_node, template_values
 from advisor.measure.task import gathered, read_measurements

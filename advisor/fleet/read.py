@@ -43,8 +43,7 @@ from advisor.machine.fault_counters import Watch
 from advisor.machine.hosts.base import Host, second_look
 from advisor.machine.hosts.capture import CaptureHost
 from advisor.machine.hosts.errands import Outcome
-from advisor.machine.hosts.files import open_here, write_file
-from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.hosts.files import Use, open_here, open_trusted, write_file
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import json_data, machine_from_json

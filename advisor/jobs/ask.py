@@ -24,8 +24,7 @@ from advisor.jobs.request import Prediction, Refused, Release, Said, Segment, Un
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hosts.base import Ran
 from advisor.machine.hosts.live import LiveHost, find
-from advisor.machine.hwloc_xml import hwloc_xml
-from advisor.machine.layout import LogicalNumbering, logical_numbering
+from advisor.machine.layout import LogicalNumbering, hwloc_xml, logical_numbering
 from advisor.machine.machine import Machine
 from advisor.machine.sources.scheduler import classify
 from advisor.machine.units import plain

@@ -10,7 +10,7 @@ from advisor.jobs.placement import LONGEST, JobShape, MemoryPolicy, NodePlan, Pl
 from advisor.jobs.request import BoundMemory, Prediction
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Machine
-from advisor.machine.memory_kinds import FastMemory, fast_memory, nodes_in_words
+from advisor.machine.partitioning import FastMemory, fast_memory, nodes_in_words
 
 _MANY_SINCE: Final = (5, 15)
 """MPOL_PREFERRED_MANY (Linux 5.15); numactl has it since 2.0.15."""

@@ -9,7 +9,7 @@ from advisor.jobs.placement import LintWarning
 from advisor.jobs.predict import memory_nodes
 from advisor.jobs.request import ADVISE, BoundMemory, Prediction, Refused, Unclear, ranks_here, warning
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.memory_kinds import FastMemory, fast_memory, nodes_in_words
+from advisor.machine.partitioning import FastMemory, fast_memory, nodes_in_words
 from advisor.machine.units import count
 
 BY_OPTION: Final[dict[str, Literal["only", "prefer", "interleave"]]] = {

@@ -28,8 +28,8 @@ from advisor.jobs.observe import (
 from advisor.jobs.started.plan_file import plan_in, read_bytes
 from advisor.jobs.verdict import as_gathered, cautions, compare_ranks, running_document
 from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.hosts.files import Use, trusted
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.topology import Topology

@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.machine.hosts.base import SLURM_CONFS
-from advisor.machine.hosts.files import LIMIT
-from advisor.machine.hosts.trust import at_home, open_trusted, trusted
+from advisor.machine.hosts.files import LIMIT, at_home, open_trusted, trusted
 from advisor.machine.registers import registers
 from advisor.machine.secrecy import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS, WITHHELD
 from advisor.machine.units import plain

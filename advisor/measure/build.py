@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from advisor.errors import CannotWork
 from advisor.machine.hosts.base import Ran, Why
-from advisor.machine.hosts.trust import Use, doubt_about, own_home, trusted
+from advisor.machine.hosts.files import Use, doubt_about, own_home, trusted
 from advisor.machine.machine import Machine
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - folders are made in them with names of chance, for this user alone

@@ -57,7 +57,7 @@ from advisor.measure.measurement import (
     significance,
 )
 from advisor.measure.plan import PLANS, Plan, Request, plan
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from advisor.measure.resources import Resources, checked_results
 from advisor.measure.run import BusyWatch, Programs, RunContext, conditions, free_memory, merge_runs, run, started_at
 from advisor.paths import kernels

@@ -5,7 +5,7 @@ from advisor.machine.layout import Layout, parse_assumption
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from tests.machines.read import machine
 
 __all__ = ["after", "layout", "machine", "topology"]

@@ -13,7 +13,7 @@ from advisor.advice.judgement import HardwareOnOrder, judged, maker_of
 from advisor.advice.know.vendors import settings, vendor_by_id
 from advisor.cli.main import status
 from advisor.machine.jinja import about
-from advisor.measure.platforms import platform_by_id, platforms
+from advisor.measure.platform import platform_by_id, platforms
 from tests.cli import said
 from tests.machines.catalogue import write_archive
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from advisor.errors import BadInput
-from advisor.machine.hosts import live, trust
-from advisor.machine.hosts.trust import doubt_about
+from advisor.machine.hosts import files as trust
+from advisor.machine.hosts import live
+from advisor.machine.hosts.files import doubt_about
 from tests.machines.catalogue import write_archive
 
 ROOT = Path(__file__).parents[2]

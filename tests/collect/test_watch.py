@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from advisor.machine.fault_counters import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, Watch
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.machine import Gap
-from advisor.machine.sources.fault_counters import COMMANDS, PATHS, look, watched
-from advisor.machine.sources.gpu import THROTTLE_QUERY
+from advisor.machine.sources.fault_counters import COMMANDS, PATHS, THROTTLE_QUERY, look, watched
 from tests.collect.device_host import CONNECTX, DeviceHost, Server, uncovered
 from tests.collect.os_host import FakeHost, printed
 

@@ -48,7 +48,7 @@ OUT = {
     gpu_state.SETTINGS: "0, 00000000:3B:00.0, Enabled, Enabled, Disabled, 1980, 500.00, 700.00\n",
     gpu_state.ROWS: "00000000:3B:00.0, Yes, No\n",
     gpu_state.NVLINK: "GPU 0: NVIDIA H100 (UUID: GPU-secret)\n\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n",
-    gpu_state.THROTTLE_QUERY: "00000000:3B:00.0, 0x0000000000000004, 0, 0\n",
+    fault_counters.THROTTLE_QUERY: "00000000:3B:00.0, 0x0000000000000004, 0, 0\n",
     fabrics.MSTCONFIG: "Device #1:\nName: secret\nPCI device: /dev/mst/mt4123_pciconf0\n   PCI_WR_ORDERING   per_mkey(0)\n",
 }
 

@@ -12,7 +12,7 @@ from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import Clock, Compared, Linpack
 from advisor.measure.measurement import Measurements, Result
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from tests.judge.sending import measurements, solved
 from tests.model.shapes import NAPLES, shape
 

@@ -8,7 +8,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.measurement import Measurements, Missing
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from tests.judge.measuring import World, measured
 from tests.model.shapes import NAPLES, ROME, shape
 

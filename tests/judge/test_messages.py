@@ -11,7 +11,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import AdapterWay, MeasuredAdapter
 from advisor.measure.measurement import Measurements
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from tests.judge.sending import Fabric, sent
 from tests.model.shapes import NAPLES, shape
 

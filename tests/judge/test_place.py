@@ -9,9 +9,9 @@ from advisor.advice.judge.measured import measured_facts
 from advisor.advice.judgement import judged
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
-from advisor.measure.measured_facts import UNPUBLISHED, Place, PublishedFigure
+from advisor.measure.measured_facts import UNPUBLISHED, Place
 from advisor.measure.measurement import Measurements
-from advisor.measure.platforms import match_platform, published_figures
+from advisor.measure.platform import PublishedFigure, match_platform, published_figures
 from tests.judge.sending import measurements
 from tests.machines.read import machine
 from tests.measuring import one_result

@@ -9,8 +9,8 @@ import pytest
 from advisor.advice.publish import publish
 from advisor.cli.main import status
 from advisor.errors import AdvisorError
-from advisor.measure import platforms
-from advisor.measure.platforms import match_platform, published_figures
+from advisor.measure import platform as platforms
+from advisor.measure.platform import match_platform, published_figures
 from advisor.measure.task import Measured
 from tests.judge.test_place import GB, ROME, place, triad, unread
 from tests.machines.catalogue import write_archive

@@ -9,8 +9,7 @@ from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import Compared
 from advisor.measure.measurement import Measurements
-from advisor.measure.platform import Reference
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import Reference, match_platform
 from tests.judge.measuring import World, measured
 from tests.measuring import one_result
 from tests.model.shapes import NAPLES, ROME, shape

@@ -9,7 +9,7 @@ from advisor.machine.hardware import IdleState, Port
 from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.measure.measured_facts import Compared
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from tests.judge.sending import Fabric, sent
 from tests.judge.test_messages import CARD, EDR, R7425
 

@@ -10,8 +10,7 @@ from advisor.advice.model.plan import Checklist, Plan, WantedSetting
 from advisor.advice.model.sheets import Guide
 from advisor.advice.plan.make import with_plan
 from advisor.machine.hardware import Bios
-from advisor.measure.platform import Reference
-from advisor.measure.platforms import platform_by_id
+from advisor.measure.platform import Reference, platform_by_id
 
 HOSTILE = 'n1\n- [x] <script>alert(1)</script> "; rm -rf / # ${f:exec:id} {{ lookup("pipe","id") }} `id` $(id)\x1b[2J'
 """A name that would break out of every kind of file."""

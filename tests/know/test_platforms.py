@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import advisor.measure.platforms as platform_sheets
+import advisor.measure.platform as platform_sheets
 from advisor.errors import BadValue
 from advisor.machine import platform_traits
 from advisor.machine.cpuset import CpuSet
@@ -13,8 +13,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.partitioning import scheme, two_l3_a_die
 from advisor.machine.platform_traits import Scheme
 from advisor.machine.topology import L3, NumaNode, Topology
-from advisor.measure.platform import Platform, best_cut, dies, offered
-from advisor.measure.platforms import match_platform, platform_by_id, platforms
+from advisor.measure.platform import Platform, best_cut, dies, match_platform, offered, platform_by_id, platforms
 from advisor.sheets import Sheet, read_sheet
 from tests import sheets
 from tests.sheets import platform_mistakes

@@ -2,7 +2,7 @@ import pytest
 
 from advisor.advice.know.vendors import publications
 from advisor.errors import BadValue
-from advisor.measure.platforms import platform_on_order, platforms, processor
+from advisor.measure.platform import platform_on_order, platforms, processor
 
 
 @pytest.mark.parametrize(

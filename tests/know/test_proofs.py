@@ -6,8 +6,7 @@ from advisor.advice.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, e
 from advisor.advice.know.vendors import publications, settings
 from advisor.advice.rules import own_rules
 from advisor.cli.main import commands
-from advisor.measure.platform import Benchmark
-from advisor.measure.platforms import platform_by_id, platforms
+from advisor.measure.platform import Benchmark, platform_by_id, platforms
 
 
 def told(platform: str, bench: str, known: Known | None = None) -> list[tuple[str, str]]:

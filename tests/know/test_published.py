@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadSheet
-from advisor.measure import platforms
-from advisor.measure.platforms import platform_by_id, published_figures, read_published
+from advisor.measure import platform as platforms
+from advisor.measure.platform import platform_by_id, published_figures, read_published
 from tests.sheets import published_mistakes
 
 HEAD = (

@@ -4,8 +4,7 @@ import pytest
 
 from advisor.advice.know.vendors import publications
 from advisor.machine.value import Amount
-from advisor.measure.platform import Platform, Reference
-from advisor.measure.platforms import platform_by_id, platforms
+from advisor.measure.platform import Platform, Reference, platform_by_id, platforms
 
 NAPLES, ROME, HASWELL, DELFT = "dell-naples-2018", "dell-rome-2019", "dell-edr-fdr", "delft-blue"
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from advisor.measure.measurement import Result
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from advisor.measure.resources import checked_results, memory_ceiling
 from tests.measure.samples import NAPLES, ROME, ground, result
 

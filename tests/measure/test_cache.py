@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.machine.hosts.trust import doubt_about, own_home
+from advisor.machine.hosts.files import doubt_about, own_home
 from advisor.measure import build
 from advisor.measure.build import cache_candidates, cache_folder, open_program
 

@@ -3,8 +3,7 @@
 import pytest
 
 from advisor.machine.machine import Environment
-from advisor.measure.platform import GIB, MemoryBounds, memory_bounds, most_modules, of_nodes
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import GIB, MemoryBounds, match_platform, memory_bounds, most_modules, of_nodes
 from tests.machines.read import machine
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.hwloc_xml import hwloc_xml
-from advisor.machine.layout import logical_numbering, ordered
+from advisor.machine.layout import hwloc_xml, logical_numbering, ordered
 from advisor.machine.topology import L3, Core, NumaNode, Topology
 from tests.machines.read import machine
 from tests.model.shapes import shape

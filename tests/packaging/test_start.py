@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from advisor.machine.hosts.trust import doubt_about
+from advisor.machine.hosts.files import doubt_about
 
 ROOT = Path(__file__).parents[2]
 OTHER = 61234
@@ -183,7 +183,7 @@ def test_where_there_is_no_place_at_all_one_line_says_so(places: Path, capsys: p
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o770, 0o777, 0o1777])
 def test_what_is_safe_is_what_the_product_calls_so(tmp_path: Path, mode: int) -> None:
-    """The kernels' cache and the parts' follow one law: advisor.machine.hosts.trust has it."""
+    """The kernels' cache and the parts' follow one law: advisor.machine.hosts.files has it."""
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a").chmod(mode)
     asked = [str(tmp_path / name) for name in ("a", "a/b", "a/b/c", "nothing")]

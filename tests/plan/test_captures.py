@@ -16,8 +16,7 @@ from advisor.errors import BadInput
 from advisor.machine.hardware import Bios
 from advisor.machine.read import read_machine
 from advisor.machine.sources.redfish import with_other_names
-from advisor.measure.platform import Scope
-from advisor.measure.platforms import platform_by_id
+from advisor.measure.platform import Scope, platform_by_id
 from tests.examples import ALL, a_third
 from tests.know.registries import FOLDER, needed
 from tests.plan.laws import broken

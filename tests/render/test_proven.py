@@ -5,8 +5,7 @@ import pytest
 from advisor.advice.audit_page.machine import proven
 from advisor.machine.machine import Environment, Machine
 from advisor.machine.partitioning import infer_layout
-from advisor.measure.platform import memory_bounds
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform, memory_bounds
 from tests.machines.read import machine
 
 

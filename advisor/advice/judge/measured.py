@@ -29,7 +29,6 @@ from advisor.measure.measured_facts import (
     Flops,
     MeasuredAdapter,
     MeasuredFacts,
-    PublishedFigure,
     Reach,
     Refused,
     Speed,
@@ -52,6 +51,7 @@ from advisor.measure.measurement import (
     reported_text,
     spread_of,
 )
+from advisor.measure.platform import PublishedFigure
 
 _REMOTE: Final[tuple[Distance, ...]] = ("same-socket", "other-socket")
 _PATTERNS: Final = ("triad", "load", "copy")

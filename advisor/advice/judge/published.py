@@ -16,10 +16,8 @@ from advisor.measure.measured_facts import (
     Linpack,
     MeasuredAdapter,
     MeasuredFacts,
-    Metric,
     Place,
     Publication,
-    PublishedFigure,
     Speed,
 )
 from advisor.measure.measurement import (
@@ -31,7 +29,7 @@ from advisor.measure.measurement import (
     reported_text,
     spread_of,
 )
-from advisor.measure.platform import Reference
+from advisor.measure.platform import Metric, PublishedFigure, Reference
 
 _VIRTUAL: Final = "virtual machine"
 _MET: Final = (

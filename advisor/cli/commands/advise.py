@@ -27,7 +27,7 @@ from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output,
 from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
 from advisor.errors import BadValue, must_be_one_of
 from advisor.jobs.started.hosts import asker
-from advisor.machine.hosts.trust import believed_files
+from advisor.machine.hosts.files import believed_files
 from advisor.machine.secrecy import without_secrets
 from advisor.machine.units import count
 from advisor.measure.page import hpl_and_network

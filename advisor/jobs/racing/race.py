@@ -26,9 +26,8 @@ from advisor.jobs.racing.result import LEARNED, Learned, PlannedRace, RacedLine,
 from advisor.jobs.racing.runs import Journal, Metric, Outcome, Run, begun, metric_of, misplaced, read_journal, resumed, run_line
 from advisor.jobs.started.folder import checked
 from advisor.jobs.started.hosts import Allocated, JobHosts
-from advisor.machine.hosts.files import begin_file
+from advisor.machine.hosts.files import Use, begin_file, trusted
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.trust import Use, trusted
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.secrecy import WITHHELD, screened

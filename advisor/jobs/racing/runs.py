@@ -15,9 +15,8 @@ from advisor.jobs.observe import GatheredReports, Listener, PlannedRank
 from advisor.jobs.racing.lines import RaceLine
 from advisor.jobs.verdict import compare_ranks
 from advisor.machine.hosts.base import Why
-from advisor.machine.hosts.files import FILE, JournalFile, Kind, open_here
+from advisor.machine.hosts.files import FILE, JournalFile, Kind, Use, open_here
 from advisor.machine.hosts.live import LiveHost
-from advisor.machine.hosts.trust import Use
 from advisor.machine.topology import Topology
 
 _LARGEST: Final = 64 << 20

@@ -21,7 +21,7 @@ from advisor.jobs.observe import same_host
 from advisor.jobs.placement import STRATEGIES, JobShape, Placement
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.errands import members
-from advisor.machine.hosts.trust import Use, open_trusted
+from advisor.machine.hosts.files import Use, open_trusted
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine

@@ -54,7 +54,7 @@ from advisor.measure.build import LaunchOutput
 from advisor.measure.contract import part_named
 from advisor.measure.measurement import Missing, Part, Result, Task
 from advisor.measure.plan import Tasks
-from advisor.measure.platforms import match_platform
+from advisor.measure.platform import match_platform
 from advisor.measure.resources import Resources
 from advisor.measure.run import STOPPED, BusyWatch, Outcome, RunContext, conditions, free_memory, run
 from advisor.measure.task import Measured, gathered, programs_for

@@ -21,8 +21,7 @@ from time import monotonic, sleep
 from typing import TypeVar
 
 from advisor.machine.hosts.base import ENVIRONMENT_PREFIXES, Ran, Reading, Why, asks_the_network, quiet_environment
-from advisor.machine.hosts.files import LIMIT, names_in, read_file, why_not_opened
-from advisor.machine.hosts.trust import Use, doubt_about, ledger
+from advisor.machine.hosts.files import LIMIT, Use, doubt_about, ledger, names_in, read_file, why_not_opened
 from advisor.machine.registers import Message, Processor, messages, processor_of, registers_of
 
 _READ_ONLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW

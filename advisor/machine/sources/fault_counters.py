@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from posixpath import dirname
 from typing import NamedTuple
 
-from advisor.machine.fault_counters import ONE_LOOK, Count, DeviceWatch, MemoryWatch, PackageWatch, PortWatch, Watch
+from advisor.machine.fault_counters import ONE_LOOK, Count, DeviceWatch, GpuWatch, MemoryWatch, PackageWatch, PortWatch, Watch
 from advisor.machine.hosts.base import Host, Why, expand
 from advisor.machine.machine import Gap, Source
-from advisor.machine.sources.gpu import THROTTLE_QUERY, gpu_watches
+from advisor.machine.sources.gpu import CSV, bus_id
 from advisor.machine.sources.reader import CAPTURE_HELP, NOT_IN_INPUT, NUMBERS, files, part
 from advisor.machine.value import number
 
@@ -62,6 +62,12 @@ PATHS = (
     *files(f"{_EDAC}/mc*", "mc_name dimm*/dimm_ce_count dimm*/dimm_label rank*/dimm_ce_count rank*/dimm_label"),
     *files(f"{_CPUS}/cpu*/topology", "physical_package_id thread_siblings_list"),
 )
+THROTTLE_QUERY = (
+    "nvidia-smi",
+    "--query-gpu=pci.bus_id,clocks_throttle_reasons.active,ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total",
+    CSV,
+)
+
 COMMANDS = (THROTTLE_QUERY,)
 PUBLIC = tuple((pattern, r"[A-Za-z][A-Za-z_ -]{0,40} \d{1,20}" if "aer_dev_" in pattern else NUMBERS) for pattern in TWICE)
 """What is counted under names of the kernel's own, and nothing else."""
@@ -263,4 +269,24 @@ def _packages(host: Host, looks: Looks) -> tuple[PackageWatch, ...]:
                 cores=Count(total=sum(count.total for count in hot), rose=rose) if hot else None,
             )
         )
+    return tuple(found)
+
+
+# nvml.h, nvmlClocksThrottleReasons (nvmlClocksEventReasons since driver 535).
+_REASONS = (
+    "idle|application clocks|power cap|hardware slowdown|sync boost|thermal (software)|thermal (hardware)"
+    "|power brake|display clocks"
+)
+"""The bits, the lowest first."""
+
+
+def gpu_watches(host: Host) -> tuple[GpuWatch, ...]:
+    """Return what each GPU says of this moment; nothing where the tool does not answer."""
+    found = []
+    for line in (host.run(THROTTLE_QUERY).text or "").splitlines():
+        row = [cell.strip() for cell in line.split(",")]
+        if len(row) == 4 and (address := bus_id(row[0])):
+            mask = number(row[1]) if row[1].startswith("0x") else None
+            reasons = None if mask is None else tuple(word for bit, word in enumerate(_REASONS.split("|")) if mask >> bit & 1)
+            found.append(GpuWatch(name=address, held_back=reasons, corrected=number(row[2]), uncorrected=number(row[3])))
     return tuple(found)

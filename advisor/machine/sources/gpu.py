@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from advisor.machine.fault_counters import GpuWatch
 from advisor.machine.hardware import Gpu
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
@@ -48,11 +47,11 @@ def kfd_gpus(reader: Reader) -> tuple[Gpu, ...]:
     )
 
 
-_CSV = "--format=csv,noheader,nounits"
+CSV = "--format=csv,noheader,nounits"
 NVIDIA_SMI = (
     "nvidia-smi",
     "--query-gpu=index,pci.bus_id,name,memory.total,driver_version",
-    _CSV,
+    CSV,
 )
 ROCM_SMI = ("rocm-smi", "--showproductname", "--showbus", "--showmeminfo", "vram", "--json")
 
@@ -211,9 +210,9 @@ _COMPUTE, _MEMORY = "current_compute_partition", "current_memory_partition"
 SETTINGS = (
     "nvidia-smi",
     "--query-gpu=index,pci.bus_id,persistence_mode,ecc.mode.current,ecc.mode.pending,clocks.max.sm,power.limit,power.default_limit",
-    _CSV,
+    CSV,
 )
-ROWS = ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure", _CSV)
+ROWS = ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure", CSV)
 NVLINK = ("nvidia-smi", "nvlink", "--status")
 
 STATE_PATHS = (f"{DEVICES}/*@", *(f"{DEVICES}/*/{name}" for name in (_COMPUTE, _MEMORY, "class", "vendor", "device")))
@@ -348,31 +347,6 @@ def _partitions(reader: Reader) -> tuple[Gpu, ...]:
 def _word(reader: Reader, path: str) -> str | None:
     text = (reader.text(path) or "").upper()
     return text if re.fullmatch(r"[A-Z]{2,6}\d?", text, re.ASCII) and text != "UNKNOWN" else None
-
-
-THROTTLE_QUERY = (
-    "nvidia-smi",
-    "--query-gpu=pci.bus_id,clocks_throttle_reasons.active,ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total",
-    _CSV,
-)
-# nvml.h, nvmlClocksThrottleReasons (nvmlClocksEventReasons since driver 535).
-_REASONS = (
-    "idle|application clocks|power cap|hardware slowdown|sync boost|thermal (software)|thermal (hardware)"
-    "|power brake|display clocks"
-)
-"""The bits, the lowest first."""
-
-
-def gpu_watches(host: Host) -> tuple[GpuWatch, ...]:
-    """Return what each GPU says of this moment; nothing where the tool does not answer."""
-    found = []
-    for line in (host.run(THROTTLE_QUERY).text or "").splitlines():
-        row = [cell.strip() for cell in line.split(",")]
-        if len(row) == 4 and (address := bus_id(row[0])):
-            mask = number(row[1]) if row[1].startswith("0x") else None
-            reasons = None if mask is None else tuple(word for bit, word in enumerate(_REASONS.split("|")) if mask >> bit & 1)
-            found.append(GpuWatch(name=address, held_back=reasons, corrected=number(row[2]), uncorrected=number(row[3])))
-    return tuple(found)
 
 
 SOURCES = (

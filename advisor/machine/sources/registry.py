@@ -29,7 +29,7 @@ from advisor.machine.hosts.source import (
     open_host,
 )
 from advisor.machine.machine import Facts, Gap, Machine, merge
-from advisor.machine.memory_kinds import MI300A
+from advisor.machine.partitioning import MI300A
 from advisor.machine.sources import fault_counters
 from advisor.machine.sources.cpu import with_processor_name
 from advisor.machine.sources.network import with_link_layers
