@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -18,11 +19,11 @@ from advisor.jobs.line import parse, rewrite, started_by
 from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint, LintAnswer, LintRank, Placed, Slot
 from advisor.jobs.request import ADVISE, release_of
-from advisor.jobs.scripts import gpu_faults, header_faults, step_faults
 from advisor.jobs.scripts.directives import gres
 from advisor.jobs.scripts.expansion import is_known, shown
-from advisor.jobs.scripts.fault import Edit, Fault, Known, Severity
-from advisor.jobs.scripts.steps import Scripted, Step, read, variants
+from advisor.jobs.scripts.faults import Edit, Fault, Severity
+from advisor.jobs.scripts.step_faults import RULES
+from advisor.jobs.scripts.steps import Known, Scripted, Step, read, variants
 from advisor.jobs.slurm import ASSUMED, KEY, SlurmWords, setup
 from advisor.machine.hosts.base import asks_the_network
 from advisor.machine.hosts.files import open_here
@@ -41,8 +42,8 @@ _ROUNDS = 12
 def faults(script: Scripted, known: Known) -> list[Fault]:
     """Return every fault of a script, in the order of its lines; what a loop's turns say alike is said once."""
     found: dict[tuple[str, int], Fault] = {}
-    for rule in (*header_faults.RULES, *step_faults.RULES, *gpu_faults.RULES):
-        for fault in rule(script, known):
+    for rule in RULES:
+        for fault in rule(replace(script, known=known)):
             found.setdefault((fault.id, fault.line), fault)
     return sorted(found.values(), key=lambda fault: (fault.line, fault.id))
 

@@ -1,26 +1,24 @@
-"""What is wrong in what launch lines start: ranks, threads, GPUs, steps beside each other. Each fault has its cure."""
+"""What is wrong in what launch lines start: ranks, threads, steps beside each other, lists of CPUs, GPUs. Each has its cure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from advisor.jobs.scripts.expansion import is_known, shown, whole, words
-from advisor.jobs.scripts.fault import (
+from advisor.jobs.scripts.faults import (
+    OF_HEADER,
     Edit,
     Fault,
-    Known,
     Rule,
     asking,
     cpus_listed,
     directive_as,
     inserted,
     is_free,
-    is_slurm,
     program_of,
     removed,
     replaced,
-    starting,
-    turns,
     without_directive,
 )
 from advisor.jobs.scripts.options import Option
@@ -28,7 +26,7 @@ from advisor.jobs.scripts.steps import Scripted, Step, exports, program_threads
 
 # counts
 
-_SERIAL: Final = {"grompp", "pdb2gmx", "editconf", "solvate", "genion", "trjconv", "make_ndx", "genrestr", "energy"}
+_SERIAL: Final = words("grompp pdb2gmx editconf solvate genion trjconv make_ndx genrestr energy")
 
 
 _OPENFOAM: Final = words("blockMesh decomposePar reconstructPar reconstructParMesh surfaceFeatureExtract extrudeMesh")
@@ -47,10 +45,9 @@ def _tool(step: Step) -> str:
     return step.program[1].text if program_of(step).startswith("gmx") else program_of(step)
 
 
-def _serial(script: Scripted, known: Known) -> Iterator[Fault]:
+def _serial(script: Scripted) -> Iterator[Fault]:
     """Yield serial tools of GROMACS and OpenFOAM that are started as many ranks."""
-    del known
-    for step in starting(script):
+    for step in script.starting:
         if _is_serial(step) and step.ranks is not None and step.ranks > 1:
             count = step.first.find("ntasks", "-n")
             name = "-np" if step.launcher == "mpirun" and step.family != "intelmpi" else "-n"
@@ -67,11 +64,10 @@ def _serial(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _idle(script: Scripted, known: Known) -> Iterator[Fault]:
+def _idle(script: Scripted) -> Iterator[Fault]:
     """Yield jobs of many tasks whose lines start a few ranks."""
-    del known
-    job, steps = script.job, list(turns(script))
-    if not is_slurm(script) or not steps or job.total is None or any(step.ranks is None for step in steps):
+    job, steps = script.job, list(script.every_turn)
+    if not script.is_slurm or not steps or job.total is None or any(step.ranks is None for step in steps):
         return
     if any(step.launch.background or step.launch.beside for step in steps) or (
         all(_is_serial(step) for step in steps) and not steps[0].launch.repeated
@@ -100,10 +96,9 @@ def _idle(script: Scripted, known: Known) -> Iterator[Fault]:
     )
 
 
-def _idle_nodes(script: Scripted, known: Known) -> Iterator[Fault]:
+def _idle_nodes(script: Scripted) -> Iterator[Fault]:
     """Yield jobs of many nodes whose lines fill fewer, by their own ranks of a node."""
-    del known
-    job, steps = script.job, list(turns(script))
+    job, steps = script.job, list(script.every_turn)
     if not steps or (job.nodes or 1) < 2 or any(step.launch.beside or step.launch.background for step in steps):
         return
     if any(
@@ -135,14 +130,13 @@ def _idle_nodes(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-def _mpiprocs(script: Scripted, known: Known) -> Iterator[Fault]:
+def _mpiprocs(script: Scripted) -> Iterator[Fault]:
     """Yield pBS chunks of many CPUs and one slot."""
-    del known
     job = script.job
     chunk = next((each for each in job.directives if each.value.startswith("select=")), None)
     if chunk is None or job.mpiprocs_said or not job.node_cpus or job.node_cpus < 2 or not job.nodes or "+" in chunk.value:
         return
-    for step in turns(script):
+    for step in script.every_turn:
         if step.launcher not in ("mpirun", "mpiexec") or step.family == "pals" or step.ranks is None:
             continue
         by_file = "slots" in " ".join(script.script.used) or step.ranks == job.nodes
@@ -171,12 +165,11 @@ def _mpiprocs(script: Scripted, known: Known) -> Iterator[Fault]:
             return
 
 
-def _depth(script: Scripted, known: Known) -> Iterator[Fault]:
+def _depth(script: Scripted) -> Iterator[Fault]:
     """Yield pBS chunks whose CPUs are not those that the line counts."""
-    del known
     job = script.job
     chunk = next((each for each in job.directives if each.value.startswith("select=")), None)
-    for step in starting(script):
+    for step in script.starting:
         if job.mpiprocs_said or job.gpus_per_node:
             continue
         depth = whole(step.value("--depth"))
@@ -201,17 +194,16 @@ def _depth(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _too_many_threads(script: Scripted, known: Known) -> Iterator[Fault]:
+def _too_many_threads(script: Scripted) -> Iterator[Fault]:
     """Yield ranks with more threads than CPUs."""
-    del known
     job = script.job
-    for step in turns(script):
+    for step in script.every_turn:
         threads = step.threads
         if (
             threads is None
             or threads < 2
             or _is_serial(step)
-            or not is_slurm(script)
+            or not script.is_slurm
             or step.launcher not in ("srun", "mpirun", "mpiexec", "ibrun")
         ):
             continue
@@ -247,14 +239,14 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
         fix = f"#SBATCH --cpus-per-task={threads}"
     elif places:
         _, span, _ = places[-1]
-        written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+        written = script.written(span)
         edits = (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ])\S+", r"\1$SLURM_CPUS_PER_TASK", written, count=1)),)
         fix = "export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK"
     else:
         fix = "as many threads as CPUs"
     if step.launcher == "srun" and (job.cpus is None or own):
         fix += f", and srun -c {threads}"
-        for each in starting(script):
+        for each in script.starting:
             if each.launcher == "srun" and (each.threads or 0) == threads and (each.ranks or 0) > 1:
                 count = each.first.find("cpus-per-task")
                 edits += replaced(each, count, f"-c {threads}") if count else inserted(each, f"-c {threads}")
@@ -274,17 +266,16 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
     )
 
 
-def _squared(script: Scripted, known: Known) -> Iterator[Fault]:
+def _squared(script: Scripted) -> Iterator[Fault]:
     """Yield as many threads as ranks, by the same number that is not known."""
-    del known
-    for step in starting(script):
+    for step in script.starting:
         count, threads = step.first.value("-n", "ntasks"), exports(step).get("OMP_NUM_THREADS")
         if count and threads and count == threads and not is_known(count):
             places = script.script.assigned.get("OMP_NUM_THREADS", [])
             edits: tuple[Edit, ...] = ()
             if places:
                 _, span, _ = places[-1]
-                written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+                written = script.written(span)
                 edits = (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ]).*", r"\g<1>1", written)),)
             yield Fault(
                 "threads-squared",
@@ -297,10 +288,9 @@ def _squared(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _one_core(script: Scripted, known: Known) -> Iterator[Fault]:
+def _one_core(script: Scripted) -> Iterator[Fault]:
     """Yield one or two ranks of Open MPI with threads: each is bound to one core."""
-    del known
-    for step in turns(script):
+    for step in script.every_turn:
         others = step.launcher not in ("mpirun", "mpiexec") or (step.family or "openmpi")[:7] != "openmpi"
         if others or _is_serial(step) or not step.program or _asks_for_one_core(step):
             continue
@@ -367,11 +357,10 @@ def _asks_for_one_core(step: Step) -> bool:
     return bool(re.match(r"(?i)(core|hwthread)(:|$)", bind or "")) and not (more or lists or elsewhere)
 
 
-def _one_core_asked(script: Scripted, known: Known) -> Iterator[Fault]:
+def _one_core_asked(script: Scripted) -> Iterator[Fault]:
     """Yield ranks with threads that the line itself binds to one core each."""
-    del known
     job = script.job
-    for step in turns(script):
+    for step in script.every_turn:
         threads = program_threads(step) or whole(exports(step).get("OMP_NUM_THREADS", "").partition(",")[0])
         if not threads or threads < 2 or _is_serial(step) or not step.program or not _asks_for_one_core(step):
             continue
@@ -411,17 +400,16 @@ def _with_cores(mapping: Option | None, count: str) -> str:
     return f"{text}{',' if text.count(':') > (2 if kind == 'ppr' else 0) else ':'}PE={count}"
 
 
-def _as_cpus(script: Scripted, known: Known) -> Iterator[Fault]:
+def _as_cpus(script: Scripted) -> Iterator[Fault]:
     """Yield ranks that were asked for as CPUs of one task."""
-    del known
     job = script.job
-    for step in starting(script):
+    for step in script.starting:
         if (
             step.launcher not in ("mpirun", "mpiexec")
             or job.total is None
             or not job.cpus
             or step.ranks is None
-            or not is_slurm(script)
+            or not script.is_slurm
         ):
             continue
         if step.ranks > job.total and step.ranks <= job.total * job.cpus and (step.family or "openmpi").startswith("openmpi"):
@@ -448,13 +436,12 @@ def _as_cpus(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _beyond(script: Scripted, known: Known) -> Iterator[Fault]:
+def _beyond(script: Scripted) -> Iterator[Fault]:
     """Yield lines that want more than the job has."""
-    del known
     job = script.job
-    if not is_slurm(script):
+    if not script.is_slurm:
         return
-    for step in turns(script):
+    for step in script.every_turn:
         each = whole(step.value("--ppn"))
         if (
             step.launcher in ("mpirun", "mpiexec")
@@ -493,21 +480,21 @@ _NEWEST_CORES: Final = 256
 """Cores of a node before the processors of late 2024, which no Slurm older than 23.11 runs."""
 
 
-def _forgets(step: Step, script: Scripted, known: Known) -> bool:
+def _forgets(step: Step, script: Scripted) -> bool:
     """Whether srun may be one that forgets the header's CPUs of a task: 22.05 to 23.02, or not known."""
-    if known.slurm is not None:
-        return (22, 5) <= known.slurm < (23, 11)
+    if script.known.slurm is not None:
+        return (22, 5) <= script.known.slurm < (23, 11)
     job = script.job
     return not ((job.hint or "") == "nomultithread" and (step.per_node or 0) * (step.cpus or 0) > _NEWEST_CORES)
 
 
-def _not_inherited(script: Scripted, known: Known) -> Iterator[Fault]:
+def _not_inherited(script: Scripted) -> Iterator[Fault]:
     """Yield --cpus-per-task of the header, which srun of 22.05 to 23.02 does not read."""
     job = script.job
-    if not is_slurm(script) or not job.cpus or job.cpus < 2:
+    if not script.is_slurm or not job.cpus or job.cpus < 2:
         return
-    for step in starting(script):
-        if step.launcher != "srun" or step.inherited is not None or not _forgets(step, script, known):
+    for step in script.starting:
+        if step.launcher != "srun" or step.inherited is not None or not _forgets(step, script):
             continue
         if not step.per_node or step.per_node < 2 or (step.threads or 1) < 2 or "OMP_NUM_THREADS" not in exports(step):
             continue
@@ -516,7 +503,11 @@ def _not_inherited(script: Scripted, known: Known) -> Iterator[Fault]:
             continue
         if program_of(step).endswith(".sh") or (whole(exports(step)["OMP_NUM_THREADS"]) or 0) < job.cpus:
             continue
-        when = "srun of Slurm 22.05 to 23.02" if known.slurm is None else f"srun {known.slurm[0]}.{known.slurm[1]:02}"
+        when = (
+            "srun of Slurm 22.05 to 23.02"
+            if script.known.slurm is None
+            else f"srun {script.known.slurm[0]}.{script.known.slurm[1]:02}"
+        )
         places = exports(step)
         pinned = "OMP_PROC_BIND" in places and places["OMP_PROC_BIND"].lower() not in ("false", "")
         what = (
@@ -539,18 +530,17 @@ def _not_inherited(script: Scripted, known: Known) -> Iterator[Fault]:
 
 def _beside(script: Scripted) -> Iterator[tuple[Step, Step]]:
     """Yield the pairs of steps that run at the same time."""
-    by_launch = {id(step.launch): step for step in turns(script)}
+    by_launch = {id(step.launch): step for step in script.every_turn}
     launches = script.script.launches
-    for step in turns(script):
+    for step in script.every_turn:
         for at in step.launch.beside:
             other = by_launch.get(id(launches[at])) if at < len(launches) else None
             if other is not None:
                 yield other, step
 
 
-def _same_cores(script: Scripted, known: Known) -> Iterator[Fault]:
+def _same_cores(script: Scripted) -> Iterator[Fault]:
     """Yield steps beside each other with the same list of CPUs."""
-    del known
     for one, other in _beside(script):
         first, second = cpus_listed(one), cpus_listed(other)
         if one.launch.when != other.launch.when or not first or not second or one.launch.span == other.launch.span:
@@ -572,12 +562,12 @@ def _same_cores(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _waiting(script: Scripted, known: Known) -> Iterator[Fault]:
+def _waiting(script: Scripted) -> Iterator[Fault]:
     """Yield steps that were meant to run beside each other, and wait for each other."""
-    if known.slurm is not None and known.slurm < (20, 11):
+    if script.known.slurm is not None and script.known.slurm < (20, 11):
         return
     pairs = list(_beside(script))
-    looped = [(step, step) for step in starting(script) if step.launch.background and step.launch.repeated and not step.turns]
+    looped = [(step, step) for step in script.starting if step.launch.background and step.launch.repeated and not step.turns]
     done: set[int] = set()
     for one, other in [*pairs, *looped]:
         if one.launch.when != other.launch.when or _is_helper(other) or _is_helper(one):
@@ -609,12 +599,11 @@ def _is_helper(step: Step) -> bool:
     return program_of(step) in ("hostname", "true", "sleep")
 
 
-def _torchrun(script: Scripted, known: Known) -> Iterator[Fault]:
+def _torchrun(script: Scripted) -> Iterator[Fault]:
     """Yield torchrun for several nodes that nothing starts on each of them."""
-    del known
-    for step in starting(script):
+    for step in script.starting:
         nodes = whole(step.value("--nnodes"))
-        if step.launcher == "torchrun" and nodes and nodes > 1 and (script.job.nodes or nodes) > 1 and is_slurm(script):
+        if step.launcher == "torchrun" and nodes and nodes > 1 and (script.job.nodes or nodes) > 1 and script.is_slurm:
             word = step.launch.words[0]
             head = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
             edits = (
@@ -636,9 +625,8 @@ def _torchrun(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _not_awaited(script: Scripted, known: Known) -> Iterator[Fault]:
+def _not_awaited(script: Scripted) -> Iterator[Fault]:
     """Yield steps in the background that still run when the script ends."""
-    del known
     if script.script.abandoned is None or not any(each.counts for each in script.job.directives):
         return
     at, end = script.script.abandoned
@@ -656,10 +644,9 @@ def _not_awaited(script: Scripted, known: Known) -> Iterator[Fault]:
     )
 
 
-def _transports(script: Scripted, known: Known) -> Iterator[Fault]:
+def _transports(script: Scripted) -> Iterator[Fault]:
     """Yield open MPI's lists of transports without shared memory."""
-    del known
-    for step in starting(script):
+    for step in script.starting:
         for option in step.first.options:
             name, _, value = option.value.partition("=")
             if (
@@ -698,14 +685,14 @@ def _after(step: Step, option: Option) -> int:
     return words[min(at + 2, len(words) - 1)].span.end
 
 
-def _bind_ignored(script: Scripted, known: Known) -> Iterator[Fault]:
+def _bind_ignored(script: Scripted) -> Iterator[Fault]:
     """Yield a binding that Slurm's set-up does not carry out."""
-    if known.plugins is None or any(each.endswith("affinity") for each in known.plugins):
+    if script.known.plugins is None or any(each.endswith("affinity") for each in script.known.plugins):
         return
-    for step in starting(script):
+    for step in script.starting:
         bind = step.binding
         if step.launcher == "srun" and bind and "none" not in bind and bind not in ("v", "verbose", "q", "quiet"):
-            plugins = ",".join(known.plugins) or "task/none"
+            plugins = ",".join(script.known.plugins) or "task/none"
             option = step.first.find("cpu-bind")
             yield Fault(
                 "bind-ignored",
@@ -718,23 +705,288 @@ def _bind_ignored(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
+# lists of CPUs, GPUs, workers
+
+
+def _odd_one(script: Scripted) -> Iterator[Fault]:
+    """Yield a list of CPUs in which one entry falls out of the pattern of all others."""
+    for step in script.starting:
+        entries = [int(each) for each in cpus_listed(step) if each.isdigit()]
+        if len(entries) < 5 or len(set(entries)) != len(entries):
+            continue
+        for stride in (16, 8, 4):
+            rest = Counter(entry % stride for entry in entries)
+            (most, times), *others = rest.most_common()
+            if times != len(entries) - 1 or len(others) != 1:
+                continue
+            odd = next(entry for entry in entries if entry % stride != most)
+            groups = [entry // stride for entry in entries]
+            missing = sorted(set(range(max(groups) + 1)) - {entry // stride for entry in entries if entry != odd})
+            if odd // stride in missing and most == 0:
+                better = [group * stride + odd % stride for group in groups]
+                kept = odd - odd % stride
+                why = f"The others are the first of each {stride} cores; where {kept} is kept for the system, so are they."
+            elif len(missing) == 1:
+                better = [missing[0] * stride + most if entry == odd else entry for entry in entries]
+                first = missing[0] * stride
+                why = f"The others leave {most} when divided by {stride}; cores {first} to {first + stride - 1} have no rank."
+            else:
+                continue
+            new = f"map_cpu:{','.join(map(str, better))}"
+            yield Fault(
+                "list-odd-one",
+                step.line,
+                "medium",
+                f"{odd} falls out of the pattern of the list",
+                why,
+                f"--cpu-bind={new}",
+                _in_text(script, step, re.compile(r"map_cpu[:=]" + ",".join(map(str, entries))), new),
+            )
+            break
+
+
+def _in_text(script: Scripted, step: Step, pattern: re.Pattern[str], new: str) -> tuple[Edit, ...]:
+    """Return the edit of a list where the script has it: in the line itself or in a variable."""
+    match = next(iter(pattern.finditer(script.text)), None)
+    if match is None or step.launch.nested:
+        return ()
+    start = len(script.text[: match.start()].encode(errors="replace"))
+    return (Edit(start, start + len(match[0].encode(errors="replace")), new),)
+
+
+_SELECTS: Final = re.compile(r"(CUDA|ROCR|HIP)_VISIBLE_DEVICES=[\"']?(\S*(?:LOCALID|LOCAL_RANK|local_rank|localid)\S*)")
+
+
+def _wrapped(script: Scripted, step: Step) -> str:
+    """Return the text that runs for each rank before the program: of a file that the script wrote, of sh -c."""
+    texts = [word.text for word in step.program if " " in word.text]
+    for name, (text, _) in script.script.files.items():
+        base = name.rpartition("/")[2]
+        if any(word.text.rpartition("/")[2] == base for word in step.program[:3]):
+            texts.append(text)
+    return "\n".join(texts)
+
+
+_NVIDIA: Final = re.compile(r"(?i)cuda|nvhpc|nvidia")
+_AMD: Final = re.compile(r"(?i)gfx90a|rocm|ROCR_|\bHIP_|MIOPEN|partition/G")
+
+
+def _gpu_order(script: Scripted) -> Iterator[Fault]:
+    """Yield ranks in the order of cores and GPUs in their own: on nodes of MI250X they lie far apart."""
+    job = script.job
+    signs = (
+        [module for module, _ in script.script.modules]
+        + list(script.script.assigned)
+        + [text for text, _ in script.script.files.values()]
+    )
+    signs += [text for values in script.script.assigned.values() for text, _, _ in values[:1]]
+    if not script.is_slurm or not any(_AMD.search(sign) for sign in signs) or any(_NVIDIA.search(sign) for sign in signs):
+        return
+    for step in script.starting:
+        gpus = job.gpus_of_a_node
+        each = step.per_node
+        if step.launcher != "srun" or not each or not gpus or each < 2 or each != gpus or gpus > 8:
+            continue
+        bind = step.value("gpu-bind") or job.value("gpu-bind") or ""
+        if (
+            is_free(step)
+            or "closest" in bind
+            or step.first.has("gpus-per-task")
+            or job.gpus_per_task
+            or "CPU_BIND" in " ".join(step.launch.variables)
+        ):
+            continue
+        wrapped = _wrapped(script, step)
+        if re.search(r"numactl|taskset|hwloc-bind|likwid-pin|_MAP\b|\[\\?\$", wrapped):
+            continue
+        threads = min(step.threads or 1, 7)
+        order = _MI250X[:each]
+        width = 7 if threads > 1 else 1
+        masks = ",".join(f"{((1 << width) - 1) << (8 * group + 1):x}" for group in order)
+        option = f"--cpu-bind=mask_cpu:{masks}"
+        edits = removed(script, step, step.first.find("cpus-per-task"), step.first.find("distribution")) + inserted(step, option)
+        if job.has("cpus-per-task"):
+            edits += without_directive(script, job.find("cpus-per-task") or job.directives[0])
+            if places := [span for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", ()) if whole(text) == job.cpus]:
+                edits += (
+                    (Edit(places[-1].start, places[-1].end, f"OMP_NUM_THREADS={job.cpus}"),)
+                    if script.text.encode()[places[-1].start : places[-1].start + 6] != b"export"
+                    else (Edit(places[-1].start, places[-1].end, f"export OMP_NUM_THREADS={job.cpus}"),)
+                )
+        how = "by their local rank" if _SELECTS.search(wrapped) else "as they are numbered"
+        yield Fault(
+            "gpu-order",
+            step.line,
+            "medium",
+            f"ranks fill cores from the first and take GPUs {how}: on MI250X nodes GPU 0 is not beside core 0",
+            "There GPUs 0 to 7 are beside the L3 groups 6, 7, 2, 3, 0, 1, 4, 5 (the guides of Frontier and LUMI-G).",
+            option,
+            edits,
+        )
+
+
+_MI250X: Final = (6, 7, 2, 3, 0, 1, 4, 5)
+"""The L3 group beside each GPU of an EPYC 7A53 with four MI250X: OLCF's Frontier guide, LUMI's distribution-binding page."""
+
+
+def _gpus_here(script: Scripted, step: Step) -> int | None:
+    """Return the GPUs that a step has of each node."""
+    return step.gpus_per_node if step.gpus_per_node is not None else script.job.gpus_of_a_node
+
+
+def _gpu_numbers(script: Scripted) -> Iterator[Fault]:
+    """Yield numbers of GPUs that a step does not have."""
+    for step in script.starting:
+        here = _gpus_here(script, step)
+        visible = exports(step).get("CUDA_VISIBLE_DEVICES") or exports(step).get("ROCR_VISIBLE_DEVICES")
+        if here and visible and re.fullmatch(r"\d+(,\d+)*", visible):
+            beyond = [each for each in visible.split(",") if int(each) >= here]
+            places = script.script.assigned.get("CUDA_VISIBLE_DEVICES") or script.script.assigned.get("ROCR_VISIBLE_DEVICES")
+            if beyond and places and len(visible.split(",")) > 1:
+                kept = ",".join(each for each in visible.split(",") if int(each) < here)
+                span = places[-1][1]
+                written = script.written(span)
+                yield Fault(
+                    "gpu-numbers",
+                    span.line,
+                    "medium",
+                    f"GPU {beyond[0]} is not there: a node has {here} of them for this job",
+                    "What stands behind the first number that is not there is ignored.",
+                    f"CUDA_VISIBLE_DEVICES={kept}",
+                    (Edit(span.start, span.end, written.replace(visible, kept)),),
+                )
+
+
+def _gpu_by_rank(script: Scripted) -> Iterator[Fault]:
+    """Yield numbers of GPUs that ranks take by their local number, and GPUs that no rank takes so."""
+    job = script.job
+    for step in script.starting:
+        here = _gpus_here(script, step)
+        wrapped = _wrapped(script, step)
+        match = re.search(r"(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES=\\?\$\(\(\s*(\d+)\s*-\s*\$?\{?SLURM_LOCALID", wrapped)
+        if match and here and int(match[1]) >= here:
+            edits = _in_text(
+                script,
+                step,
+                re.compile(r"[ \t]*export \w+_VISIBLE_DEVICES=\\?\$\(\(\s*\d+\s*-\s*SLURM_LOCALID\s*\)\);[ \t]*\n?"),
+                "",
+            )
+            yield Fault(
+                "gpu-numbers",
+                step.line,
+                "medium",
+                f"local rank 0 takes GPU {match[1]}, and the step has {here} of a node",
+                "A step sees its own GPUs alone, numbered from 0; where devices are not confined it takes another job's.",
+                "leave the variable to Slurm",
+                edits,
+            )
+        one = not job.has("ntasks", "ntasks-per-node") and not step.first.has("ntasks", "ntasks-per-node")
+        selects = bool(_SELECTS.search(wrapped.replace("\\", "")) or match)
+        if selects and one and here and here > 1 and step.launcher == "srun":
+            yield Fault(
+                "gpus-idle",
+                step.line,
+                "high",
+                f"a node has {here} GPUs for this job, and no number of tasks is asked for: its one rank takes one of them",
+                "Each rank takes the GPU of its local number.",
+                f"#SBATCH --ntasks-per-node={here}",
+                asking(script, "ntasks-per-node", here),
+            )
+
+
+def _kokkos_gpus(script: Scripted) -> Iterator[Fault]:
+    """Yield lAMMPS -k on g N with more GPUs than the job has."""
+    here = script.job.gpus_of_a_node
+    for step in script.starting:
+        words = step.program
+        for at in range(len(words) - 3):
+            if words[at].text in ("-k", "-kokkos") and words[at + 1].text == "on" and words[at + 2].text in ("g", "gpus"):
+                count = whole(words[at + 3].text)
+                if count and here and count > here:
+                    yield Fault(
+                        "gpu-numbers",
+                        step.line,
+                        "high",
+                        f"-k on g {count} wants {count} GPUs of a node, the job has {here}",
+                        "Kokkos ends where a device is not there.",
+                        f"-k on g {here}",
+                        (Edit(words[at + 3].span.start, words[at + 3].span.end, str(here)),)
+                        if words[at + 3].variable is None
+                        else (),
+                    )
+
+
+def _agents(script: Scripted) -> Iterator[Fault]:
+    """Yield torchrun and its like, that start a worker for each GPU themselves, started many times on a node."""
+    job = script.job
+    for step in script.starting:
+        if not step.agent or not step.per_node:
+            continue
+        gpus = _gpus_here(script, step)
+        shared = not (step.first.has("gpus-per-task", "gpu-bind") or job.has("gpus-per-task", "gpu-bind"))
+        every = step.agent_count in ("gpu", "auto") and shared
+        each = step.per_node // step.workers
+        workers = (gpus or 0) if every else step.workers
+        if each < 2 or workers < 2 or not (each * workers > gpus if gpus else each == workers):
+            continue
+        where = f"{each * workers} on {f'{gpus} GPUs' if gpus else 'each node'}"
+        cpus = (step.cpus or 1) * each
+        yield Fault(
+            "agents-many",
+            step.line,
+            "high",
+            f"{step.launcher} starts {each} times {step.agent} on a node, each with {workers} workers: {where}",
+            f"{step.agent} starts the workers of a node itself; {each} of them want the same GPUs and the same port.",
+            f"srun --ntasks-per-node=1 {step.agent} ..., and #SBATCH --ntasks-per-node=1 --cpus-per-task={cpus}"
+            if step.launcher == "srun"
+            else f"one {step.agent} a node: {step.launcher} with one rank of a node",
+            _one_agent(script, step, each, gpus),
+        )
+
+
+def _one_agent(script: Scripted, step: Step, each: int, gpus: int | None) -> tuple[Edit, ...]:
+    """Return the edits that start one agent on a node, with the CPUs and GPUs of all that were started before."""
+    job, first, cpus = script.job, step.first, (step.cpus or 1) * each
+    by_gpu = ("ntasks-per-gpu", "tres-per-task")
+    alone = step.launcher == "srun" and script.is_slurm and not step.launch.nested and not first.open
+    if not (alone and job.nodes) or first.has(*by_gpu) or job.has(*by_gpu):
+        return ()
+    wanted = {"ntasks-per-node": "1"}
+    others = any(other is not step and not other.agent for other in script.starting)
+    edits: tuple[Edit, ...] = ()
+    if others or first.has("ntasks", "ntasks-per-node"):
+        wanted["ntasks"] = str(step.nodes) if first.has("nodes") and step.nodes else "$SLURM_NNODES"
+        wanted["cpus-per-task"] = str(cpus)
+    else:
+        edits = _header_of_one_agent(script, job.nodes, cpus, gpus)
+        wanted |= {"cpus-per-task": str(cpus)} if first.has("cpus-per-task") else {}
+    for name, value in wanted.items():
+        if there := first.find(name):
+            edits += replaced(step, there, f"--{name}={value}")
+    if gpus and (there := first.find("gpus-per-task")):
+        edits += replaced(step, there, f"--gpus-per-node={gpus}")
+    new = " ".join(f"--{name}={value}" for name, value in wanted.items() if not first.has(name))
+    return (*edits, *inserted(step, new)) if new else edits
+
+
+def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | None) -> tuple[Edit, ...]:
+    """Return the edits of a header for one task of a node, which has the CPUs and GPUs of all that there were."""
+    job = script.job
+    edits = asking(script, "ntasks", nodes) if job.has("ntasks") else ()
+    edits += asking(script, "ntasks-per-node", 1) if job.has("ntasks-per-node") or not edits else ()
+    edits += asking(script, "cpus-per-task", cpus)
+    if gpus and (directive := job.find("gpus-per-task")):
+        edits += directive_as(script, directive, f"--gpus-per-node={gpus}")
+    for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []):
+        written = script.written(span)
+        if whole(text) == job.cpus and "SLURM_CPUS_PER_TASK" in written:  # threads of a worker stay as many
+            edits += (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{text}", written, count=1)),)
+    return edits
+
+
 RULES: Final[tuple[Rule, ...]] = (
-    _serial,
-    _idle,
-    _idle_nodes,
-    _mpiprocs,
-    _depth,
-    _too_many_threads,
-    _squared,
-    _one_core,
-    _one_core_asked,
-    _as_cpus,
-    _beyond,
-    _not_inherited,
-    _same_cores,
-    _waiting,
-    _torchrun,
-    _not_awaited,
-    _transports,
-    _bind_ignored,
-)
+    *OF_HEADER,
+    _serial, _idle, _idle_nodes, _mpiprocs, _depth, _too_many_threads, _squared, _one_core, _one_core_asked, _as_cpus,
+    _beyond, _not_inherited, _same_cores, _waiting, _torchrun, _not_awaited, _transports, _bind_ignored, _odd_one,
+    _gpu_order, _gpu_numbers, _gpu_by_rank, _kokkos_gpus, _agents,
+)  # fmt: skip

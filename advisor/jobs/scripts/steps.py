@@ -10,7 +10,7 @@ from advisor.jobs.launcher import OTHERS
 from advisor.jobs.line import started_by
 from advisor.jobs.scripts import directives
 from advisor.jobs.scripts.directives import Job
-from advisor.jobs.scripts.expansion import Launch, Script, Word, is_known, names_in, shown, whole, words
+from advisor.jobs.scripts.expansion import Launch, Script, Span, Word, is_known, names_in, shown, whole, words
 from advisor.jobs.scripts.options import Segment, parts, walked
 from advisor.jobs.scripts.shell import Follower, as_shell
 
@@ -98,6 +98,16 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Known:
+    """What is known beside the script."""
+
+    slurm: tuple[int, int] | None = None
+    """Slurm's version."""
+    plugins: tuple[str, ...] | None = None
+    """What TaskPlugin names; None where no configuration was read."""
+
+
+@dataclass(frozen=True)
 class Scripted:
     """A whole script: what it asks for, what it does, what its launch lines start."""
 
@@ -105,6 +115,26 @@ class Scripted:
     job: Job
     script: Script
     steps: tuple[Step, ...]
+    known: Known = Known()
+
+    @property
+    def is_slurm(self) -> bool:
+        """Whether sbatch reads the script."""
+        return self.job.scheduler == "slurm"
+
+    @property
+    def starting(self) -> list[Step]:
+        """The steps that start something."""
+        return [step for step in self.steps if not step.nothing]
+
+    @property
+    def every_turn(self) -> list[Step]:
+        """Every step, each turn of a loop as one."""
+        return [turn for step in self.starting for turn in (step, *step.turns)]
+
+    def written(self, span: Span) -> str:
+        """Return what stands at a place of the script."""
+        return self.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
 
 
 def read(text: str, environment: Mapping[str, str] | None = None) -> Scripted:
@@ -226,6 +256,9 @@ _MODULES: Final = (
     ("openmpi", r"open-?mpi|ompi|hpc-?x|(^|/)(foss|gompi|iomkl|gmpolf|spectrum-mpi|gomkl)([/_-]|$)"),
     ("mpich", r"(^|[/_-])(cray-)?mpich"),
 )
+_OF_OPEN_MPI: Final = words(
+    "--map-by -x --mca -mca --npernode -npernode --oversubscribe -oversubscribe -rf --rankfile --report-bindings -report-bindings"
+)
 _VERSIONS: Final = re.compile(r"(?:open-?mpi|ompi|mpich|impi|intel-?mpi)\w*[/_-]v?(\d+(?:\.\d+){0,3})", re.IGNORECASE)
 
 
@@ -240,21 +273,7 @@ def _family(launcher: str, launch: Launch, script: Script) -> str | None:
         "-d" in names and names & {"-ppn", "--ppn"}
     ):
         return "pals"
-    if names & {
-        "--map-by",
-        "-x",
-        "--mca",
-        "-mca",
-        "--npernode",
-        "-npernode",
-        "--oversubscribe",
-        "-oversubscribe",
-        "-rf",
-        "--rankfile",
-        "--report-bindings",
-        "-report-bindings",
-        "--hostfile0",
-    }:
+    if names & _OF_OPEN_MPI:
         return f"openmpi{_major(version) if found == 'openmpi' else ''}"
     if found:
         return f"openmpi{_major(version)}" if found == "openmpi" else found

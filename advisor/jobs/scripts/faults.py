@@ -1,32 +1,138 @@
-"""What is wrong in a job script's header and variables, by its own words. Each fault has its cure."""
+"""What is wrong in a job script's header and variables, by its own words: no machine is needed to see it. Each has its cure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from typing import Final
+from typing import Final, Literal
 
-from advisor.jobs.scripts.directives import OF_SRUN
-from advisor.jobs.scripts.expansion import is_known, shown, whole
-from advisor.jobs.scripts.fault import (
-    Edit,
-    Fault,
-    Known,
-    Rule,
-    added_directive,
-    directive_as,
-    inserted,
-    is_slurm,
-    removed,
-    starting,
-    turns,
-    without_directive,
-)
-from advisor.jobs.scripts.steps import Scripted
+from advisor.jobs.scripts.directives import MARKS, OF_SRUN, Directive
+from advisor.jobs.scripts.expansion import is_known, shown, whole, words
+from advisor.jobs.scripts.options import Option
+from advisor.jobs.scripts.steps import Scripted, Step
+
+Severity = Literal["high", "medium", "low"]
 
 
-def _numbers(script: Scripted, known: Known) -> Iterator[Fault]:
+@dataclass(frozen=True)
+class Edit:
+    """Bytes of the script that are replaced."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that will go wrong."""
+
+    id: str
+    line: int
+    severity: Severity
+    what: str
+    why: str
+    fix: str
+    edits: tuple[Edit, ...] = ()
+
+
+Rule = Callable[[Scripted], Iterator[Fault]]
+
+
+# what edits are made of
+
+
+def inserted(step: Step, text: str) -> tuple[Edit, ...]:
+    """Return the edit that gives a launcher one more option, behind its word."""
+    word = step.launch.words[0]
+    at = step.launch.words[1].span.end if step.launcher.startswith("flux") and len(step.launch.words) > 1 else word.span.end
+    return () if step.launch.nested else (Edit(at, at, f" {text}"),)
+
+
+def replaced(step: Step, option: Option, text: str) -> tuple[Edit, ...]:
+    """Return the edit that writes an option in another way; none where a variable holds it."""
+    last = option.value_word or option.word
+    if step.launch.nested or not (option.word.literal or option.word.variable is None):
+        return ()
+    return (Edit(option.word.span.start, last.span.end, text),)
+
+
+def removed(script: Scripted, step: Step, *options: Option | None) -> tuple[Edit, ...]:
+    """Return the edits that take options out of a line."""
+    edits = []
+    for option in options:
+        if option is not None and option.word.variable is None and not step.launch.nested:
+            start, end = option.word.span.start, (option.value_word or option.word).span.end
+            data = script.text.encode(errors="replace")
+            while start > 0 and data[start - 1 : start] in (b" ", b"\t"):
+                start -= 1
+            edits.append(Edit(start, end, ""))
+    return tuple(edits)
+
+
+def without_directive(script: Scripted, directive: Directive) -> tuple[Edit, ...]:
+    """Return the edit that takes an option out of its directive: the line where nothing else is in it."""
+    line = script.written(directive.span)
+    mark = MARKS.get(script.job.scheduler, "#")
+    others = [each for each in script.job.directives if each.span == directive.span and each is not directive]
+    if others:
+        new = re.sub(r"\s*" + r"[\s=]+".join(map(re.escape, re.split(r"[\s=]+", directive.written))), "", line, count=1)
+        return (Edit(directive.span.start, directive.span.end, new),) if new != line and new.strip() != mark else ()
+    return (Edit(directive.span.start, min(directive.span.end + 1, len(script.text.encode(errors="replace"))), ""),)
+
+
+def added_directive(script: Scripted, text: str) -> tuple[Edit, ...]:
+    """Return the edit that adds a directive behind the last one."""
+    counting = [each for each in script.job.directives if each.counts]
+    if not counting:
+        return ()
+    end = max(each.span.end for each in counting)
+    mark = MARKS[script.job.scheduler]
+    return (Edit(end, end, f"\n{mark} {text}"),)
+
+
+def directive_as(script: Scripted, directive: Directive, text: str) -> tuple[Edit, ...]:
+    """Return the edit that writes a directive's option in another way."""
+    line = script.written(directive.span)
+    pattern = r"[\s=]*".join(re.escape(part) for part in re.split(r"[\s=]+", directive.written))
+    match = re.search(pattern, line)
+    if not match:
+        return ()
+    before, end = len(line[: match.start()].encode()), len(line[: match.end()].encode())
+    return (Edit(directive.span.start + before, directive.span.start + end, text),)
+
+
+def asking(script: Scripted, option: str, value: int | str) -> tuple[Edit, ...]:
+    """Return the edit that gives one of sbatch's options a value, whether it is there or not."""
+    there = script.job.find(option)
+    return directive_as(script, there, f"--{option}={value}") if there else added_directive(script, f"--{option}={value}")
+
+
+def program_of(step: Step) -> str:
+    """Return the name of the program that a step starts."""
+    return step.program[0].text.rpartition("/")[2] if step.program else ""
+
+
+def is_free(step: Step) -> bool:
+    """Whether how ranks are bound is said by a list or by something that is not known."""
+    bind = step.binding
+    return bool(re.search(r"(map|mask)_(cpu|ldom)|list|rank_?file", bind)) or not is_known(bind) or "none" in bind
+
+
+def cpus_listed(step: Step) -> list[str]:
+    """Return the entries of a list of CPUs that a line binds by; [] where there is none."""
+    match = re.search(r"map_cpu[:=]([\d,]+)", step.binding)
+    if match:
+        return match[1].split(",")
+    match = re.search(r"(?:^|[:,])list:([\d:,-]+)", step.binding) if step.family == "pals" else None
+    return re.split("[:,]", match[1]) if match else []
+
+
+# the header and the variables
+
+
+def _numbers(script: Scripted) -> Iterator[Fault]:
     """Yield counts that are no numbers."""
-    del known
     for directive, what in script.job.odd:
         letters = re.fullmatch(r"[A-Za-z][\w.-]*", directive.value)
         name = directive.name == "nodes" and letters and directive.written.startswith("-N") and not script.job.has("job-name")
@@ -42,12 +148,11 @@ def _numbers(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-def _strays(script: Scripted, known: Known) -> Iterator[Fault]:
+def _strays(script: Scripted) -> Iterator[Fault]:
     """Yield words in a directive that are no option's."""
-    del known
     lines: set[int] = set()
-    for word, span in script.job.strays if is_slurm(script) else ():
-        text = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+    for word, span in script.job.strays if script.is_slurm else ():
+        text = script.written(span)
         if span.line in lines or re.search(r"<[^>]*\s[^>]*>", text):
             continue
         lines.add(span.line)
@@ -61,28 +166,17 @@ def _strays(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-_TWICE: Final = (
-    "nodes",
-    "ntasks",
-    "ntasks-per-node",
-    "cpus-per-task",
-    "gpus",
-    "gpus-per-node",
-    "gpus-per-task",
-    "gpu-bind",
-    "gres",
-    "time",
-    "partition",
-    "mem",
-    "ntasks-per-socket",
-    "constraint",
+_TWICE: Final = sorted(
+    words(
+        "nodes ntasks ntasks-per-node cpus-per-task gpus gpus-per-node gpus-per-task gpu-bind gres time partition mem "
+        "ntasks-per-socket constraint"
+    )
 )
 
 
-def _twice(script: Scripted, known: Known) -> Iterator[Fault]:
+def _twice(script: Scripted) -> Iterator[Fault]:
     """Yield the same option twice, with values that differ."""
-    del known
-    for name in _TWICE if is_slurm(script) else ():
+    for name in _TWICE if script.is_slurm else ():
         same = [each for each in script.job.directives if each.name == name and each.counts]
         if len({each.value for each in same}) > 1:
             first, last = same[0], same[-1]
@@ -104,13 +198,12 @@ def _is_written(script: Scripted, line: int) -> bool:
     return any(first <= line < first + text.count("\n") + 1 for text, first in script.script.files.values())
 
 
-def _ignored(script: Scripted, known: Known) -> Iterator[Fault]:
+def _ignored(script: Scripted) -> Iterator[Fault]:
     """Yield directives that are not read."""
-    del known
     for each in script.job.directives:
-        if each.counts or not is_slurm(script) or _is_written(script, each.span.line):
+        if each.counts or not script.is_slurm or _is_written(script, each.span.line):
             continue
-        line = script.text.encode(errors="replace")[each.span.start : each.span.end].decode(errors="replace")
+        line = script.written(each.span)
         indented = line[:1].isspace()
         why = (
             "sbatch reads a directive only at the begin of a line."
@@ -129,13 +222,12 @@ def _ignored(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-def _of_srun(script: Scripted, known: Known) -> Iterator[Fault]:
+def _options_of_srun(script: Scripted) -> Iterator[Fault]:
     """Yield options of srun in the header."""
-    del known
-    for each in script.job.directives if is_slurm(script) else ():
+    for each in script.job.directives if script.is_slurm else ():
         if each.name not in OF_SRUN or not each.counts:
             continue
-        steps = [step for step in starting(script) if step.launcher == "srun"]
+        steps = [step for step in script.starting if step.launcher == "srun"]
         words = f"--{each.name}={each.value}" if each.value else f"--{each.name}"
         edits = without_directive(script, each)
         for step in steps:
@@ -151,10 +243,9 @@ def _of_srun(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-def _shortened(script: Scripted, known: Known) -> Iterator[Fault]:
+def _shortened(script: Scripted) -> Iterator[Fault]:
     """Yield --tasks, which sbatch takes for --tasks-per-node."""
-    del known
-    for each in script.job.directives if is_slurm(script) else ():
+    for each in script.job.directives if script.is_slurm else ():
         if re.match(r"--tasks?([\s=]|$)", each.written) and (script.job.nodes or 1) > 1:
             yield Fault(
                 "option-shortened",
@@ -167,13 +258,12 @@ def _shortened(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-_HINTS: Final = frozenset({"compute_bound", "memory_bound", "multithread", "nomultithread", "help"})
+_HINTS: Final = words("compute_bound memory_bound multithread nomultithread help")
 
 
-def _hints(script: Scripted, known: Known) -> Iterator[Fault]:
+def _hints(script: Scripted) -> Iterator[Fault]:
     """Yield --hint with a word that is none."""
-    del known
-    for each in script.job.directives if is_slurm(script) else ():
+    for each in script.job.directives if script.is_slurm else ():
         if (
             each.name == "hint"
             and each.counts
@@ -193,10 +283,9 @@ def _hints(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _shebang(script: Scripted, known: Known) -> Iterator[Fault]:
+def _shebang(script: Scripted) -> Iterator[Fault]:
     """Yield a script for sbatch without its first line."""
-    del known
-    if is_slurm(script) and not script.text.lstrip().startswith("#!"):
+    if script.is_slurm and not script.text.lstrip().startswith("#!"):
         yield Fault(
             "no-shebang",
             1,
@@ -208,11 +297,10 @@ def _shebang(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-def _gpu_bind(script: Scripted, known: Known) -> Iterator[Fault]:
+def _gpu_bind(script: Scripted) -> Iterator[Fault]:
     """Yield --gpu-bind in the header of a script whose ranks srun does not start."""
-    del known
-    bind = script.job.find("gpu-bind") if is_slurm(script) else None
-    steps = starting(script)
+    bind = script.job.find("gpu-bind") if script.is_slurm else None
+    steps = script.starting
     if bind and steps and all(step.launcher in ("mpirun", "mpiexec", "ibrun", "mpiexec.hydra") for step in steps):
         edits = without_directive(script, bind)
         yield Fault(
@@ -226,10 +314,9 @@ def _gpu_bind(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-def _gpus_twice(script: Scripted, known: Known) -> Iterator[Fault]:
+def _gpus_twice(script: Scripted) -> Iterator[Fault]:
     """Yield gPUs that are asked for in three ways."""
-    del known
-    if not is_slurm(script):
+    if not script.is_slurm:
         return
     ways = [
         each for name in ("gpus-per-node", "gpus", "gres", "gpus-per-task", "gpus-per-socket") if (each := script.job.find(name))
@@ -253,33 +340,14 @@ def _gpus_twice(script: Scripted, known: Known) -> Iterator[Fault]:
 _FOR_RANKS: Final = re.compile(
     r"(OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|MPICH|I_MPI|OMPI|PRTE|PMIX|MV2|UCX|FI|NCCL|RCCL|CUDA|ROCR|HIP|ZE|HSA|SLURM_CPU_BIND|SRUN|PALS|GMX|CRAY|PSM2?|HCOLL|LD_LIBRARY_PATH$|LD_PRELOAD$)(_[A-Z0-9_]+|(?<=SLURM_CPU_BIND)|(?<=_PATH)|(?<=PRELOAD))$"
 )
-_OPENMP: Final = (
-    "OMP_NUM_THREADS",
-    "OMP_PLACES",
-    "OMP_PROC_BIND",
-    "OMP_SCHEDULE",
-    "OMP_STACKSIZE",
-    "OMP_DYNAMIC",
-    "OMP_NESTED",
-    "OMP_DISPLAY_ENV",
-    "OMP_DISPLAY_AFFINITY",
-    "OMP_AFFINITY_FORMAT",
-    "OMP_MAX_ACTIVE_LEVELS",
-    "OMP_THREAD_LIMIT",
-    "OMP_WAIT_POLICY",
-    "OMP_CANCELLATION",
-    "OMP_DEFAULT_DEVICE",
-    "OMP_MAX_TASK_PRIORITY",
-    "OMP_TARGET_OFFLOAD",
-    "OMP_TOOL",
-    "OMP_TOOL_LIBRARIES",
-    "OMP_ALLOCATOR",
-    "OMP_NUM_TEAMS",
-    "OMP_TEAMS_THREAD_LIMIT",
-    "OMP_DEBUG",
-    "OMP_TOOL_VERBOSE_INIT",
-    "OMP_AVAILABLE_DEVICES",
-    "OMP_THREADS_RESERVE",
+_OPENMP: Final = sorted(
+    words(
+        "OMP_NUM_THREADS OMP_PLACES OMP_PROC_BIND OMP_SCHEDULE OMP_STACKSIZE OMP_DYNAMIC OMP_NESTED OMP_DISPLAY_ENV "
+        "OMP_DISPLAY_AFFINITY OMP_AFFINITY_FORMAT OMP_MAX_ACTIVE_LEVELS OMP_THREAD_LIMIT OMP_WAIT_POLICY "
+        "OMP_CANCELLATION OMP_DEFAULT_DEVICE OMP_MAX_TASK_PRIORITY OMP_TARGET_OFFLOAD OMP_TOOL OMP_TOOL_LIBRARIES "
+        "OMP_ALLOCATOR OMP_NUM_TEAMS OMP_TEAMS_THREAD_LIMIT OMP_DEBUG OMP_TOOL_VERBOSE_INIT OMP_AVAILABLE_DEVICES "
+        "OMP_THREADS_RESERVE"
+    )
 )
 
 
@@ -289,11 +357,10 @@ _PLACES: Final = re.compile(
 """Ends of names that a script keeps for itself."""
 
 
-def _not_exported(script: Scripted, known: Known) -> Iterator[Fault]:
+def _not_exported(script: Scripted) -> Iterator[Fault]:
     """Yield variables that ranks should get and that are not exported."""
-    del known
     said: set[str] = set()
-    for step in turns(script):
+    for step in script.every_turn:
         for name, (text, span) in step.launch.plain.items():
             if (
                 not _FOR_RANKS.fullmatch(name)
@@ -322,25 +389,23 @@ def _not_exported(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _blanks(script: Scripted, known: Known) -> Iterator[Fault]:
+def _blanks(script: Scripted) -> Iterator[Fault]:
     """Yield blanks around a sign of equality, and in the value of an export."""
-    del known
-    data = script.text.encode(errors="replace")
-    for words, span in script.script.commands:
-        if len(words) > 1 and words[1].text == "=" and re.fullmatch(r"[A-Za-z_]\w*", words[0].text, re.ASCII):
-            written = data[span.start : span.end].decode(errors="replace")
+    for command, span in script.script.commands:
+        if len(command) > 1 and command[1].text == "=" and re.fullmatch(r"[A-Za-z_]\w*", command[0].text, re.ASCII):
+            written = script.written(span)
             new = re.sub(r"^(\w+)\s*=\s*", r"\1=", written)
             yield Fault(
                 "blank-around-equals",
                 span.line,
                 "high",
-                f"{words[0].text} = ... is a command that does not exist",
+                f"{command[0].text} = ... is a command that does not exist",
                 "The shell takes no blank around = and starts a program of that name.",
                 f"{new[:80]}",
                 (Edit(span.start, span.end, new),),
             )
     for name, word, span in script.script.odd_exports:
-        written = data[span.start : span.end].decode(errors="replace")
+        written = script.written(span)
         new = re.sub(r",[ \t]+(?=\w+=)", " ", written)
         new = re.sub(r",[ \t]+", ",", new)
         yield Fault(
@@ -354,14 +419,13 @@ def _blanks(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-def _misspelt(script: Scripted, known: Known) -> Iterator[Fault]:
+def _misspelt(script: Scripted) -> Iterator[Fault]:
     """Yield openMP's variables with a letter too few."""
-    del known
     for name, values in script.script.assigned.items():
         if name.startswith("OMP_") and name not in _OPENMP and name not in script.script.used:
             near = get_close_matches(name, _OPENMP, 1, 0.9)
             for _, span, _ in values if near else ():
-                written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+                written = script.written(span)
                 new = written.replace(name, near[0], 1)
                 yield Fault(
                     "misspelt-variable",
@@ -374,14 +438,13 @@ def _misspelt(script: Scripted, known: Known) -> Iterator[Fault]:
                 )
 
 
-def _stack(script: Scripted, known: Known) -> Iterator[Fault]:
+def _stack(script: Scripted) -> Iterator[Fault]:
     """Yield oMP_STACKSIZE without a unit."""
-    del known
     for name in ("OMP_STACKSIZE", "KMP_STACKSIZE"):
         for text, span, _ in script.script.assigned.get(name, ()):
             value = whole(text)
             if value is not None and value < (16384 if name[0] == "O" else 65536):
-                written = script.text.encode(errors="replace")[span.start : span.end].decode(errors="replace")
+                written = script.written(span)
                 new = re.sub(rf"({name}\s*[= ]\s*[\"']?{value})", r"\1M", written)
                 yield Fault(
                     "stacksize-unit",
@@ -402,10 +465,9 @@ _WHEN_ASKED: Final = {
 }  # fmt: skip
 
 
-def _empty(script: Scripted, known: Known) -> Iterator[Fault]:
+def _empty(script: Scripted) -> Iterator[Fault]:
     """Yield variables that sbatch sets only where the header asks for it."""
-    del known
-    if not is_slurm(script) or not (script.job.has("nodes") or script.job.has("ntasks")):
+    if not script.is_slurm or not (script.job.has("nodes") or script.job.has("ntasks")):
         return
     for name, asked in _WHEN_ASKED.items():
         if script.job.has(*asked) or name in script.script.assigned:
@@ -424,10 +486,9 @@ def _empty(script: Scripted, known: Known) -> Iterator[Fault]:
             )
 
 
-def _other_name(script: Scripted, known: Known) -> Iterator[Fault]:
+def _other_name(script: Scripted) -> Iterator[Fault]:
     """Yield a count by a name that nothing sets, beside one that is set and nearly the same."""
-    del known
-    for step in starting(script):
+    for step in script.starting:
         for option in step.first.options:
             word = option.value_word
             if word is None or word.variable is None or is_known(word.text) or word.variable in script.script.assigned:
@@ -455,14 +516,13 @@ def _other_name(script: Scripted, known: Known) -> Iterator[Fault]:
 _BINDS: Final = re.compile(r"(--?(cpu|gpu)[-_]bind|--bind-to|--map-by|(mask|map)_(cpu|gpu)[:=])")
 
 
-def _unused(script: Scripted, known: Known) -> Iterator[Fault]:
+def _unused(script: Scripted) -> Iterator[Fault]:
     """Yield a variable that holds a binding and is handed to nobody."""
-    del known
     for name, values in script.script.assigned.items():
         text, span, _ = values[-1]
         if name in script.script.used or not _BINDS.match(text) or name in ("SLURM_CPU_BIND", "SLURM_GPU_BIND"):
             continue
-        steps = [step for step in starting(script) if step.line >= span.line]
+        steps = [step for step in script.starting if step.line >= span.line]
         if any(line > span.line for _, line in script.script.sourced):
             continue  # what is read or started there may use it
         edits: tuple[Edit, ...] = ()
@@ -492,22 +552,7 @@ def _unused(script: Scripted, known: Known) -> Iterator[Fault]:
         )
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    _numbers,
-    _strays,
-    _twice,
-    _ignored,
-    _of_srun,
-    _shortened,
-    _hints,
-    _shebang,
-    _gpu_bind,
-    _gpus_twice,
-    _not_exported,
-    _blanks,
-    _misspelt,
-    _stack,
-    _empty,
-    _other_name,
-    _unused,
-)
+OF_HEADER: Final[tuple[Rule, ...]] = (
+    _numbers, _strays, _twice, _ignored, _options_of_srun, _shortened, _hints, _shebang, _gpu_bind, _gpus_twice,
+    _not_exported, _blanks, _misspelt, _stack, _empty, _other_name, _unused,
+)  # fmt: skip
