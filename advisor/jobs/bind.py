@@ -67,8 +67,6 @@ class Settings:
     """Variables that differ among the ranks of a host: the value of each local rank; none where the line cannot say them."""
     gpus: int = 0
     """How many GPUs a host has where ranks choose among them."""
-    gpu_nodes: tuple[int | None, ...] = ()
-    """The NUMA node of the GPU of each local rank, as the kernel says it."""
 
 
 def settings(placement: Placement, machines: Sequence[Machine]) -> Settings:
@@ -417,7 +415,6 @@ def carried(
         wrap=launcher_options.wrap,
         each=needs.each,
         gpus=needs.gpus,
-        gpu_nodes=needs.gpu_nodes,
     )
     launch, failed = _with_memory(choice, needs.placement, wish)
     said = [*failed, *launch.notes, *_counted(launch, placement), *_of_command(command), *_not_carried_out(launch, job_hosts)]

@@ -124,22 +124,12 @@ _ORDERED: Final = {"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE", "ZE_ENABLE_PCI_ID_DE
 """How Level Zero numbers cards, by their addresses and not by their tiles (its programming guide, environment variables)."""
 
 
-def chosen(placement: Placement, machines: Sequence[Machine]) -> tuple[dict[str, tuple[str, ...]], int, tuple[int | None, ...]]:
-    """Return the values that differ among the ranks of a host, how many GPUs it has where they choose, and these GPUs' nodes."""
+def chosen(placement: Placement, machines: Sequence[Machine]) -> tuple[dict[str, tuple[str, ...]], int]:
+    """Return the values that differ among the ranks of a host, and how many GPUs it has where they choose."""
     gpus = _of_gpus(placement, machines)
     there = max((len(numbered_gpus(machine)) for machine in machines), default=0) if gpus != {} else 0
     values = _values(None if gpus is None else {**gpus, **_of_adapters(placement)}, placement)
-    return values, there, _homes(placement, machines)
-
-
-def _homes(placement: Placement, machines: Sequence[Machine]) -> tuple[int | None, ...]:
-    """Return the NUMA node of each local rank's GPU on the first kind of host; None where the firmware names none, or several."""
-    places = {gpu.address: gpu.locality for machine in machines for gpu in machine.gpus or ()}
-    found: list[int | None] = []
-    for slot in placement.plans[0].slots:
-        place = places.get(slot.gpu or "")
-        found.append(place.numa_nodes[0] if place and not place.inferred and len(place.numa_nodes) == 1 else None)
-    return tuple(found) if any(slot.gpu for slot in placement.plans[0].slots) else ()
+    return values, there
 
 
 def numbered_gpus(machine: Machine) -> dict[str, tuple[str, int]]:

@@ -42,8 +42,6 @@ class LaunchRequest:
     """Variables that differ among the ranks of a host, such as that of their GPU: the value of each local rank."""
     gpus: int = 0
     """How many GPUs a host has where ranks choose among them; 0 where they need not."""
-    gpu_nodes: tuple[int | None, ...] = ()
-    """The NUMA node of the GPU of each local rank as the kernel says it, None where it does not; () where ranks have none."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Lines of jsrun: resource sets where they are the plan, an explicit resource file elsewhere, or the wrapper."""
+"""Lines of jsrun: an explicit resource file, or the wrapper."""
 
 import pytest
 
@@ -10,7 +10,6 @@ from tests.jobs.plan import node, planned, slot
 from tests.model.shapes import shape
 
 ROME = shape(2, 4, 16, 64)
-SKYLAKE = shape(2, 1, 1, 21)
 
 
 def on(*hosts: tuple[str | None, int, int], cpus: tuple[str, ...] = ("0-3", "64-67")) -> Placement:
@@ -23,23 +22,7 @@ def written(plan: Placement, *, wrap: bool = False) -> Launch:
     return jsrun.launch(plan, LaunchRequest(("./app",), environment={"OMP_NUM_THREADS": "4"}, wrap=wrap))
 
 
-def test_ranks_on_neighbouring_cores_are_resource_sets() -> None:
-    """One a rank, bound to all its cores; without -b a rank would have the first of them."""
-    made = written(on(("a", 0, 2), ("b", 0, 2), cpus=("0-3", "4-7")))
-    line = "jsrun -n 4 -r 2 -a 1 -c 4 -g 0 -b packed:4 -d packed -E OMP_NUM_THREADS=4 ./app"
-    assert (made.form, " ".join(made.argv), dict(made.files)) == ("packed", line, {})
-
-
-@pytest.mark.parametrize(
-    ("size", "ranks", "form"), [(7, 6, "packed"), (4, 5, "packed"), (4, 6, "explicit resource file"), (21, 2, "packed")]
-)
-def test_a_set_that_would_reach_over_two_sockets_is_not_left_to_jsrun(size: int, ranks: int, form: str) -> None:
-    """21 cores a socket, as a user sees them on Summit: sets of 7 and 21 divide it, of 4 five fit on the first."""
-    cpus = tuple(f"{first}-{first + size - 1}" for first in range(0, size * ranks, size))
-    assert written(planned((node(SKYLAKE, *cpus),), (None, 0, ranks))).form == form
-
-
-def test_other_plans_are_an_explicit_resource_file_in_the_kernels_numbers() -> None:
+def test_a_plan_is_an_explicit_resource_file_in_the_kernels_numbers() -> None:
     """Each rank a resource set, hosts by their names; ranks without names are on the first host."""
     made = written(on(("a", 0, 2), ("b", 0, 1)))
     assert made.argv[:3] == ("jsrun", "--erf_input", "erf")

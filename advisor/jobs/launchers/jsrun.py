@@ -1,4 +1,4 @@
-"""IBM's jsrun, in jobs of LSF: blocks of cores by resource sets where faithful, else an explicit resource file. Not tried.
+"""IBM's jsrun, in jobs of LSF: an explicit resource file. Not tried.
 
 After OLCF's guide to Summit and what ranks printed there (olcf/olcf-user-docs, systems/summit_user_guide.rst), its tutorial on
 the CPUs of such files (olcf-tutorials/ERF-CPU-Indexing), IBM's page on their format, and files that others write; its options
@@ -9,13 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from advisor.errors import BadValue
-from advisor.jobs.launcher import Avoided, Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
+from advisor.jobs.launcher import Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.launchers.srun import chunks
-from advisor.jobs.placement import Placement, devices_differ, filled, kinds, memory_notes, names, runs
-from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.layout import logical_numbering
-from advisor.machine.topology import Topology
+from advisor.jobs.placement import Placement, devices_differ, kinds, memory_notes, names, runs
+from advisor.machine.cpuset import union
 
 NAME = "jsrun"
 
@@ -36,9 +33,6 @@ _NODE = "the job must have the nodes whole, and their hardware threads switched 
 
 
 _ORDER = "ranks follow the order in which LSF has the hosts of the job"
-
-
-_SETS = Avoided("-b packed", "the plan does not fill the cores of every host in order, socket by socket")
 
 
 OPTIONS, _ALIASES = option_table("""
@@ -77,25 +71,14 @@ OPTIONS, _ALIASES = option_table("""
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
-    """Return the line: resource sets of so many cores where that is the plan, else a file; or the wrapper."""
+    """Return the line: an explicit resource file, or the wrapper."""
     list(runs(placement))
     variables = [word for name, value in wish.environment.items() for word in ("-E", f"{name}={value}")]
     if wish.wrap or devices_differ(placement):
         return _wrapped(placement, wish, variables)
-    size = None if wish.exact else packed(placement)
-    each = filled(placement)
-    if size and each:
-        sets = ("-n", str(placement.size), "-r", str(each), "-a", "1", "-c", str(size), "-g", "0", "-b", f"packed:{size}")
-        argv = ("jsrun", *sets, "-d", "packed", *variables, *wish.command)
-        return Launch(
-            NAME, wish.version, "packed", argv, {}, {}, (), (UNTRIED, _NODE, *_order(placement), *memory_notes(placement))
-        )
     argv = ("jsrun", "--erf_input", FILE, *variables, *wish.command)
     files: dict[str, Lines] = {FILE: lambda: erf(placement)}
-    avoided = () if wish.exact else (_SETS,)
-    return Launch(
-        NAME, wish.version, "explicit resource file", argv, {}, files, avoided, (UNTRIED, _NODE, *memory_notes(placement))
-    )
+    return Launch(NAME, wish.version, "explicit resource file", argv, {}, files, (), (UNTRIED, _NODE, *memory_notes(placement)))
 
 
 def _wrapped(placement: Placement, wish: LaunchRequest, variables: Sequence[str]) -> Launch:
@@ -112,39 +95,6 @@ def _wrapped(placement: Placement, wish: LaunchRequest, variables: Sequence[str]
 
 def _order(placement: Placement) -> tuple[str, ...]:
     return (_ORDER,) if len(names(placement)) > 1 else ()
-
-
-def packed(placement: Placement) -> int | None:
-    """Return the cores of each rank where resource sets of so many, one after the other, are the plan on every host."""
-    if len({host.ranks for host in placement.hosts if host.ranks}) > 1:
-        return None
-    found: set[int] = set()
-    for plan, ranks in kinds(placement).items():
-        node = placement.plans[plan]
-        slots = [slot.cpus for slot in node.slots[:ranks]]
-        if any(slot.gpu for slot in node.slots[:ranks]):
-            return None
-        size = next((size for size in (node.slots[0].cores,) if blocks(node.topology, size, ranks) == slots), None)
-        if size is None:
-            return None
-        found.add(size)
-    return found.pop() if len(found) == 1 else None
-
-
-def blocks(topology: Topology, size: int, sets: int) -> list[CpuSet] | None:
-    """Return the CPUs of a host's resource sets of so many cores without GPUs; None where one would reach over two sockets.
-
-    They were seen to follow each other from the first core on (OLCF's guide to Summit).
-    """
-    known = logical_numbering(topology)
-    sockets = [[core for core in known.cores if core <= package.cpuset] for package in topology.inside.packages]
-    if not size or not sockets or sum(map(len, sockets)) != len(known.cores):
-        return None
-    sockets.sort(key=lambda cores: known.cores.index(cores[0]) if cores else 0)
-    if size * sets > len(sockets[0]) and any(len(cores) % size for cores in sockets):
-        return None
-    made = [part for cores in sockets for part in chunks(cores, size)]
-    return made[:sets] if len(made) >= sets else None
 
 
 def erf(placement: Placement) -> Iterator[str]:

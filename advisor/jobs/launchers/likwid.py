@@ -112,12 +112,6 @@ def _kept(before: Mapping[str, str]) -> Iterator[str]:
         yield f"likwid-mpirun cuts variables off at a comma: on other hosts, {', '.join(sorted(before))} must be set otherwise"
 
 
-_LIST: Final = re.compile(r"(?:L:)?([NSMC]\d*):([\d,-]+)", re.ASCII)
-
-
-_COUNTED: Final = re.compile(r"E:([NSMC]\d*):(\d{1,5})", re.ASCII)
-
-
 _MOST: Final = 4096
 
 
@@ -183,43 +177,16 @@ def lists(made: Prediction) -> Iterator[LintWarning]:
     )
 
 
-def cpus_of(expression: str, seen: Topology) -> tuple[int, ...]:
-    """Return the CPUs of an expression in their order; raise Refused or Unclear.
-
-    Parts are joined by @. Bare numbers are the kernel's; in a domain the first threads of all cores come before the second
-    ones; E: counts core after core with all threads.
-    """
+def cpus_of(expression: str, seen: Topology) -> list[int]:
+    """Return the CPUs of a list of the kernel's numbers in its order; raise Refused or Unclear."""
     if len(seen.pus) != (max(seen.pus, default=-1) + 1):
         raise Unclear("how likwid counts CPUs where some are off is not predicted here")
-    parts = expression.split("@")
-    try:
-        found = [cpu for part in parts for cpu in _part(part, seen)]
-    except Refused as refusal:
-        if len(parts) == 1:
-            raise
-        raise Unclear(f"likwid leaves out some parts that it cannot read: {refusal}") from None
-    if len(found) > _MOST:
-        raise Unclear("more CPUs than are worked out here")
-    return tuple(found)
-
-
-def _part(part: str, seen: Topology) -> Sequence[int]:
-    if re.fullmatch(r"[\d,-]+", part, re.ASCII):
-        numbers = _numbers(part)
-        if not set(numbers) <= set(seen.pus):
-            raise Refused(f"{part[:40]} names CPUs that this machine does not have")
-        return numbers
-    if match := _LIST.fullmatch(part):
-        cpus, numbers = _first_threads_first(_domain(match[1], seen), seen), _numbers(match[2])
-        if max(numbers) >= len(cpus):
-            raise Unclear(f"{part[:40]} counts beyond the {len(cpus)} CPUs of {match[1]}")
-        return [cpus[number] for number in numbers]
-    if match := _COUNTED.fullmatch(part):
-        cpus = _domain(match[1], seen)
-        if not 0 < int(match[2]) <= len(cpus):
-            raise Unclear(f"{part[:40]} counts beyond the {len(cpus)} CPUs of {match[1]}")
-        return cpus[: int(match[2])]
-    raise Unclear(f"what likwid makes of {part[:40]!a} is not predicted here")
+    if not re.fullmatch(r"[\d,-]+", expression, re.ASCII):
+        raise Unclear(f"what likwid makes of {expression[:40]!a} is not predicted here")
+    numbers = _numbers(expression)
+    if not set(numbers) <= set(seen.pus):
+        raise Refused(f"{expression[:40]} names CPUs that this machine does not have")
+    return numbers
 
 
 def _numbers(text: str) -> list[int]:
@@ -234,42 +201,6 @@ def _numbers(text: str) -> list[int]:
         if len(numbers) > _MOST:
             raise Unclear("more CPUs than are worked out here")
     return numbers
-
-
-def _domains(letter: str, seen: Topology) -> list[CpuSet]:
-    """Return the domains of a kind in their order: node, sockets, memories, last caches, dies."""
-    order = {cpu: position for position, cpu in enumerate(logical_numbering(seen).pus)}
-    firsts = sorted((package.cpuset.first or 0 for package in seen.packages), key=lambda cpu: order.get(cpu, 0))
-    if firsts != sorted(firsts) and letter != "M":
-        raise Unclear("how likwid counts sockets whose CPUs are not in order is not predicted here")
-    if letter == "N":
-        return [seen.pus]
-    if letter == "M":
-        if any(not node.cpuset for node in seen.nodes):
-            raise Unclear("how likwid counts memories without CPUs is not predicted here")
-        return [node.cpuset for node in sorted(seen.nodes, key=lambda node: node.os_index)]
-    if letter == "C" and not seen.l3:
-        raise Unclear("this machine shows no L3 groups")
-    parts = [part.cpuset for part in (seen.packages if letter == "S" else seen.l3)]
-    if letter == "C" and len({len(part) for part in parts}) > 1:
-        raise Unclear("how likwid counts L3 groups of unequal size is not predicted here")
-    return sorted((part & seen.pus for part in parts), key=lambda cpus: min(order[cpu] for cpu in cpus))
-
-
-def _domain(tag: str, seen: Topology) -> list[int]:
-    """Return the CPUs of a domain, core after core with all their threads."""
-    domains = _domains(tag[0], seen)
-    number = int(tag[1:] or 0)
-    if (tag[0] == "N") != (len(tag) == 1) or number >= len(domains):
-        raise Refused(f"there is no domain {tag}")
-    return _ordered(tag[0], domains[number], seen)
-
-
-def _ordered(letter: str, cpus: CpuSet, seen: Topology) -> list[int]:
-    """Return CPUs core after core: in hwloc's order, in a memory by the cores' first numbers (5.2.2, numa_hwloc.c)."""
-    cores = sorted(seen.cores, key=lambda core: core.cpuset.first or 0) if letter == "M" else ()
-    every = (cpu for core in cores for cpu in core.cpuset) if cores else logical_numbering(seen).pus
-    return [cpu for cpu in every if cpu in cpus]
 
 
 def _first_threads_first(cpus: Sequence[int], seen: Topology) -> list[int]:

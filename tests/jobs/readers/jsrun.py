@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Lines
-from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.layout import logical_numbering
+from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import Topology
 from tests.jobs.readers import options_before
 from tests.jobs.readers.wrapper import table as wrapper_table
@@ -29,7 +28,8 @@ def parse(argv: Sequence[str], files: Mapping[str, Lines], topologies: Mapping[s
     bindings: Bindings = {}
     for rank in range(int(options["-n"]) * int(options["-a"])):
         host = hosts[rank // each]
-        own = table.cpus(host, rank, rank % each) if table else _block(options, topologies[host], rank % each)
+        assert table is not None
+        own = table.cpus(host, rank, rank % each)
         bindings[rank] = (host, own)
     return bindings
 
@@ -39,14 +39,3 @@ def _of_file(lines: Sequence[str]) -> Bindings:
         raise BadValue("the numbers would be counted without the cores that are kept for the system")
     rows = [_RANK.fullmatch(line) for line in lines[3:]]
     return {int(row[1]): (row[2], CpuSet.parse(row[3])) for row in rows if row}
-
-
-def _block(options: Mapping[str, str], topology: Topology, number: int) -> CpuSet:
-    size = int(options["-c"])
-    if (options["-b"], options["-d"], options["-a"]) != (f"packed:{size}", "packed", "1"):
-        raise BadValue("such resource sets are not written here")
-    cores = logical_numbering(topology).cores[number * size : (number + 1) * size]
-    found = union(cores)
-    if len(cores) != size or not any(found <= package.cpuset for package in topology.inside.packages):
-        raise BadValue("which cores such a resource set gets, is not known")
-    return found
