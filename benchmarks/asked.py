@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from advisor.jobs.answers import settled
-from advisor.jobs.ask import ask, installed
+from advisor.jobs.ask import ask, installed, settled
 from advisor.jobs.line import parse
 from advisor.jobs.placement import LintRank
 from advisor.jobs.predict import predict

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field
 
 from advisor.errors import AdvisorError, BadInput
-from advisor.jobs.answers import Ask, observed_in
-from advisor.jobs.ask import ask, installed
+from advisor.jobs.ask import Ask, ask, installed, observed_in
 from advisor.jobs.bind_page import how_known, node_lines, rows_of_ranks
 from advisor.jobs.line import parse, rewrite, started_by
 from advisor.jobs.lint import lint

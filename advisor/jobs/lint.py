@@ -10,13 +10,12 @@ from pathlib import Path
 
 from advisor.errors import BadInput
 from advisor.jobs import each_rank
-from advisor.jobs.answers import Ask, observed_in, settled
+from advisor.jobs.ask import Ask, installed_for, observed_in, settled
 from advisor.jobs.ask import ask as ask_launcher
-from advisor.jobs.ask import installed_for
 from advisor.jobs.bind import HAD_CREDENTIAL
 from advisor.jobs.launcher import LaunchRequest, is_foreign, launchers, of_lines, title_of
 from advisor.jobs.line import BINDING, parse, read_binder, request_of, which_of, written
-from advisor.jobs.memory_of_line import memory_in_words, memory_warnings
+from advisor.jobs.memory_binding import memory_in_words, memory_warnings
 from advisor.jobs.openmpi import newer
 from advisor.jobs.openmpi_map import default_level
 from advisor.jobs.placement import (

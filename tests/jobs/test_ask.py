@@ -9,8 +9,7 @@ import pytest
 
 import tests.fakenode.hydra  # noqa: F401 - adds MPICH to PROGRAMS
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.jobs.answers import observed_in, settled
-from advisor.jobs.ask import ask, installed
+from advisor.jobs.ask import ask, installed, observed_in, settled
 from advisor.jobs.bind import bind
 from advisor.jobs.bind_page import lint_page
 from advisor.jobs.check import check

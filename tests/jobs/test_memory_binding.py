@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from advisor.errors import BadValue
 from advisor.jobs.bind import Binding, carried
 from advisor.jobs.line import parse
-from advisor.jobs.memory_binding import with_numactl
-from advisor.jobs.memory_of_line import bound_memory, memory_in_words, memory_warnings
+from advisor.jobs.memory_binding import bound_memory, memory_in_words, memory_warnings, with_numactl
 from advisor.jobs.observe import Observation, PlannedRank
 from advisor.jobs.place import place
 from advisor.jobs.placement import JobShape, Placement

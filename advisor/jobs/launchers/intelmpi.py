@@ -11,9 +11,9 @@ from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
-from advisor.jobs.hydra import alike, atoi, kin, objects, once
 from advisor.jobs.launcher import Avoided, Launch, Launcher, LaunchRequest, Lines
 from advisor.jobs.launchers import mpich, wrapper
+from advisor.jobs.launchers.mpich import alike, atoi, kin, objects, said_once
 from advisor.jobs.memory_binding import OF_MCDRAM, hbw_memory, hbw_policy
 from advisor.jobs.placement import (
     FEW,
@@ -32,6 +32,7 @@ from advisor.jobs.placement import (
     runs,
 )
 from advisor.jobs.request import MOST_RANKS, Given, Line, Prediction, Refused, Unclear, Words, ranks_here, seated, warning
+from advisor.jobs.scripts.expansion import words
 from advisor.machine.cpuset import LIMIT, CpuSet, union
 from advisor.machine.layout import distance_groups, logical_numbering, ordered
 from advisor.machine.topology import Topology
@@ -557,22 +558,6 @@ def pinned(pins: Pins, tree: Tree, count: int) -> Given:
     return _domains_of_ranks(tree, domain, pins.get("I_MPI_PIN_ORDER", "bunch"), count, pins.get("OMP_NUM_THREADS", ""))
 
 
-_HOST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?", re.ASCII)
-
-
-def _listed_hosts(made: Prediction, option: str, text: str) -> Iterator[re.Match[str]]:
-    """Yield the hosts of a file or of the option's own list, and their slots."""
-    words = [word for word in text.split(",")[:MOST_RANKS] if word]
-    if option == "-f":
-        if text not in made.files:
-            raise Unclear(f"the host file {text[:80]} was not read")
-        words = [row for part in made.files[text].splitlines()[:MOST_RANKS] if (row := part.partition("#")[0].strip())]
-    found = [match for word in words if (match := _HOST.fullmatch(word))]
-    if len(found) < len(words) or not found or len({match[1] for match in found}) < len(found):
-        raise Unclear("a host is written in a way that is not predicted here, or named twice")
-    yield from found
-
-
 def _each_host(line: Line) -> int | None:
     """Return the ranks of each host; None where the line does not say."""
     counts = {atoi(said.values[-1]) for said in line.options if said.name in ("-ppn", "-grr") and said.values}
@@ -591,52 +576,28 @@ def _hosts_of_ranks(made: Prediction, total: int | None) -> tuple[list[str | Non
         raise Unclear(f"{odd} names the hosts, and that it is read was rarely observed")
     if variables.get(_RESPECT, "0") not in _OFF:
         raise Unclear(f"{_RESPECT} changes which host a rank goes to")
-    options = [said for said in line.options if said.name in ("-f", "-hosts", "-host")]
-    each = _each_host(line)
-    if len(options) > 1:
-        raise Unclear("the line names its hosts twice")
-    if not options:
+    each, found = _each_host(line), mpich.host_slots(made)
+    if found[0].name is None:
         return [None], each
-    option, text = options[0], options[0].values[-1]
-    found = list(_listed_hosts(made, option.name, text))
-    if option.written[0].lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
-        if any(said.name == "-rr" for said in line.options) or any(match[2] == "0" for match in found):
+    option = next(said.written[0] for said in line.options if said.name in ("-f", "-hosts", "-host"))
+    if option.lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
+        if any(said.name == "-rr" for said in line.options) or any(host.slots == 0 for host in found):
             raise Unclear("a machine file beside -rr, or with a host of no slots is not predicted here")
-        slots = [(match[1], int(match[2] or 1)) for match in found]  # whatever -ppn says (2021.18, observed)
         if total is None:
             raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
-        return [name for name, count in slots for _ in range(min(count, total))], None
+        # whatever -ppn says (2021.18, observed)
+        return [host.name for host in found for _ in range(min(host.slots or 1, total))], None
     if each is None and (len(found) > 1 or total is None):
         raise Unclear("without -ppn a host gets as many ranks as the one that mpiexec.hydra is started on has cores")
-    return [match[1] for match in found for _ in range(min(each or 1, MOST_RANKS))], (each or 0) * len(found)
+    return [host.name for host in found for _ in range(min(each or 1, MOST_RANKS))], (each or 0) * len(found)
 
 
-_ELSEWHERE = frozenset({"-configfile", "-hosts-group", "-nolocal", "-cpu-bind", "-rmk", "-gtool", "-localhost"})
-
-
-_FOREIGN = frozenset(
-    {"-umask", "-topolib", "-output-from", "-gpus-per-proc", "-gpu-subdevs-per-proc", "-memory-alloc-kinds", "-timeout"}
-    | {"-report-bindings", "-disable-hostname-propagation", "-enable-hostname-propagation", "-hybrid-hosts", "-pmi-port"}
-    | {"-order-nodes", "-skip-launch-node", "-rankmap"}
+_ELSEWHERE: Final = words(
+    "-configfile -hosts-group -nolocal -cpu-bind -rmk -gtool -localhost -umask -topolib -output-from -gpus-per-proc"
+    " -gpu-subdevs-per-proc -memory-alloc-kinds -timeout -report-bindings -disable-hostname-propagation"
+    " -enable-hostname-propagation -hybrid-hosts -pmi-port -order-nodes -skip-launch-node -rankmap"
 )
-"""Options of other Hydras that 2021.18 ends at: "unrecognized argument"."""
-
-
-_ONCE = (
-    *(
-        ("-ppn", "-rr", "-grr"),
-        ("-prepend-rank", "-prepend-pattern", "-prepend-timestamp"),
-        ("-usize",),
-        ("-launcher",),
-        ("-iface",),
-    ),
-    *(("-outfile-pattern",), ("-errfile-pattern",), ("-s",), ("-nameserver",), ("-print-all-exitcodes",)),
-    *(("-verbose",), ("-enable-auto-cleanup", "-disable-auto-cleanup")),
-)
-"""Options of which a line takes one: "duplicate setting" (2021.18, observed)."""
-
-
-_ONCE_EACH = (("-n",), ("-wdir",))
+"""Options that say of hosts or CPUs what is not predicted here, or that other Hydras have."""
 
 
 def ranks(made: Prediction) -> tuple[LintRank, ...]:
@@ -688,19 +649,7 @@ def _odd(line: Line) -> None:
     for said in line.options:
         if not said.known or said.name in _ELSEWHERE:
             raise Unclear(f"what {said.written[0][:40]} of mpiexec.hydra does to hosts or CPUs is not predicted here")
-        if said.name in _FOREIGN and line.release and line.release[0] != 2021:
-            raise Unclear(f"Intel MPI 2021 does not know {said.name}; what others do with it was not seen")
-        if said.name in _FOREIGN:
-            raise Refused(f"unrecognized argument {said.written[0][:40]}")
-    try:
-        once(line, _ONCE, _ONCE_EACH)
-    except Refused as refusal:
-        if any(said.name in ("-f", "-hosts", "-host") for said in line.options):
-            why = "what is said before and after the hosts may be said twice (observed); which counts was not"
-            raise Unclear(why) from refusal
-        raise
-    if not all(segment.command for segment in line.segments):
-        raise Refused("no executable provided")
+    said_once(line)
 
 
 def _variable(values: Sequence[str]) -> tuple[str, str]:

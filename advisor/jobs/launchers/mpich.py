@@ -8,9 +8,9 @@ from functools import cached_property
 from math import lcm
 from typing import Final
 
+from advisor.errors import BadValue
 from advisor.jobs import each_rank
-from advisor.jobs.hydra import HYDRA, HYDRA_ALIASES, OBJECTS, alike, any_hyphens, atoi, kin, objects, of_hydra, once
-from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables
+from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.placement import (
     FEW,
@@ -30,8 +30,22 @@ from advisor.jobs.placement import (
     refuse_colon,
     runs,
 )
-from advisor.jobs.request import MOST_RANKS, Line, Prediction, Refused, Unclear, Words, hides_l3, seated, warning
-from advisor.machine.cpuset import LIMIT, CpuSet, union
+from advisor.jobs.request import (
+    MOST_RANKS,
+    Line,
+    Prediction,
+    Refused,
+    Request,
+    Unclear,
+    Words,
+    hides_l3,
+    hosts,
+    number,
+    seated,
+    warning,
+)
+from advisor.jobs.scripts.expansion import words
+from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.layout import distance_groups, logical_numbering, ordered
 from advisor.machine.topology import Topology
 
@@ -219,16 +233,8 @@ Bound = tuple[CpuSet | None, ...]
 """The CPUs of the local ranks; None: not bound."""
 
 
-_LARGEST = 1 << 20
-"""Counts from here on overflow the launcher's integers, or keep it busy for minutes."""
-
-
-_NAMES: Final = {"socket": "package", "package": "package", "numa": "numa", "numanode": "numa", "die": "die"} | {
-    "core": "core",
-    "hwthread": "hwthread",
-    "machine": "machine",
-    **{f"l{level}{kind}cache": f"l{level}cache" for level in (1, 2, 3) for kind in ("", "d", "u")},
-}
+_NAMES: Final = {"socket": "package", "numanode": "numa"}
+"""Other names of things; of those that hwloc shows these and hwthread, core, l3cache and machine are predicted."""
 
 
 @dataclass(frozen=True)
@@ -258,16 +264,14 @@ class Node:
 
     def objects(self, name: str) -> tuple[CpuSet, ...]:
         """Return the CPUs of all objects of a kind in hwloc's order; raise Refused or Unclear."""
-        kind, inside = _NAMES.get(name), self.topology.inside
-        if kind is None and re.match(r"l\d|pci|gpu|ib|hfi|hsn|eth|en", name):
-            raise Unclear(f"where {name[:40]} is in hwloc's tree is not recorded")
-        if kind is None:
-            raise Refused(f"unrecognized directive {name[:40]!a}")
+        kind, inside = _NAMES.get(name, name), self.topology.inside
         if kind in ("machine", "hwthread"):
             return (inside.pus,) if kind == "machine" else tuple(CpuSet([cpu]) for cpu in self.place)
-        found = [cpus & inside.pus for cpus in self._kind(kind)]
-        shown = {"package": len(self.topology.packages), "die": len(self.topology.dies)}.get(kind, 0)
-        if len(found) < shown or not all(found):
+        if kind not in ("package", "core", "l3cache", "numa"):
+            raise Unclear(f"-bind-to or -map-by {name[:40]} is not predicted here")
+        every = [*inside.packages] if kind == "package" else [*inside.cores] if kind == "core" else [*inside.l3]
+        found = self._numa() if kind == "numa" else [part.cpuset & inside.pus for part in every]
+        if len(found) < (len(self.topology.packages) if kind == "package" else 0) or not all(found):
             raise Unclear(f"a {name} without CPUs that may be used is counted where devices hang on it")
         if not found and kind == "l3cache" and hides_l3(inside):
             raise Unclear("whether the memory-side cache of this machine is shown as an L3 is not known")
@@ -275,20 +279,12 @@ class Node:
             raise Refused(f"hardware object not found: this machine shows no {name}")
         return tuple(dict.fromkeys(ordered(found, logical_numbering(self.topology))))
 
-    def _kind(self, kind: str) -> list[CpuSet]:
+    def _numa(self) -> list[CpuSet]:
         inside = self.topology.inside
-        if kind == "numa":
-            near = list(dict.fromkeys(node.near & inside.pus for node in inside.nodes))
-            if any(a & b for i, a in enumerate(near) for b in near[:i]) and self.topology.numa_known:
-                raise Unclear("some NUMA node lies around others, and the order that Hydra counts them in is not known")
-            return near if self.topology.numa_known else [inside.pus]
-        if kind == "l2cache" and union(part.cpuset for part in inside.shared_l2) == inside.pus:
-            return [part.cpuset for part in inside.shared_l2]
-        if kind in ("l1cache", "l2cache") and int(kind[1]) not in inside.own_caches:
-            raise Unclear(f"whether each core shows an {kind[:2].upper()} cache of its own is not recorded")
-        if kind == "package":
-            return [part.cpuset for part in inside.packages]
-        return [part.cpuset for part in (inside.dies if kind == "die" else inside.l3 if kind == "l3cache" else inside.cores)]
+        near = list(dict.fromkeys(node.near & inside.pus for node in inside.nodes))
+        if any(a & b for i, a in enumerate(near) for b in near[:i]) and self.topology.numa_known:
+            raise Unclear("some NUMA node lies around others, and the order that Hydra counts them in is not known")
+        return near if self.topology.numa_known else [inside.pus]
 
     def check(self, cpus: CpuSet) -> CpuSet:
         """Return what the kernel makes of a binding; raise Refused where it or hwloc does not bind so."""
@@ -315,42 +311,23 @@ def bound(bind: str | None, over: str | None, topology: Topology, count: int) ->
 
 
 def _user(text: str, count: int) -> list[CpuSet]:
-    """Return the entries of a user: list: ``0-3``, ``0+2``, and ``1x3`` for three times the same."""
-    found: list[CpuSet] = []
-    for entry in text.split(",")[: count + 1]:
-        cpus, times, number = entry.partition("x")
-        copies = atoi(number) if times else 1
-        if not 0 < copies < _LARGEST or "x" in number:
-            raise Unclear(f"what Hydra makes of {entry[:40]!a} is not known")
-        found += [_entry(cpus)] * min(copies, count)
-    return found
-
-
-def _entry(text: str) -> CpuSet:
-    """Return the CPUs of one entry; what is no number ends it."""
-    cpus: list[CpuSet] = []
-    at = 0
-    while match := re.compile(r"(\d+)(?:(-)(\d*))?(\+?)", re.ASCII).match(text, at):
-        first = int(match[1][:9])
-        last = max(first, int((match[3] or "0")[:9])) if match[2] else first
-        if last >= LIMIT:
-            raise Refused(f"hwloc_set_cpubind failed: there is no CPU {last}")
-        cpus.append(CpuSet.span(first, last))
-        at = match.end()
-    return union(cpus)
+    """Return the entries of a user: list: ``0-3``, ``0+2``."""
+    entries = text.split(",")[:count]
+    plain = re.compile(r"\d{1,7}(-\d{1,7})?(\+\d{1,7}(-\d{1,7})?)*", re.ASCII)
+    if odd := next((entry for entry in entries if not plain.fullmatch(entry)), None):
+        raise Unclear(f"what Hydra makes of {odd[:40]!a} is not predicted here")
+    try:
+        return [CpuSet.parse(entry.replace("+", ",")) for entry in entries]
+    except BadValue as error:
+        raise Unclear(f"the list of user: cannot be read: {error.problem}") from error
 
 
 def _request(node: Node, text: str) -> tuple[tuple[CpuSet, ...], int]:
     """Return the objects that one of both options names, and how many of them together."""
-    parts = [part for part in text.split(":") if part]
-    if not parts:
-        raise Refused("the empty word is not an object")
-    count, things = atoi(parts[1]) if len(parts) > 1 else 1, node.objects(parts[0])
-    if count >= _LARGEST:
-        raise Unclear(f"what Hydra makes of {count} objects together is not known")
-    if count <= 0:
-        raise Refused(f"{text[:40]} asks for {count} objects, and its proxy dies")
-    return things, count
+    match = re.fullmatch(r"([a-z0-9]+)(?::([1-9]\d{0,4}))?", text, re.ASCII)
+    if match is None:
+        raise Unclear(f"what Hydra makes of {text[:40]!a} is not predicted here")
+    return node.objects(match[1]), int(match[2] or 1)
 
 
 def _bitmaps(node: Node, bind: str, over: str, most: int) -> Iterator[CpuSet]:
@@ -412,32 +389,15 @@ def claim(words: Words, tools: frozenset[str]) -> int:
     return 7 if words.launcher.endswith("mpich") else 5 if kin(words) else 2 if "mpich" in tools else 0
 
 
-_FOREIGN = frozenset(
-    {"-perhost", "-rr", "-nolocal", "-umask", "-s", "-tmpdir", "-path", "-wd", "-print-rank-map", "-timeout"}
-    | {"-silent-abort", "-prepend-timestamp", "-prot", "-grr"}
+_FOREIGN: Final = words(
+    "-perhost -rr -nolocal -umask -s -tmpdir -path -wd -print-rank-map -timeout -silent-abort -prepend-timestamp -prot -grr"
 )
 """Options of other Hydras that MPICH's mpiexec 4 and 5 end at: "unrecognized argument"."""
 
 
-_ONCE = (
-    *(("-bind-to",), ("-map-by",), ("-launcher",), ("-usize",), ("-iface",), ("-demux",), ("-nameserver",)),
-    *(("-prepend-rank", "-prepend-pattern"), ("-outfile-pattern",), ("-errfile-pattern",), ("-memory-alloc-kinds",)),
-    *(("-genvall", "-genvnone", "-genvlist"), ("-pmi-port",)),
-)
-"""Options of which a line takes one: "duplicate setting" (5.0.2, observed)."""
-
-
-_ONCE_EACH = (("-wdir",), ("-envall", "-envnone", "-envlist"))
-"""Options of which each program of a line takes one."""
-
-
-_EITHER = tuple((f"-enable-{name}", f"-disable-{name}") for name in ("x", "auto-cleanup", "hostname-propagation"))
-"""Options that may be said again, but not beside the other."""
-
-
-_ELSEWHERE = frozenset(
-    {"-configfile", "-order-nodes", "-skip-launch-node", "-rmk", "-topolib", "-localhost", "-rankmap", "-membind"}
-    | {"-gpus-per-proc", "-gpu-subdevs-per-proc", "-hybrid-hosts"}
+_ELSEWHERE: Final = words(
+    "-configfile -order-nodes -skip-launch-node -rmk -topolib -localhost -rankmap -membind -gpus-per-proc -gpu-subdevs-per-proc"
+    " -hybrid-hosts"
 )
 """Options that say of hosts, memory or devices what is not predicted here."""
 
@@ -447,7 +407,8 @@ class HostSlots:
     """A host of the line."""
 
     name: str | None
-    slots: int
+    slots: int | None = None
+    """None where the line does not say."""
     binding: str | None = None
 
 
@@ -455,11 +416,9 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks of a line of MPICH's; raise Refused or Unclear."""
     line = made.line
     _odd(line)
-    nodes = _host_slots(made)
     each = {atoi(said.values[-1]) for said in line.options if said.name == "-ppn" and said.values} - {-1}
-    if len(each) > 1:
-        raise Refused("duplicate setting: ppn")
-    nodes = [replace(node, slots=count) for node in nodes for count in each] or nodes
+    nodes = host_slots(made)
+    nodes = [replace(node, slots=max(each, default=1 if node.slots is None else node.slots)) for node in nodes]
     order = _order(line, nodes)
     variables, said = line.words.environment, {said.name: said.values[-1] for said in reversed(line.options) if said.values}
     if nodes[0].name is not None and "-bind-to" not in said and "HYDRA_BINDING" in variables:
@@ -486,12 +445,7 @@ def _odd(line: Line) -> None:
             raise Refused(f"unrecognized argument {said.written[0][:40]}")
         if said.name in _ELSEWHERE:
             raise Unclear(f"what {said.name} changes is not predicted here")
-    if not all(segment.command for segment in line.segments):
-        raise Refused("no executable provided")
-    once(line, _ONCE, _ONCE_EACH)
-    names = {said.name for said in line.options}
-    if both := next((pair for pair in _EITHER if names.issuperset(pair)), None):
-        raise Refused(f"duplicate setting: {both[0]}")
+    said_once(line)
     unread = ("HYDRA_CONFIG_FILE", "HYDRA_RMK", "HYDRA_TOPOLIB", "HYDRA_MEMBIND")
     if odd := next((name for name in unread if name in line.words.environment), None):
         raise Unclear(f"{odd} is set: what it brings is not known")
@@ -499,49 +453,39 @@ def _odd(line: Line) -> None:
         raise Unclear("MPICH before 3.1 bound in another way")
 
 
-def _host_slots(made: Prediction) -> list[HostSlots]:
+_HOST: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?(?:\s+binding=(\S+))?", re.ASCII)
+
+
+def host_slots(made: Prediction) -> list[HostSlots]:
     """Return the hosts of a line in their order; one without a name where it has none."""
     options = [said for said in made.line.options if said.name in ("-f", "-hosts", "-host")]
-    if len(options) > 1:
-        raise Refused("duplicate host file or host list setting")
     file = made.line.words.environment.get("HYDRA_HOST_FILE") if not options else None
+    if len(options) > 1:
+        raise Unclear("the line names its hosts twice")
     file = options[0].values[-1] if options and options[0].name == "-f" else file
-    if file is not None:
-        if file not in made.files:
-            raise Unclear(f"the host file {file[:80]} was not read")
-        rows = [row.split() for row in made.files[file].splitlines()[: MOST_RANKS + 1]]
-        words = [row for row in rows if row and not row[0].startswith("#")]
-    elif not options:
-        return [HostSlots(None, 1)]
-    else:
-        words = [[word] for word in options[0].values[-1].split(",") if word][: MOST_RANKS + 1]
-        if not words:
-            raise Refused("the list of hosts is empty")
-    found: list[HostSlots] = []
-    for word, *tokens in words:
-        name, _, slots = word.strip(":").partition(":")
-        if len(tokens) > 1 or any(not token.startswith("binding=") for token in tokens):
-            raise Unclear(f"{tokens[0][:40]} in the host file is not predicted here")
-        found.append(HostSlots(name, max(0, atoi(slots)) if slots else 1, *(token[8:] for token in tokens)))
-    if not found or len({host.name for host in found}) < len(found):
-        raise Unclear("no host is named, or one twice: how slots add up then is not predicted here")
-    return found
+    if file is not None and file not in made.files:
+        raise Unclear(f"the host file {file[:80]} was not read")
+    if file is None and not options:
+        return [HostSlots(None)]
+    rows = made.files[file].splitlines() if file is not None else options[0].values[-1].split(",")
+    plain = [row for each in rows[: MOST_RANKS + 1] if (row := each.strip()) and not row.startswith("#")]
+    found = [match for row in plain if (match := _HOST.fullmatch(row))]
+    if not found or len(found) < len(plain) or len({match[1] for match in found}) < len(found):
+        raise Unclear("no host is named, one twice, or one in a way that is not predicted here")
+    return [HostSlots(match[1], int(match[2]) if match[2] else None, match[3]) for match in found]
 
 
 def _order(line: Line, nodes: Sequence[HostSlots]) -> list[int]:
     """Return each rank's host by its position: slots of the hosts in turn, from the first again."""
     total = 0
     for segment in line.segments:
-        numbers = {atoi(said.values[-1]) for said in segment.options if said.name == "-n" and said.values}
-        if len(numbers - {-1}) > 1:
-            raise Refused("duplicate setting: n")
-        number = max(numbers, default=0)
-        total += number if number > 0 else sum(node.slots for node in nodes)
+        number = atoi(segment.value("-n") or "0")
+        total += number if number > 0 else sum(node.slots or 0 for node in nodes)
     if total > MOST_RANKS:
         raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are predicted one by one")
-    if any(node.slots <= 0 for node in nodes):
+    if any((node.slots or 0) <= 0 for node in nodes):
         raise Refused("a host has no slot, and mpiexec dies")
-    turn = [position for position, node in enumerate(nodes) for _ in range(min(node.slots, total))]
+    turn = [position for position, node in enumerate(nodes) for _ in range(min(node.slots or 0, total))]
     return [turn[rank % len(turn)] for rank in range(total)]
 
 
@@ -556,6 +500,157 @@ def user_lists(case: Prediction) -> Iterator[LintWarning]:
         )
         evidence = f"{count - open_ends} entries in {bind[:60]}"
         yield warning("user-list-short", what, why, evidence, f"{count} entries", bad=True)
+
+
+HYDRA, HYDRA_ALIASES = option_table("""
+    -n -np 1 starts {0} ranks
+    -ppn -perhost 1 starts {0} ranks on each node
+    -hosts -machine -hostlist -machines -machinelist 1 on the hosts {0}
+    -host 1 on the host {0}
+    -f -hostfile -machinefile 1 on the hosts of the file {0}
+    -genv 2 sets {0} to {1} for all ranks
+    -env 2 sets {0} to {1} for these ranks
+    -genvall 0 passes all variables on
+    -genvnone 0 passes no variables on
+    -genvlist 1 passes the variables {0} on
+    -envall 0 passes all variables on
+    -envnone 0 passes no variables on
+    -envlist 1 passes the variables {0} on
+    -bind-to -binding 1 binds each rank to {0}
+    -map-by 1 places ranks round-robin by {0}
+    -membind 1 binds memory by {0}
+    -rankmap 1 puts ranks on nodes as {0}
+    -wdir -wd 1 starts in the folder {0}
+    -launcher -bootstrap 1 starts daemons by {0}
+    -launcher-exec -bootstrap-exec 1 starts daemons with the program {0}
+    -rmk 1 asks {0} for the hosts
+    -iface 1 uses the network {0} to start
+    -localhost 1 calls this host {0}
+    -configfile 1 reads the line from {0}
+    -prepend-rank -l 0 marks output with the rank
+    -print-rank-map 0 prints where each rank goes
+    -print-all-exitcodes 0 prints every exit status
+    -report-bindings 0 prints where each rank is bound
+    -verbose -v -debug 0 says more
+    -info -version 0 prints what it was built with
+    -outfile-pattern -outfile 1 writes output to {0}
+    -errfile-pattern -errfile 1 writes errors to {0}
+    -path 1 finds the program in {0}
+    -tmpdir 1 keeps its files in {0}
+    -usize 1 allows {0} ranks in all
+    -s 1 gives the input to {0}
+    -umask 1 sets the umask {0}
+    -disable-auto-cleanup 0 goes on when a rank dies
+    -enable-auto-cleanup 0 ends when a rank dies
+    -disable-hostname-propagation 0 lets ranks find out their host's name
+    -enable-hostname-propagation 0 gives ranks their host's name
+    -enable-x 0 passes X11 on
+    -disable-x 0 passes no X11 on
+    -topolib 1 reads the topology with {0}
+    -demux 1 waits for output by {0}
+    -nameserver 1 publishes names at {0}
+    -hybrid-hosts 0 takes no path of one host for that of another
+    -order-nodes 1 sorts the hosts by their slots, {0}
+    -pmi-port 0 talks to the ranks by a port
+    -profile 0 measures itself
+    -prepend-pattern 1 marks output with {0}
+    -output-from 1 shows the output of rank {0} alone
+    -skip-launch-node 0 starts no rank on this node
+    -gpus-per-proc -g 1 shows each rank {0} GPUs
+    -gpu-subdevs-per-proc 1 shows each rank {0} parts of GPUs
+    -memory-alloc-kinds 1 asks for memory of the kinds {0}
+    -rr 0 places ranks round-robin by node
+    -nolocal 0 starts no rank on this node
+    -timeout 1 ends after {0} seconds
+    -prepend-timestamp 0 marks output with the time
+    -silent-abort 0 does not say which rank died
+    -prot 0 prints how hosts talk to each other
+    -grr 1 starts {0} ranks on each node in turn
+""")
+
+
+def any_hyphens(name: str) -> tuple[str, ...]:
+    """Return the names of an option of Hydra: with any number of hyphens, in capitals or not."""
+    return name, f"-{name.lstrip('-').lower()}"
+
+
+def atoi(text: str) -> int:
+    """Return the number that a text begins with, as C reads it: 0 where it begins with none."""
+    match = re.match(r"\s*([+-]?\d{1,18})", text, re.ASCII)
+    return int(match[1]) if match else 0
+
+
+_COUNTED = re.compile(r"-bind-to \S*user:|-(?:bind-to|map-by) (?:core|hwthread|socket|numa|l[1-3]cache):\d", re.ASCII)
+"""An object and a count: Hydra's alone."""
+
+
+_OWN = frozenset({"-genv", "-ppn", "-perhost", "-hosts", "-genvall", "-env", "-f", "-launcher", "-bootstrap", "-rankmap"})
+
+
+def kin(words: Words) -> bool:
+    """Whether a line has words that Hydra alone takes."""
+    text = " ".join((*words.environment, *words.rest))
+    return words.launcher.endswith("hydra") or bool(_OWN & set(words.rest)) or bool(_COUNTED.search(text))
+
+
+OBJECTS = ("hwthread", "core", "l3cache", "numa", "socket")
+"""Hydra's names, the smallest thing first."""
+
+
+def objects(topology: Topology) -> dict[str, tuple[CpuSet, ...]]:
+    """Return the CPUs of everything that ranks can be bound to or spread over, by Hydra's names and in hwloc's order."""
+    known, inside = logical_numbering(topology), topology.inside
+    # Where some nodes have memory alone, Hydra 5.0.2 counts these too, and its proxy dies of -map-by numa now and then.
+    alone = any(not node.cpuset for node in inside.nodes)
+    parts = {
+        "l3cache": [l3.cpuset for l3 in inside.l3],
+        "numa": [] if alone else [node.cpuset for node in inside.nodes],
+        "socket": [package.cpuset for package in inside.packages],
+    }
+    found = {name: ordered(sets, known) for name, sets in parts.items()}
+    cores = known.cores if inside.cores else ()  # where none are shown, those that launchers count are not ours
+    return {"hwthread": tuple(CpuSet([cpu]) for cpu in known.pus), "core": cores, **found}
+
+
+def alike(sets: Sequence[CpuSet], topology: Topology) -> bool:
+    """Whether some parts hold as many CPUs each and no CPU twice, and together the whole of what may be used."""
+    return bool(sets) and len({len(each) for each in sets}) == 1 and sum(map(len, sets)) == len(topology.inside.pus)
+
+
+def _alike(name: str) -> str:
+    """Return what options have in common of which a line takes one: -enable-x and -disable-x, -genvall and -genvlist."""
+    name = re.sub(r"^-(?:en|dis)able|(?<=env)(?:all|none|list)$|(?<=^-prepend).*", "*", name)
+    return "-ppn" if name in ("-rr", "-grr") else name
+
+
+def said_once(line: Line) -> None:
+    """Refuse a line that asks for no ranks, and leave open one that says a thing twice, in a program or in the whole of it."""
+    if any(said.name == "-info" for said in line.options):
+        raise Refused("it prints what it was built with, and ends")
+    if not all(segment.command for segment in line.segments):
+        raise Refused("no executable provided")
+    programs = [[_alike(said.name) for said in segment.options] for segment in line.segments]
+    for every in (*programs, [name for mine in programs for name in mine if name not in ("-n", "-wdir", "-env*")]):
+        if twice := next((name for name, times in Counter(every).items() if times > 1 and name not in ("-genv", "-env")), None):
+            raise Unclear(f"what Hydra makes of {twice}, said twice or beside its opposite, is not predicted here")
+
+
+def of_hydra(line: Line, told: Request) -> Request:
+    """Return what a line of Hydra asks for, beside its variables."""
+    segment, variables = line.first, line.words.environment
+    bind = segment.value("-bind-to") or variables.get("HYDRA_BINDING")
+    over = segment.value("-map-by") or variables.get("HYDRA_MAPPING")
+    listed = segment.value("-hosts", "-host")
+    return replace(
+        told,
+        ranks=number(segment.value("-n", "-np")),
+        per_node=number(segment.value("-ppn")) or (1 if segment.has("-rr") else None),
+        hosts=hosts(listed or ""),
+        hostfile=segment.value("-f", "-hostfile") or (None if listed else line.words.environment.get("HYDRA_HOST_FILE")),
+        level=over,
+        map_text=over,
+        bind=bind,
+    )
 
 
 LINES = Dialect(

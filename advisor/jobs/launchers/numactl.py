@@ -8,7 +8,7 @@ from advisor.errors import BadValue
 from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, option_table
 from advisor.jobs.launchers import wrapper
 from advisor.jobs.line import read_binder
-from advisor.jobs.memory_of_line import BY_OPTION, nodes_of_each
+from advisor.jobs.memory_binding import BY_OPTION, nodes_of_each
 from advisor.jobs.placement import LintRank, Placement, runs
 from advisor.jobs.predict import binder_cpus
 from advisor.jobs.request import BoundMemory, Line, Prediction, Refused, Request, Said, Unclear

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
-from advisor.jobs.hydra import of_hydra
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.launchers.mpich import of_hydra
 from advisor.jobs.placement import (
     LONGEST,
     LintRank,

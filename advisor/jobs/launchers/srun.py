@@ -8,7 +8,6 @@ from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
-from advisor.jobs.hydra import alike, objects
 from advisor.jobs.launcher import (
     Avoided,
     Dialect,
@@ -21,6 +20,7 @@ from advisor.jobs.launcher import (
     option_table,
 )
 from advisor.jobs.launchers import wrapper
+from advisor.jobs.launchers.mpich import alike, objects
 from advisor.jobs.memory_binding import mem_bind
 from advisor.jobs.placement import (
     LONGEST,

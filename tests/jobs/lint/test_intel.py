@@ -57,20 +57,20 @@ def test_a_layout_is_an_order_whatever_i_mpi_pin_order_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    "words",
     [
-        ("-n 2 -n 2", "duplicate setting: -n"),
-        ("-n 2 -ppn 2 -rr", "duplicate setting: -ppn"),
-        ("-n 2 -l -prepend-timestamp", "duplicate setting: -prepend-rank"),
-        ("-n 2 -wdir /tmp -wd /tmp", "duplicate setting: -wdir"),
-        ("-n 2 -umask 022", "unrecognized argument -umask"),
-        ("-n 2 -order-nodes ascending", "unrecognized argument -order-nodes"),
+        "-n 2 -n 2",
+        "-n 2 -ppn 2 -rr",
+        "-n 2 -l -prepend-timestamp",
+        "-n 2 -wdir /tmp -wd /tmp",
+        "-n 2 -umask 022",
+        "-n 2 -order-nodes a",
     ],
 )
-def test_options_said_twice_and_those_of_other_hydras_end_it(words: str, why: str) -> None:
-    """-genv, -genvall and -envlist may be there twice; of several programs each takes one -wdir."""
-    assert why in str(made(f"mpiexec.hydra {words} ./a").refused)
-    assert len(cpus(made("mpiexec.hydra -genvall -genvall -n 2 -wdir /tmp ./a : -n 1 -wdir /tmp ./b"))) == 3
+def test_options_said_twice_and_those_of_other_hydras_are_left_open(words: str) -> None:
+    """Of several programs each takes one -wdir."""
+    assert "is not predicted here" in str(made(f"mpiexec.hydra {words} ./a").unclear)
+    assert len(cpus(made("mpiexec.hydra -genvall -n 2 -wdir /tmp ./a : -n 1 -wdir /tmp ./b"))) == 3
 
 
 def test_a_line_without_ranks_and_hosts_starts_those_of_its_ppn() -> None:
@@ -246,8 +246,8 @@ def test_more_ranks_than_hardware_threads_have_cores_in_turn(order: str) -> None
         ("mpiexec.hydra -n 3 -genv I_MPI_STATS 1 ./a", "I_MPI_STATS"),
         ("mpiexec.hydra -n 3 -genv I_MPI_PIN_DOMAIN cache4 ./a", "DOMAIN=cache4"),
         ("mpiexec.hydra -configfile f -n 3 ./a", "-configfile"),
-        ("mpiexec.hydra -n 2 -f f -n 3 ./a", "before and after the hosts"),
-        ("mpiexec.hydra -n 1 -hosts a,b -ppn 2 -n 1 ./a : -n 5 ./b", "before and after the hosts"),
+        ("mpiexec.hydra -n 2 -f f -n 3 ./a", "said twice"),
+        ("mpiexec.hydra -n 1 -hosts a,b -ppn 2 -n 1 ./a : -n 5 ./b", "said twice"),
         ("I_MPI_PIN_DOMAIN=1:bunch mpiexec.hydra -n 10 ./a", "DOMAIN=1:bunch"),
         ("HYDRA_HOST_FILE=f mpiexec.hydra -ppn 1 -n 3 ./a", "HYDRA_HOST_FILE"),
         ("I_MPI_PIN_DOMAIN=Numa mpiexec.hydra -n 3 ./a", "words in capitals"),

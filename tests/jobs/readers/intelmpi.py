@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
-from advisor.jobs.hydra import objects
 from advisor.jobs.launcher import Lines
 from advisor.jobs.launchers.intelmpi import DOMAINS, MASKS, packed
+from advisor.jobs.launchers.mpich import objects
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as wrapper_table

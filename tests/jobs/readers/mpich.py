@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
-from advisor.jobs.hydra import objects
 from advisor.jobs.launcher import Lines
-from advisor.jobs.launchers.mpich import hydra_bound
+from advisor.jobs.launchers.mpich import hydra_bound, objects
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.topology import Topology
 from tests.jobs.readers.wrapper import table as wrapper_table

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.errors import BadValue
-from advisor.jobs.hydra import objects
 from advisor.jobs.launcher import Lines
+from advisor.jobs.launchers.mpich import objects
 from advisor.jobs.launchers.srun import chunks
 from advisor.jobs.slurm import natural
 from advisor.machine.cpuset import CpuSet
