@@ -60,8 +60,9 @@ def rows(name: str) -> list[Row]:
 
 
 _ODD = {
-    "mpich": r"rankmap|membind|ib0|icache|topolib|genvall|-l -prepend|n1,n1|n2,n1|user:\S*[xa]|5-3|socket:[24]| -v|"
-    r"(?:^| )(-[\w-]+) (?:\S+ )*?\1\b|-(?:bind-to|map-by) (?!(?:core|hwthread|socket|numa|l3cache)(?::\d+)?(?: |$)|user:|none|rr)",
+    "mpich": r"rankmap|membind|ib0|icache|topolib|genvall|-l -prepend|n1,n1|n2,n1|user:\S*[xa]|5-3|socket:[24]| -v"
+    r"|(?:^| )(-[\w-]+) (?:\S+ )*?\1\b"
+    r"|-(?:bind-to|map-by) (?!(?:core|hwthread|socket|numa|l3cache)(?::\d+)?(?: |$)|user:|none|rr)",
     "srun": r" -B |plane|gpu|gres|pack\b|Pack\b|bound|nonsense|-mem-bind=\S*(map|mask|rank|no)|cores-per-socket|sockets-per-node",
     "intelmpi": r"PIN_CELL|cache|LIST[= ](all|\S*\^)|DOMAIN[= ](?!omp|auto)\w+:|-host(s|list)?[ =].*-host|,,|,\]",
 }
