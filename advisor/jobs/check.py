@@ -371,6 +371,7 @@ def _steps(
                 for each in answer.warnings
             ]
         ranks = answer.ranks if answer else None
+        told = {"ranks": step.ranks, "nodes": step.nodes, "per node": step.per_node, "threads": step.threads, "GPUs": step.gpus}
         steps.append(
             CheckedStep(
                 line=step.line,
@@ -387,7 +388,7 @@ def _steps(
                 placement=ranks,
                 answers=answer.answers if answer else (),
                 binding=answer.binding if answer else f"not known: {why}" if why else "",
-                unknown=step.why,
+                unknown={what: why for what, why in step.why.items() if told.get(what) is None},
                 repeated=step.launch.repeated,
                 background=step.launch.background,
                 when=step.launch.when,

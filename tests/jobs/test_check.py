@@ -99,7 +99,7 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "Flux": ("#flux: -N 4\nflux run -N 4 --tasks-per-node=2 -c 7 -g 1 ./a\n", [("flux run", 8, 4, 7, 8)]),
     "Flux inside Slurm": (
         '#!/bin/sh\n#SBATCH -N 2\nsrun -N2 -n2 flux start "for i in 1 2 3; do flux submit -n 1 -c 7 ./a; done"\n',
-        [("srun", 2, 2, 1, 0), ("flux submit", 1, 2, 7, 0)],
+        [("srun", 2, 2, 1, 0), ("flux submit", 1, 1, 7, 0)],
     ),
     "torchrun on each node": (
         ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
@@ -125,6 +125,48 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "a script that is written and submitted": (
         "N=4\ncat > job.sh <<EOF\n#!/bin/bash\n#PBS -l select=$N:mpiprocs=2\nmpirun ./a\nEOF\nqsub job.sh\n",
         [("mpirun", 8, 4, 1, 0)],
+    ),
+    "a variable between others in a word": (
+        f"{HEAD}L=logs; for i in 1 2; do srun -o $L/a-$i.log -n 4 ./a > $L/b-$i.out; done\n", [("srun", 4, 2, 4, 0)],
+    ),
+    "a here document in another": (
+        f'{HEAD}in=$(cat <<EOF\ncat <<EOF2 > x\nray\nEOF2\nexit 1\nEOF\n)\nsrun -n 4 sh -c "$in"\n', [("srun", 4, 2, 4, 0)],
+    ),
+    "one rank is on one node": (f"{HEAD}mpirun -n 1 ./mesh\nsrun ./a\n", [("mpirun", 1, 1, 4, 0), ("srun", 16, 2, 4, 0)]),
+    "one rank of a job whose nodes are not said": ("#!/bin/sh\n#SBATCH --gres=gpu:2\nsrun -n 1 ./a\n", [("srun", 1, 1, 1, 2)]),
+    "a few ranks fill the first node": (
+        "#!/bin/sh\n#SBATCH -N 8\n#SBATCH --ntasks-per-node=2\nmpirun -n 4 ./a\n", [("mpirun", 4, 2, 1, 0)],
+    ),
+    "a few ranks, and nobody says what fills a node": ("#!/bin/sh\n#SBATCH -N 8\nmpirun -n 4 ./a\n", [("mpirun", 4, None, 1, 0)]),
+    "GPUs of a task, from the header": (
+        "#!/bin/sh\n#SBATCH -N 2\n#SBATCH -n 8\n#SBATCH --gpus-per-task=1\nfor n in 1 2; do srun -n $n ./a; done\n",
+        [("srun", [1, 2], [1, 2], 1, [1, 2])],
+    ),
+    "threads of nested regions": (f'{HEAD}export OMP_NUM_THREADS="2,8"\nsrun ./a\n', [("srun", 16, 2, 16, 0)]),
+    "a number of nodes that is not known": (f"{HEAD}F=3\nsrun -N $((SLURM_NNODES-FAILED)) -n 4 ./a\n", [("srun", 4, None, 4, 0)]),
+    "a tool before the launcher": (
+        "#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 4\nscan -t ibrun ./a\nnsys profile -o x srun ./a\n",
+        [("ibrun", 4, 1, 1, 0), ("srun", 4, 1, 1, 0)],
+    ),
+    "Grid Engine's variables": (
+        "#$ -pe mpi 16\n#$ -v OMP_NUM_THREADS=4\nmpirun -np `expr $NSLOTS / $OMP_NUM_THREADS` ./a\n", [("mpirun", 4, None, 4, 0)],
+    ),
+    "sbatch's variables": (f"{HEAD}#SBATCH --export=ALL,RANKS=6\nsrun -n $RANKS ./a\n", [("srun", 6, 2, 4, 0)]),
+    "Fugaku": (
+        ("#PJM --rsc-list node=2\n#PJM --mpi proc=8\nexport SCAN_ANALYZE_OPTS=-i OMP_NUM_THREADS=4\n"
+        "mpiexec -n $PJM_MPI_PROC ./a\n"),
+        [("mpiexec", 8, 2, 4, 0)],
+    ),
+    "LSF's GPUs of a task": ('#BSUB -n 8\n#BSUB -gpu "num=1/task"\nmpirun -n 8 ./a\n', [("mpirun", 8, None, 1, 8)]),
+    "aprun says the nodes": ("#PBS -l mppwidth=128\naprun -n 128 -N 4 ./a\n", [("aprun", 128, 32, 1, 0)]),
+    "charmrun reads its options behind the program": (
+        ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=128\n"
+        "charmrun ++runscript ./run.sh ./a ++p $((SLURM_NPROCS-8)) ++ppn 31 +pemap 1-31\n"), [("charmrun", 8, 2, 31, 0)],
+    ),
+    "workers, and what their line holds is not all known": (
+        ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
+        'export RUN="python -m torch.distributed.run --nproc_per_node 4 --rdzv_endpoint $(hostname):6000"\n'
+        "srun bash -c '$RUN --node_rank $SLURM_PROCID t.py'\n"), [("srun", 8, 2, 1, 8)],
     ),
 }  # fmt: skip
 
@@ -237,8 +279,43 @@ CLEAN = {
         f"{HEAD}{OMP}export OMPI_MCA_rmaps_base_mapping_policy=slot:PE=4\nmpirun -np 16 --bind-to core ./a\n"
     ),
     "one thread of a rank": "#!/bin/sh\n#SBATCH -n 16\nexport OMP_NUM_THREADS=1\nmpirun -np 16 --bind-to core ./a\n",
+    "a comment behind a directive without a blank": "#!/bin/sh\n#SBATCH --ntasks=4# as many as fit\nsrun ./a\n",
+    "whole nodes have more CPUs than tasks": (
+        f"#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=4\n#SBATCH --exclusive\n{OMP}mpirun -np 8 ./a\n"
+    ),
+    "all tasks with threads of nested regions": (
+        "#!/bin/sh\n#SBATCH -N 9\n#SBATCH --ntasks-per-node=1\n#SBATCH -c 32\nexport OMP_NUM_THREADS=2,16\nsrun ./a\n"
+    ),
+    "ranks of a node, as the line says them": "#PBS -l select=8:ncpus=12\nmpiexec -ppn 2 -np 9 ./a &\nmpiexec -ppn 12 -np 96 ./b",
+    "a template of Jinja": (
+        "{% extends 'base.sh' %}\n{% block head %}\n#SBATCH --nodes {{ n | default(1) }}\n#SBATCH --ntasks-per-node 2\n"
+        "{% endblock %}\nsrun ./a\n"
+    ),
+    "threads that Charm++ binds itself": (
+        "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH -c 128\nmodule load openmpi/4.1.6\n"
+        "mpirun -n 2 ./a ++ppn 127 +setcpuaffinity\n"
+    ),
     "threads by ppr": f"{HEAD}{OMP}mpirun -np 16 --map-by ppr:8:node:PE=4 ./a\n",
 }
+
+
+def test_threads_that_the_job_has_cpus_for_need_only_the_steps() -> None:
+    """NAMD's ++ppn on one of 14 tasks: the step is given the job's CPUs, and no more are asked for."""
+    head = "#!/bin/sh\n#SBATCH -N 1\n#SBATCH --ntasks-per-node=14\n#SBATCH --cpus-per-task=1\n"
+    found = checked(f"{head}srun -n 1 namd2 ++ppn 13 in.conf\n")
+    assert [fault.id for fault in found.faults] == ["too-many-threads"]
+    assert found.corrected == f"{head}srun -c 13 -n 1 namd2 ++ppn 13 in.conf\n"
+
+
+def test_torchrun_alone_in_a_job_of_many_nodes_leaves_them_idle() -> None:
+    """Nothing starts it on the others, and it is not told of them."""
+    assert ids("#!/bin/sh\n#SBATCH -N 8\ntorchrun --nproc_per_node=8 t.py\n") == ["nodes-idle"]
+
+
+def test_places_of_a_correction_are_those_of_the_script() -> None:
+    """Words that are read with braces are not written with them."""
+    text = f"{HEAD}A=x; echo $A/b$A.d\nsrun -o $A/l-$A.log gmx_mpi grompp -f $A/in.$A.mdp\n"
+    assert checked(text).corrected == text.replace("srun -o", "srun -n 1 -o")
 
 
 @pytest.mark.parametrize("name", CLEAN)

@@ -159,7 +159,7 @@ def read(text: str) -> Job:
     return job
 
 
-_BLANK: Final = re.compile(r"@\w+@|<[\w ]+>|\{\{.*\}\}|\.\.\.")
+_BLANK: Final = re.compile(r"@\w+@|<[\w ]+>|\{\{.*\}\}|\{%.*%\}|\.\.\.")
 """A line that a template leaves to be filled in."""
 
 
@@ -197,7 +197,7 @@ def _behind(line: str, mark: str, scheduler: str) -> str | None:
 
 def _take(job: Job, body: str, span: Span, *, counts: bool) -> None:
     """Add the options of one line."""
-    words = _split(body)
+    words = _split(body, job.scheduler)
     at = 0
     while at < len(words):
         word = words[at]
@@ -214,11 +214,12 @@ def _take(job: Job, body: str, span: Span, *, counts: bool) -> None:
         at += used
 
 
-def _split(body: str) -> list[str]:
-    """Return the words of a directive; # behind a blank begins a comment."""
+def _split(body: str, scheduler: str) -> list[str]:
+    """Return the words of a directive; # behind a blank begins a comment, of sbatch each # that is not quoted (sbatch/opt.c)."""
     try:
+        body = re.sub(r"\{\{.*?\}\}", lambda match: match[0].replace(" ", ""), body)  # a template's expression is a word
         lexer = shlex.shlex(body, posix=True, punctuation_chars=False)
-        lexer.whitespace_split, lexer.commenters = True, ""
+        lexer.whitespace_split, lexer.commenters = True, "#" if scheduler == "slurm" else ""
         words: list[str] = []
         for word in lexer:
             if word.startswith("#"):
@@ -394,8 +395,8 @@ def _lsf(job: Job) -> None:
         job.per_node = int(tile[1])
         if job.tasks and job.nodes is None:
             job.nodes = -(-job.tasks // job.per_node)
-    if match := re.search(r"num=(\d+)", job.value("-gpu") or ""):
-        job.gpus_per_node = int(match[1])
+    if match := re.search(r"num=(\d+)(/task)?", job.value("-gpu") or ""):
+        job.gpus_per_node, job.gpus_per_task = (None, int(match[1])) if match[2] else (int(match[1]), None)
     job.exclusive = job.has("-x")
 
 
@@ -424,7 +425,7 @@ def _pjm(job: Job) -> None:
             if not first:
                 continue
             number = int(first[1]) * int(first[2] or 1) * int(first[3] or 1)
-            if each.name == "-L" and name in ("node", "vnode"):
+            if each.name in ("-L", "--rsc-list") and name in ("node", "vnode"):
                 job.nodes = number
             elif each.name == "--mpi" and name == "max-proc-per-node":
                 job.per_node = number
@@ -450,9 +451,11 @@ def of_environment(variables: Mapping[str, str]) -> Job:
 
 def variables(job: Job) -> dict[str, str]:
     """Return the variables that the scheduler sets, as far as they are known."""
-    return {
-        name: value for name, value in {"slurm": _of_slurm, "pbs": _of_pbs}.get(job.scheduler, _of_rest)(job).items() if value
-    }
+    found = dict({"slurm": _of_slurm, "pbs": _of_pbs}.get(job.scheduler, _of_rest)(job))
+    for each in job.directives:
+        if each.counts and each.name in ("-v", "export", "-env"):  # what a job's environment gets besides
+            found.update(re.findall(r"(\w+)=([^,]*)", each.value))
+    return {name: value for name, value in found.items() if value}
 
 
 def _text(number: int | None) -> str:
@@ -493,6 +496,8 @@ def _of_rest(job: Job) -> Mapping[str, str]:
         return {"NSLOTS": _text(job.tasks), "NHOSTS": _text(job.nodes), "PE_HOSTFILE": unknown("PE_HOSTFILE")}
     if job.scheduler == "lsf":
         return {"LSB_DJOB_NUMPROC": _text(job.tasks), "LSB_DJOB_HOSTFILE": unknown("LSB_DJOB_HOSTFILE")}
+    if job.scheduler == "pjm":
+        return {"PJM_MPI_PROC": _text(job.total), "PJM_NODE": _text(job.nodes)}
     return {}
 
 

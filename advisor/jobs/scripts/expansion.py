@@ -3,6 +3,7 @@
 import fnmatch
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -319,6 +320,8 @@ class Expander(ABC):
             return unknown(name)
         return found.text
 
+    braces: Sequence[int] = ()
+    """Where braces were put in that the script does not have."""
     _here = Span(0, 0, 0)
     """The place of the variable that is looked at now."""
     nested = False
@@ -606,7 +609,8 @@ class Expander(ABC):
     def span(self, node: "Node") -> Span:
         """Return where a node stands in the script."""
         line = self.line + 1 if self.nested else self.line + node.start_point[0] + 1
-        return Span(self.start + node.start_byte, self.start + node.end_byte, line)
+        start, end = (at - bisect_left(self.braces, at) for at in (node.start_byte, node.end_byte))
+        return Span(self.start + start, self.start + end, line)
 
 
 _EXPANDED = ("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion")

@@ -285,7 +285,7 @@ def _hints(script: Scripted) -> Iterator[Fault]:
 
 def _shebang(script: Scripted) -> Iterator[Fault]:
     """Yield a script for sbatch without its first line."""
-    if script.is_slurm and not script.text.lstrip().startswith("#!"):
+    if script.is_slurm and not script.text.lstrip().startswith(("#!", "{%")):
         yield Fault(
             "no-shebang",
             1,

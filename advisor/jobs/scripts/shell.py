@@ -41,7 +41,12 @@ _MOST_LAUNCHES = 2000
 
 _PLACEHOLDER = re.compile(rb"(?<![<\w$(])<[A-Za-z][^<>\n&|;]{0,60}>(?![&>(])")
 """What a template leaves to be filled in, <input file>: the shell would take it for redirections."""
-_CONTAINERS = words_in("singularity apptainer shifter podman podman-hpc docker charliecloud ch-run enroot udocker")
+_GLUED = re.compile(rb"(?<=[\w}/._:=,%+@-])\$([A-Za-z_]\w*)(?=[./:,%+@=-])")
+_AROUND = words_in(
+    "singularity apptainer shifter podman podman-hpc docker charliecloud ch-run enroot udocker "
+    "scan mustrun nsys ncu perf vtune aps tau_exec hpcrun valgrind"
+)
+"""Containers and tools that a launcher may stand behind, with any options of theirs before it."""
 _PASSED = {
     "time": ("-f", "-o"), "nohup": (), "exec": ("-a",), "env": ("-u", "-C", "-S"), "nice": ("-n",), "stdbuf": ("-i", "-o", "-e"),
     "command": (), "builtin": (), "timeout": ("-k", "-s"), "sudo": (), "strace": ("-o", "-e", "-p"),
@@ -65,6 +70,21 @@ def _filled(match: re.Match[bytes]) -> bytes:
     return b"_" + re.sub(rb"[^\w./-]", b"_", match[0][1:-1]) + b"_"
 
 
+def _braced(text: bytes) -> tuple[bytes, list[int]]:
+    """Return a text with ${C} for $C inside a word, and where braces were put in: of $A/b$C.d the grammar makes two words."""
+    added: list[int] = []
+    for match in _GLUED.finditer(text):
+        added += [match.start(1) + len(added), match.end(1) + len(added) + 1]
+    return _GLUED.sub(rb"${\1}", text), added
+
+
+def _ends_hidden(text: bytes) -> bytes:
+    """Return a text without the lines EOF2 that the grammar takes for the end of a here document that EOF ends."""
+    for name in re.findall(rb"<<-?[ \t]*['\"\\\\]?(\w+)", text):
+        text = re.sub(rb"(?m)^" + name + rb"(?=\w+$)", b"_" * len(name), text)
+    return text
+
+
 class _EndedError(Exception):
     """The script, or a branch of it, ends here."""
 
@@ -85,7 +105,7 @@ class Follower(Expander):
         depth: int = 0,
     ) -> None:
         """Take a script's text, the variables that it is started with and the sizes of its job: nodes, slots, per_node."""
-        self.text = cleaned(text).encode(errors="replace")
+        self.text, self.braces = _braced(cleaned(text).encode(errors="replace"))
         if len(self.text) > LARGEST:
             raise BadInput(f"the script is longer than {LARGEST >> 20} MiB", cure="refused as unsafe")
         self.line, self.start, self.depth = line, start, depth
@@ -118,6 +138,8 @@ class Follower(Expander):
             if root.has_error:
                 self.text = _PLACEHOLDER.sub(_filled, self.text)
                 root = parser().parse(self.text).root_node
+            if root.has_error and not (again := parser().parse(hidden := _ends_hidden(self.text)).root_node).has_error:
+                self.text, root = hidden, again
             self.root = root
             self.inside(root)
         except _EndedError:
@@ -137,7 +159,7 @@ class Follower(Expander):
         for at, child in enumerate(children):
             behind = children[at + 1].type if at + 1 < len(children) else ""
             if node == self.root:
-                self.top = child.end_byte
+                self.top = self.span(child).end
             self._statement(child, background=behind == "&")
 
     def _statement(self, node: "Node", *, background: bool = False) -> None:
@@ -555,7 +577,7 @@ class Follower(Expander):
             elif program.startswith("python") and (at := _torch_module(words)):
                 before += [word.text for word in words[:at]]
                 words = [replace(words[at], text="torchrun"), *words[at + 1 :]]
-            elif program in _CONTAINERS:
+            elif program in _AROUND:
                 at = next((at for at, word in enumerate(words[1:], 1) if self.is_launcher(word.text.rpartition("/")[2])), None)
                 if at is None:
                     break

@@ -77,7 +77,7 @@ def _idle(script: Scripted) -> Iterator[Fault]:
     asked = job.total * (job.cpus or 1)
     ranks = max(step.ranks or 0 for step in steps)
     gpus = job.total_gpus or 0
-    if asked < 8 or most * 4 > asked or gpus:
+    if asked < 8 or most * 4 > asked or gpus or ranks >= job.total:
         return
     part = job.total // (job.nodes or 1) or 1
     wanted = max(1, -(-most // (job.cpus or 1)))
@@ -101,13 +101,9 @@ def _idle_nodes(script: Scripted) -> Iterator[Fault]:
     job, steps = script.job, list(script.every_turn)
     if not steps or (job.nodes or 1) < 2 or any(step.launch.beside or step.launch.background for step in steps):
         return
-    if any(
-        step.launcher not in ("mpirun", "mpiexec")
-        or not step.value("--ppn", "--npernode")
-        or step.ranks is None
-        or not step.per_node
-        for step in steps
-    ):
+    alone = all(step.launcher == "torchrun" and not step.first.has("--nnodes") for step in steps)
+    said = all(step.launcher in ("mpirun", "mpiexec") and step.value("--ppn", "--npernode") for step in steps)
+    if not (alone or said) or any(step.ranks is None or not step.per_node for step in steps):
         return
     used = max(-(-(step.ranks or 0) // (step.per_node or 1)) for step in steps)
     chunk = job.find("-l", "nodes")
@@ -115,9 +111,9 @@ def _idle_nodes(script: Scripted) -> Iterator[Fault]:
     if used * 2 <= nodes:
         edits: tuple[Edit, ...] = ()
         select = next((each for each in job.directives if re.match(r"(select|nodes)=\d+", each.value)), None)
-        if select:
+        if select and said:
             edits = directive_as(script, select, re.sub(r"(select|nodes)=\d+", rf"\g<1>={used}", select.written))
-        elif chunk and chunk.name == "nodes":
+        elif chunk and chunk.name == "nodes" and said:
             edits = asking(script, "nodes", used)
         yield Fault(
             "nodes-idle",
@@ -125,7 +121,9 @@ def _idle_nodes(script: Scripted) -> Iterator[Fault]:
             "high",
             f"{nodes} nodes are asked for, {used} of them {'is' if used == 1 else 'are'} used",
             f"{steps[0].ranks} ranks, {steps[0].per_node} on a node.",
-            "count the nodes: nodes=$(sort -u $PBS_NODEFILE | wc -l); or ask for fewer",
+            "srun --ntasks-per-node=1 torchrun --nnodes=$SLURM_NNODES ..., or ask for one node"
+            if alone
+            else "count the nodes: nodes=$(sort -u $PBS_NODEFILE | wc -l); or ask for fewer",
             edits,
         )
 
@@ -137,7 +135,7 @@ def _mpiprocs(script: Scripted) -> Iterator[Fault]:
     if chunk is None or job.mpiprocs_said or not job.node_cpus or job.node_cpus < 2 or not job.nodes or "+" in chunk.value:
         return
     for step in script.every_turn:
-        if step.launcher not in ("mpirun", "mpiexec") or step.family == "pals" or step.ranks is None:
+        if step.launcher not in ("mpirun", "mpiexec") or step.family == "pals" or step.ranks is None or step.value("--ppn"):
             continue
         by_file = "slots" in " ".join(script.script.used) or step.ranks == job.nodes
         if step.ranks > job.nodes or (
@@ -216,7 +214,7 @@ def _too_many_threads(script: Scripted) -> Iterator[Fault]:
         cpus = step.cpus or 1
         if step.launcher != "srun":
             cpus = job.cpus or 1
-        if job.total is None or threads <= cpus:
+        if job.total is None or threads <= cpus or (step.launcher != "srun" and job.exclusive and job.cpus is None):
             continue
         here = step.per_node or (-(-step.ranks // job.nodes) if step.ranks and job.nodes else None)
         if step.launcher != "srun" and here and tasks and here * threads <= tasks * cpus:
@@ -234,7 +232,10 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
     edits: tuple[Edit, ...] = ()
     own = program_threads(step)
     places = script.script.assigned.get("OMP_NUM_THREADS", [])
-    if job.cpus is None or own:
+    enough = own and step.per_node and step.per_node * threads <= (job.per_node or 0) * (job.cpus or 1)
+    if enough:
+        fix = "the CPUs that the job has"
+    elif job.cpus is None or own:
         edits = asking(script, "cpus-per-task", threads)
         fix = f"#SBATCH --cpus-per-task={threads}"
     elif places:
@@ -247,7 +248,7 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
     if step.launcher == "srun" and (job.cpus is None or own):
         fix += f", and srun -c {threads}"
         for each in script.starting:
-            if each.launcher == "srun" and (each.threads or 0) == threads and (each.ranks or 0) > 1:
+            if each.launcher == "srun" and (each.threads or 0) == threads and ((each.ranks or 0) > 1 or enough):
                 count = each.first.find("cpus-per-task")
                 edits += replaced(each, count, f"-c {threads}") if count else inserted(each, f"-c {threads}")
     return Fault(
@@ -255,7 +256,7 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
         step.line,
         "high",
         f"each rank has {threads} threads and {cpus} CPU{'s' * (cpus != 1)}",
-        f"{'-ntomp or its like' if own else 'OMP_NUM_THREADS'} says {threads}; "
+        f"{'An option of the program' if own else 'OMP_NUM_THREADS'} says {threads}; "
         + (
             "neither the header nor the line has --cpus-per-task: ranks are not bound apart."
             if job.cpus is None
@@ -313,6 +314,8 @@ def _one_core(script: Scripted) -> Iterator[Fault]:
         ):
             continue
         if any(word in ("numactl", "taskset", "likwid-pin", "omplace") for word in [w.text for w in step.program[:1]]):
+            continue
+        if any(word.text in ("+setcpuaffinity", "+pemap") for word in step.program):  # Charm++ binds its threads itself
             continue
         if any("binding_policy" in name or "mapping_policy" in name for name in step.launch.variables):
             continue

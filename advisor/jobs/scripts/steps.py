@@ -4,6 +4,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import prod
 from typing import Final
 
 from advisor.jobs.launcher import OTHERS
@@ -219,6 +221,10 @@ def step_of(launch: Launch, job: Job, script: Script) -> Step:
         step.ranks, step.nothing, step.threads, step.gpus, step.nodes = 0, True, None, 0, 1
         return step
     _COUNTERS.get(launcher.split(" ")[0], _of_mpirun)(step, job, script)
+    if step.ranks == 1 or (step.ranks or 0) < (step.nodes or 0):
+        step.nodes = min(step.nodes or 1, step.ranks or step.nodes or 1)
+    if step.nodes == 1 and step.per_node is None and launcher != "jsrun":
+        step.per_node = step.ranks
     _threads(step, job)
     _gpus(step, job, script)
     _gpus_of_a_node(step, job)
@@ -332,7 +338,7 @@ def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR09
         return
     has_nodes, has_tasks = first.has("nodes"), first.has("ntasks")
     step.nodes = (
-        _known(step, "nodes", (first.value("nodes") or "").partition("-")[0])
+        _known(step, "nodes", re.sub(r"-\d+$", "", first.value("nodes") or ""))
         if has_nodes
         else _known(step, "nodes", variables.get("SLURM_JOB_NUM_NODES"))
     )
@@ -433,6 +439,8 @@ def _of_mpirun(step: Step, job: Job, script: Script) -> None:
             if job.scheduler != "none" and job.nodes is None and step.family != "pals"
             else used
         )
+    elif step.ranks and 1 < step.ranks < (step.nodes or 0) and job.scheduler != "pjm":  # the slots of a node come first
+        step.nodes = -(-step.ranks // job.per_node) if job.per_node else None
     hosts = first.value("--host", "--hosts")
     if job.scheduler == "none" and hosts and is_known(hosts):
         step.nodes = len({host.partition(":")[0] for host in hosts.split(",")})
@@ -496,7 +504,7 @@ def _of_aprun(step: Step, job: Job, script: Script) -> None:
     counts = [_known(step, "ranks", each.value("-n")) or (None if each.value("-n") else 1) for each in step.segments]
     step.ranks = sum(each or 0 for each in counts) if None not in counts else None
     step.per_node = _known(step, "per node", step.value("-N"))
-    step.nodes = job.nodes
+    step.nodes = job.nodes or (-(-step.ranks // step.per_node) if step.ranks and step.per_node else None)
     step.cpus = _known(step, "CPUs", step.value("-d"))
     step.inherited = True
 
@@ -521,13 +529,18 @@ def _of_flux(step: Step, job: Job, script: Script) -> None:
 
 def _of_charmrun(step: Step, job: Job, script: Script) -> None:
     del script
-    total, each = (
-        _known(step, "ranks", step.value("++p", "+p", "++np", "++n")),
-        _known(step, "threads", step.value("++ppn", "+ppn")),
-    )
-    step.ranks = total // each if total and each else total if total and not step.value("++ppn") else None
+    total = _known(step, "ranks", step.value("++p", "+p", "++np", "++n") or _behind(step, "++p", "+p", "++np", "++n"))
+    threads = step.value("++ppn", "+ppn") or _behind(step, "++ppn", "+ppn")
+    each = _known(step, "threads", threads)
+    step.ranks = total // each if total and each else total if total and not threads else None
     step.nodes, step.threads = job.nodes, each
     step.inherited = True
+
+
+def _behind(step: Step, *names: str) -> str | None:
+    """Return the value of an option among the program's arguments: charmrun reads its own there too."""
+    texts = [word.text for word in step.program]
+    return next((value for name, value in pairwise(texts) if name in names), None)
 
 
 def _of_torchrun(step: Step, job: Job, script: Script) -> None:
@@ -593,11 +606,12 @@ def _threads(step: Step, job: Job) -> None:
     if step.threads is not None:
         return
     own = program_threads(step)
-    omp = exports(step).get("OMP_NUM_THREADS", "").partition(",")[0]
+    levels = exports(step).get("OMP_NUM_THREADS", "")
     if own is not None:
         step.threads = own
-    elif omp:
-        step.threads = _known(step, "threads", omp)
+    elif levels:  # of nested regions, 2,16, each thread of a level starts those of the next
+        counts = [_known(step, "threads", level) for level in levels.split(",")]
+        step.threads = None if None in counts else prod(count or 1 for count in counts)
     elif re.search(r"(^|/)gmx\w*$", step.program[0].text if step.program else "") and any(
         word.text == "mdrun" for word in step.program[:3]
     ):
@@ -623,10 +637,10 @@ def _threads(step: Step, job: Job) -> None:
 
 
 def program_threads(step: Step) -> int | None:
-    """Return the threads that the program's own options ask for: mdrun -ntomp, LAMMPS' -k on t N and -pk omp N."""
+    """Return the threads that the program's own options ask for: mdrun -ntomp, NAMD's ++ppn, LAMMPS' -k on t N and -pk omp N."""
     texts = [word.text for word in step.program]
     for at, text in enumerate(texts[:-1]):
-        if text == "-ntomp":
+        if text in ("-ntomp", "++ppn", "+ppn"):
             return whole(texts[at + 1])
         if text in ("-k", "-kokkos") and texts[at + 1] == "on":
             rest = texts[at + 2 : at + 8]
@@ -637,11 +651,11 @@ def program_threads(step: Step) -> int | None:
 
 
 _GPU_SIGNS: Final = re.compile(
-    r"(?i)cuda|rocm|\bhip|nvhpc|gfx90|accel-(amd|nvidia)|nccl|\bgpu|partition/G|MPICH_GPU_SUPPORT|ROCR_|HIP_|CUDA_|ZE_|torch|gpu_|-gpu\b|gh200|mps-wrapper|--nv\b|\b[ahvp]100\b|dgx|oneapi.*gpu|AFFINITY_MASK|MI\d{3}"
+    r"(?i)cuda|rocm|\bhip|nvhpc|gfx90|accel-(amd|nvidia)|nccl|\bgpu|partition/G|MPICH_GPU_SUPPORT|ROCR_|HIP_|\bZE_|torch|gpu_|-gpu\b|gh200|mps-wrapper|--nv\b|\b[ahvp]100\b|dgx|oneapi.*gpu|AFFINITY_MASK|MI\d{3}"
 )
 
 
-def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901 - a case an option
+def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR0912 - a case an option
     """Set the GPUs that a step has."""
     if step.gpus is not None:
         return
@@ -659,10 +673,15 @@ def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901 - a case 
             step.gpus = step.ranks // ranks
         if step.gpus is not None or first.has("gpus-per-task", "gpus", "gpus-per-node", "gres"):
             return
-    total = job.total_gpus
+        if job.gpus_per_task and step.ranks:  # sbatch hands it on as SLURM_GPUS_PER_TASK
+            step.gpus = job.gpus_per_task * step.ranks
+            return
+    total, of_node = job.total_gpus, job.gpus_of_a_node
+    if of_node is not None and step.nodes:
+        step.gpus = of_node * step.nodes
+        return
     if total is not None:
-        of_node = job.gpus_of_a_node
-        step.gpus = of_node * step.nodes if of_node is not None and step.nodes else total
+        step.gpus = total
         return
     if job.gpus_per_node or job.gpus_per_task or job.gpus:
         step.why["GPUs"] = "the nodes of the job"
@@ -704,9 +723,8 @@ def _agents(step: Step, job: Job) -> None:
     inside = " ".join(word.text if not word.quoted or " " not in word.text else shlex.quote(word.text) for word in step.program)
     if not any(_AGENTS.search(text) for text in (inside, *step.launch.variables.values())):
         return
-    variables = {name: text for name, text in step.launch.variables.items() if is_known(text)}
     found = (
-        Follower(as_shell(inside), variables, directives.sizes(job), lambda program: program in _COUNTS_OF_AGENTS)
+        Follower(as_shell(inside), step.launch.variables, directives.sizes(job), lambda program: program in _COUNTS_OF_AGENTS)
         .follow()
         .launches
     )
