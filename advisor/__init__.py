@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from advisor.jobs.racing.lines import Asked as Asked
     from advisor.jobs.racing.race import Limits as Limits
     from advisor.jobs.racing.race import tune_line as tune_line
+    from advisor.jobs.started.benchmark import NetworkOptions as NetworkOptions
+    from advisor.jobs.started.benchmark import measure_network as measure_network
     from advisor.jobs.started.folder import write_job as write_job
     from advisor.jobs.started.hosts import HostOptions as HostOptions
     from advisor.jobs.started.hosts import JobOptions as JobOptions
     from advisor.jobs.started.hosts import LauncherOptions as LauncherOptions
     from advisor.jobs.started.hpl import HplOptions as HplOptions
     from advisor.jobs.started.hpl import measure_hpl as measure_hpl
-    from advisor.jobs.started.network import NetworkOptions as NetworkOptions
-    from advisor.jobs.started.network import measure_network as measure_network
     from advisor.jobs.verify import running as running
     from advisor.jobs.verify import verify as verify
     from advisor.machine.observer import Observer as Observer
@@ -84,7 +84,7 @@ _HOMES: Final = {
     "machine.read": ("captured", "read_machine"),
     "show.document": ("topology",),
     "measure.task": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
-    "jobs.started.network": ("NetworkOptions", "measure_network"),
+    "jobs.started.benchmark": ("NetworkOptions", "measure_network"),
     "exports.compared": ("change_report", "compare"),
     "advice.rules": ("rulebook",),
     "jobs.racing.race": ("Limits", "tune_line"),

@@ -26,7 +26,7 @@ from advisor.cli import main as program
 from advisor.jobs.check import Check, check, check_page
 from advisor.jobs.launcher import launchers
 from advisor.jobs.racing.result import RaceResult
-from advisor.jobs.started.plan_file import FoldedPlan
+from advisor.jobs.started.hosts import FoldedPlan
 from advisor.machine.fact import declarations
 from advisor.machine.hosts.base import PathPatterns, example_path
 from advisor.machine.machine import Machine

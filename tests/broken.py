@@ -30,8 +30,7 @@ from advisor.fleet.read import asked
 from advisor.jobs.lint import lint_line
 from advisor.jobs.racing.race import kept_race
 from advisor.jobs.racing.result import read_learned
-from advisor.jobs.started.hosts import hostfile
-from advisor.jobs.started.plan_file import plan_in
+from advisor.jobs.started.hosts import hostfile, plan_in
 from advisor.machine.hosts.errands import Outcome
 from advisor.machine.hosts.files import FILE
 from advisor.machine.machine import Machine

@@ -80,14 +80,14 @@ def test_other_cpus_than_planned_are_not_believed(mpi: str, scratch: Path) -> No
     """Ranks that the launcher puts elsewhere than the plan has them bring results that are refused."""
     name, version = LAUNCHERS[mpi]
     script = (
-        "import os, sys; from advisor.jobs.started import network as networking; from advisor.cli.main import status\n"
+        "import os, sys; from advisor.jobs.started import benchmark as networking; from advisor.cli.main import status\n"
         "from dataclasses import replace\n"
         "kept = networking.Experiment.placement\n"
         "def other(self, leg):\n"
         "    made = kept(self, leg)\n"
         "    plans = tuple(p.model_copy(update={'slots': p.slots[::-1]}) for p in made.plans)\n"
         "    return made.model_copy(update={'plans': plans})\n"
-        "import advisor.jobs.started.network as run\n"
+        "import advisor.jobs.started.benchmark as run\n"
         "seen = run.planned_ranks\n"
         "run.planned_ranks = lambda placement: seen(placement.model_copy(update={'plans': tuple(p.model_copy(update="
         "{'slots': p.slots[::-1]}) for p in placement.plans)}))\n"

@@ -25,7 +25,7 @@ NAPLES = "a-r7425-2x7601-dell"
 # There is no adapter here that UCX could be told of; all else is as it would be.
 PROGRAM = """
 import sys
-from advisor.jobs.started import network as networking
+from advisor.jobs.started import benchmark as networking
 from advisor.cli.main import status
 networking.Experiment._settings = lambda self, hca: {}
 sys.exit(status(sys.argv[1:]))

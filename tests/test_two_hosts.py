@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from advisor.cli.main import status
-from advisor.jobs.started.plan_file import plan_in
+from advisor.jobs.started.hosts import plan_in
 from tests.fakenode import hydra
 from tests.fakenode.lab import AGENT
 from tests.fakenode.netns import beside, hindrance

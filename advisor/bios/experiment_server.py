@@ -21,7 +21,7 @@ from advisor.bios.prove import prove_bios
 from advisor.bios.reading import BiosReading, open_jobs, reading_of
 from advisor.bios.stage import load_record, record_of, restart_server, save_record, stage_bios, undo_bios
 from advisor.errors import AdvisorError, BadInput, CannotWork
-from advisor.jobs.racing.runs import read_figure
+from advisor.jobs.racing.race import read_figure
 from advisor.machine.hosts.errands import Outcome, Reply, Way
 from advisor.machine.hosts.files import FILE, JournalFile, Kind, Use, write_file
 from advisor.machine.hosts.nodes import Brought, ask_nodes, brought, errand, new_mark

@@ -21,9 +21,9 @@ from advisor.exports.page import LaunchLine, ReportContent, html_report, markdow
 from advisor.jobs import bind
 from advisor.jobs.launcher import title_of
 from advisor.jobs.place import place
-from advisor.jobs.racing.race import kept_race
-from advisor.jobs.racing.runs import read_journal
-from advisor.jobs.started import hpl, network
+from advisor.jobs.racing.race import kept_race, read_journal
+from advisor.jobs.started import benchmark as network
+from advisor.jobs.started import hpl
 from advisor.jobs.started.hosts import Allocated, HostOptions, JobHosts, JobOptions, LauncherOptions, of_job
 from advisor.jobs.started.hosts import shape as job_shape
 from advisor.jobs.started.hpl import HplOptions, full_seconds, hpl_job

@@ -18,9 +18,8 @@ from advisor.fleet.measure import Start, chosen, folder_of, gate, groups_of, sta
 from advisor.jobs.launcher import Launch
 from advisor.jobs.placement import Placement
 from advisor.jobs.results import read_network
-from advisor.jobs.started.benchmark import mpi_program, prepared, running_folder
+from advisor.jobs.started.benchmark import Experiment, NetworkOptions, adapters, mpi_program, prepared, running_folder
 from advisor.jobs.started.hosts import Allocated, JobHosts, LauncherOptions
-from advisor.jobs.started.network import Experiment, NetworkOptions, adapters
 from advisor.machine.hosts.errands import Way, folded
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost

@@ -22,7 +22,7 @@ from advisor.jobs.openmpi import missing, parameters
 from advisor.jobs.placement import FEW, LintAnswer, LintRank, Placed
 from advisor.jobs.predict import after_binders
 from advisor.jobs.request import Prediction, Refused, Release, Said, Segment, Unclear, counted, of_prrte, release_of
-from advisor.jobs.started.plan_file import read_bytes
+from advisor.jobs.started.hosts import read_bytes
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hosts.base import Ran
 from advisor.machine.hosts.live import LiveHost, find

@@ -23,7 +23,7 @@ from advisor.jobs.placement import (
     RankPlace,
     Slot,
 )
-from advisor.jobs.started.plan_file import FoldedPlan
+from advisor.jobs.started.hosts import FoldedPlan
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout

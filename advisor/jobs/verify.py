@@ -25,7 +25,7 @@ from advisor.jobs.observe import (
     reported,
     same_host,
 )
-from advisor.jobs.started.plan_file import plan_in, read_bytes
+from advisor.jobs.started.hosts import plan_in, read_bytes
 from advisor.jobs.verdict import as_gathered, cautions, compare_ranks, running_document
 from advisor.machine.hosts.base import Ran, Why
 from advisor.machine.hosts.files import Use, trusted

@@ -11,8 +11,8 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import CannotWork
+from advisor.jobs.started import benchmark as network_run
 from advisor.jobs.started import hpl as efficiency_run
-from advisor.jobs.started import network as network_run
 from advisor.machine.machine import Machine
 from advisor.machine.observer import Observer
 from advisor.machine.read import read_machine

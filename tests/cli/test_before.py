@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from advisor.cli.main import status
-from advisor.jobs.started.network import Experiment
+from advisor.jobs.started.benchmark import Experiment
 from advisor.machine.observer import Observer
 from advisor.measure.measurement import Measurements, identity_of
 from advisor.measure.task import Measured

@@ -11,8 +11,7 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import BadValue
-from advisor.jobs.started.hosts import expand
-from advisor.jobs.started.plan_file import plan_in
+from advisor.jobs.started.hosts import expand, plan_in
 from advisor.machine.machine import Slurm
 from advisor.machine.read import read_machine
 from tests.cli import said

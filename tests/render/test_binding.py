@@ -5,7 +5,7 @@ import pytest
 
 from advisor.jobs.bind_page import BoundJob, bind_document, bind_page, bind_svg, plan_lines, rank_table
 from advisor.jobs.placement import Placement
-from advisor.jobs.started.plan_file import fold
+from advisor.jobs.started.hosts import fold
 from advisor.machine.machine import Machine
 from advisor.show.commandline import HERE, folded, launch_script, word
 from advisor.show.lines import STYLES

@@ -12,12 +12,12 @@ from advisor.errors import BadInput
 from advisor.jobs.bind_page import plan_lines, rank_texts
 from advisor.jobs.observe import PlannedRank, planned_ranks
 from advisor.jobs.placement import Placement
-from advisor.jobs.started.hosts import expand
-from advisor.jobs.started.plan_file import (
+from advisor.jobs.started.hosts import (
     FoldedPlan,
     HostRanks,
     PlannedNode,
     PlannedSlot,
+    expand,
     fold,
     folded_hosts,
     folded_in_order,

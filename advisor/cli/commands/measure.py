@@ -38,11 +38,11 @@ from advisor.cli.output import (
     show_saved,
 )
 from advisor.errors import AdvisorError, BadValue
+from advisor.jobs.started.benchmark import Experiment, NetworkOptions, experiment, fitting_runs, network_lines
+from advisor.jobs.started.benchmark import measure as measure_messages
 from advisor.jobs.started.hosts import HostOptions, LauncherOptions, per_part
 from advisor.jobs.started.hpl import HplOptions, hpl_job, hpl_lines, scaling_runs
 from advisor.jobs.started.hpl import measure as measure_orders
-from advisor.jobs.started.network import Experiment, NetworkOptions, experiment, fitting_runs, network_lines
-from advisor.jobs.started.network import measure as measure_messages
 from advisor.machine.read import read_machine
 from advisor.measure.charts import must_be_drawable
 from advisor.measure.contract import read_kernels

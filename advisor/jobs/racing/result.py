@@ -9,8 +9,7 @@ from pydantic import Field, ValidationError
 
 from advisor.errors import BadInput, in_words
 from advisor.jobs.placement import JobShape
-from advisor.jobs.started.hosts import JobOptions
-from advisor.jobs.started.plan_file import read_bytes
+from advisor.jobs.started.hosts import JobOptions, read_bytes
 from advisor.machine.hosts.files import Use, trusted
 from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain

@@ -11,7 +11,7 @@ from advisor.errors import BadValue, CannotWork
 from advisor.jobs.bind_page import plan_lines
 from advisor.jobs.launcher import JOB_SCRIPTS, USUAL_SCRIPTS, Launch, launchers
 from advisor.jobs.placement import Placement
-from advisor.jobs.started.plan_file import fold
+from advisor.jobs.started.hosts import fold
 from advisor.machine.hosts.files import PendingFile, begin_file
 from advisor.machine.jinja import fill, template_files, template_text
 from advisor.machine.secrecy import without_secrets

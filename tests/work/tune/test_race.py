@@ -12,8 +12,7 @@ from advisor.jobs.placement import JobShape
 from advisor.jobs.racing import race
 from advisor.jobs.racing.lines import RaceField, RaceLine
 from advisor.jobs.racing.proof import order
-from advisor.jobs.racing.race import Limits, Raced, learned, race_lines, tuned
-from advisor.jobs.racing.runs import Metric, Outcome, read_journal
+from advisor.jobs.racing.race import Limits, Metric, Outcome, Raced, learned, race_lines, read_journal, tuned
 from advisor.jobs.started.hosts import Allocated, JobHosts
 from advisor.machine.hosts.files import FILE
 from advisor.machine.machine import Machine

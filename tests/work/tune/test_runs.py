@@ -9,7 +9,7 @@ import pytest
 from advisor.errors import BadValue, CannotWork
 from advisor.jobs.observe import GatheredReports, Observation
 from advisor.jobs.racing.lines import RaceLine
-from advisor.jobs.racing.runs import Metric, metric_of, misplaced, read_figure, run_line
+from advisor.jobs.racing.race import Metric, metric_of, misplaced, read_figure, run_line
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.live import LiveHost
 
