@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from advisor.advice.audit import explain as explain
     from advisor.advice.checklist import Ordered as Ordered
     from advisor.advice.checklist import checklist as checklist
-    from advisor.advice.rules import rulebook as rulebook
+    from advisor.advice.judgement import rulebook as rulebook
     from advisor.advice.whatif import whatif as whatif
     from advisor.bios.door import Door as Door
     from advisor.bios.experiment import ExperimentOptions as ExperimentOptions
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from advisor.measure.task import measure_machine as measure_machine
     from advisor.measure.task import read_measurements as read_measurements
     from advisor.measure.task import wished as wished
-    from advisor.show.document import topology as topology
+    from advisor.show.terminal import topology as topology
 
 __version__ = "0.2.0"
 
@@ -82,11 +82,11 @@ _HOMES: Final = {
     "jobs.started.folder": ("write_job",),
     "jobs.started.hosts": ("HostOptions", "JobOptions", "LauncherOptions"),
     "machine.read": ("captured", "read_machine"),
-    "show.document": ("topology",),
+    "show.terminal": ("topology",),
     "measure.task": ("MeasureOptions", "measure_machine", "read_measurements", "wished"),
     "jobs.started.benchmark": ("NetworkOptions", "measure_network"),
     "exports.compared": ("change_report", "compare"),
-    "advice.rules": ("rulebook",),
+    "advice.judgement": ("rulebook",),
     "jobs.racing.race": ("Limits", "tune_line"),
     "jobs.racing.lines": ("Asked",),
     "jobs.verify": ("running", "verify"),

@@ -9,7 +9,7 @@ together from the facts of tests/know/seen. tests/plan/expert.py has the 48 sett
 import sys
 from pathlib import Path
 
-from advisor.advice.model.intent import INTENTS
+from advisor.advice.model.sheets import INTENTS
 from tests.plan.expert import SERVERS, outcome
 
 

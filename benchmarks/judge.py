@@ -18,8 +18,8 @@ from advisor.advice.judge.case import case_of, with_standings
 from advisor.advice.judge.engine import Origins, judge
 from advisor.advice.judge.rule import setting_readers, settings_in_effect
 from advisor.advice.judge.rulebook import Rulebook, load_rules, rule_files
+from advisor.advice.judgement import words
 from advisor.advice.know.vendors import settings
-from advisor.advice.rules import words
 from advisor.machine.hosts.source import open_host
 from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout

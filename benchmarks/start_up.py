@@ -18,7 +18,7 @@ import gc; gc.disable()
 from time import process_time
 from advisor.advice.judge.rulebook import load_rules, rule_files
 from advisor.paths import rules
-from advisor.advice.rules import words
+from advisor.advice.judgement import words
 words()
 begun = process_time()
 load_rules(rule_files(rules()), (), words(), examples=False)

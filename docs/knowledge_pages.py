@@ -5,9 +5,9 @@ import json
 from advisor.advice.audit_page.explain import rule_page
 from advisor.advice.expression_tree import UNITS, VERBS
 from advisor.advice.judge.rule import facts_of_rules
+from advisor.advice.judgement import own_rules
 from advisor.advice.know.vendors import publications, settings, vendors
 from advisor.advice.model.sheets import Setting
-from advisor.advice.rules import own_rules
 from advisor.measure.platform import Platform, Reference, platforms
 from docs.schemas import rule_schema
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from advisor.advice.model.findings import Audit
-from advisor.exports.format import ExportOptions, ExportSubject, built_in
+from advisor.exports.export import ExportOptions, ExportSubject, built_in
 from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Silent, Slow, Wrong
 from advisor.machine.hardware import Cpu
 from advisor.machine.machine import Kernel

@@ -18,7 +18,8 @@ from advisor.advice.expression import parse
 from advisor.advice.expression_tree import TRUTH, Node, alike
 from advisor.advice.judge.rule import scope_with, setting_kind
 from advisor.advice.judge.rulebook import expressions
-from advisor.advice.know.intents import intents
+from advisor.advice.judgement import mistakes_between, own_rules
+from advisor.advice.know.fixes import intents
 from advisor.advice.know.vendors import (
     FALLBACK,
     generations_of,
@@ -27,9 +28,7 @@ from advisor.advice.know.vendors import (
     vendor_files,
     vendors,
 )
-from advisor.advice.model.intent import Choice
-from advisor.advice.model.sheets import Entry, Match, Setting, Vendor
-from advisor.advice.rules import mistakes_between, own_rules
+from advisor.advice.model.sheets import Choice, Entry, Match, Setting, Vendor
 from advisor.errors import AdvisorError, BadSheet, BadValue, did_you_mean
 from advisor.machine.hardware import Cpu
 from advisor.machine.jinja import about, template_files, template_text

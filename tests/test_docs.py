@@ -15,7 +15,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.sources.registry import sources
 from advisor.machine.value import Value
-from advisor.show.document import TOPOLOGY_SCHEMA, topology_document
+from advisor.show.terminal import TOPOLOGY_SCHEMA, topology_document
 from docs.declared import undeclared_facts
 from tests.render.audits import audit
 

@@ -27,10 +27,9 @@ from advisor.machine.machine import Machine
 from advisor.machine.partitioning import infer_layout
 from advisor.machine.read import machine_from_json, read_machine
 from advisor.machine.sources.registry import commands, paths
-from advisor.show.document import topology_document
 from advisor.show.picture import picture
 from advisor.show.svg import draw_svg
-from advisor.show.terminal import draw
+from advisor.show.terminal import draw, topology_document
 from tests.collect import xmls
 from tests.examples import a_third
 from tests.host.shelf import tar

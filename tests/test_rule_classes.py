@@ -9,11 +9,11 @@ import pytest
 from advisor.advice.expression import Sentence
 from advisor.advice.expression_tree import ListOf
 from advisor.advice.judge.rule import Rule
+from advisor.advice.judgement import own_rules
 from advisor.advice.know.fixes import Places, fix_of
 from advisor.advice.know.vendors import lines_now, settings, vendors
 from advisor.advice.model.findings import Want
 from advisor.advice.model.sheets import Setting
-from advisor.advice.rules import own_rules
 
 RULES = own_rules().rules
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

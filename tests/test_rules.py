@@ -7,7 +7,7 @@ import pytest
 
 from advisor.advice.judge.rule import Rule
 from advisor.advice.judge.rulebook import run_examples, verdicts_without_example
-from advisor.advice.rules import own_rules, words
+from advisor.advice.judgement import own_rules, words
 from advisor.cli.main import status
 
 RULES = own_rules().rules

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadValue
-from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.export import ExportOptions, ExportSubject
 from advisor.exports.formats.slurm import files
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Gpu, Locality

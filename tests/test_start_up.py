@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 import advisor.sheets
-from advisor.advice.judgement import judged
+from advisor.advice.judgement import judged, own_rules
 from advisor.advice.know.vendors import settings
-from advisor.advice.rules import own_rules
 from advisor.cli import main as program
 from advisor.paths import rules
 from advisor.sheets import read_sheet

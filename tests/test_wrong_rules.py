@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from advisor.advice.judge.rulebook import load_rules, rule_files
-from advisor.advice.rules import words
+from advisor.advice.judgement import words
 from advisor.cli.main import status
 from advisor.errors import BadSheet
 

@@ -12,13 +12,12 @@ from advisor.advice.audit_page.explain import Told
 from advisor.advice.bios_files import BiosInput, bios_for
 from advisor.advice.checklist import plan_of
 from advisor.advice.judge.rule import settings_table
-from advisor.advice.judgement import Judgement, explained, judged, rule_named
+from advisor.advice.judgement import Judgement, explained, judged, must_be_known, must_be_rules, rule_named
 from advisor.advice.know.benchmarks import BENCHES, bench_of
 from advisor.advice.know.vendors import publications, settings
 from advisor.advice.model.findings import Audit, Explanation, Finding, totals
 from advisor.advice.model.plan import Plan
 from advisor.advice.model.sheets import SEVERITIES, RuleText, Severity
-from advisor.advice.rules import must_be_known, must_be_rules
 from advisor.errors import AdvisorError
 from advisor.machine.anonymise import AnonymousHost
 from advisor.machine.fact import without_identities
@@ -32,7 +31,7 @@ from advisor.machine.sources.registry import collect_machine, identities_of, pub
 from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Scope
 from advisor.measure.task import measurements_from
-from advisor.show.document import counts_document, layout_document
+from advisor.show.terminal import counts_document, layout_document
 
 Audience = Literal["internal", "vendor", "public"]
 """internal: all but credentials; vendor: no people, hosts and networks; public: nothing that an anonymised capture drops."""

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 from advisor import __version__
 from advisor.advice.audit_page.card import Head, head_of
 from advisor.advice.bios_files import BiosInput, firmware_from, must_fit, with_apply_time
-from advisor.advice.checklist_page import checklist_document, values
-from advisor.advice.checklist_sheet import Sheet
+from advisor.advice.checklist_page import Sheet, checklist_document, values
 from advisor.advice.judgement import (
     HardwareOnOrder,
     Judgement,
@@ -27,16 +26,20 @@ from advisor.advice.know.fixes import (
     OPEN,
     WEIGHT,
     AskedValue,
+    Asking,
+    Ground,
     Places,
     asked_by_setting,
+    asked_for,
     entries_of,
     fix_of,
     gain_text,
+    intents,
     not_offered,
+    settled,
     value_with_unit,
     wanted_setting,
 )
-from advisor.advice.know.intents import Asking, Ground, asked_for, intents, settled
 from advisor.advice.know.vendors import FALLBACK, not_vendors, publications, settings, vendor_by_id
 from advisor.advice.model.findings import Audit, Finding, Fix, Row, Want
 from advisor.advice.model.plan import (

@@ -9,10 +9,9 @@ from advisor.advice.change import transform
 from advisor.advice.compare import WhatIf, difference
 from advisor.advice.judge.case import case_of
 from advisor.advice.judge.measured import measured_facts
-from advisor.advice.judgement import Judgement, judged, rule_named
+from advisor.advice.judgement import Judgement, judged, rule_named, rulebook
 from advisor.advice.know.vendors import match_vendor
 from advisor.advice.model.findings import Difference
-from advisor.advice.rules import rulebook
 from advisor.errors import BadInput, BadValue
 from advisor.machine.layout import Assumption, parse_assumption
 from advisor.machine.machine import Machine

@@ -11,7 +11,7 @@ from typing import Any
 
 from advisor.advice.bios_files import BiosInput, firmware_from, text_of
 from advisor.advice.checklist import TuningChecklist, checklist
-from advisor.advice.know.intents import intents
+from advisor.advice.know.fixes import intents
 from advisor.advice.know.vendors import FALLBACK, match_vendor, vendor_by_id, vendors
 from advisor.advice.model.plan import BiosPlan, Change, NotWritten, Owner, Plan, PlannedChange
 from advisor.advice.model.sheets import VendorValue

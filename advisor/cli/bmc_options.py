@@ -1,7 +1,6 @@
 """The options of the commands that talk to BMCs, one or many, and the one who is asked at the terminal."""
 
 import getpass
-import inspect
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -144,25 +143,7 @@ def _shared(
 
 def asks_bmcs(run: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say which BMCs are asked; it takes them as ``asked``."""
-    return with_several(run, "asked", _shared)
-
-
-def with_several(run: Callable[..., Any], name: str, several: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that has several options in the place of one of its parameters, which takes what is made of them."""
-    shared = inspect.signature(several).parameters
-    options: list[inspect.Parameter] = []
-    for each in inspect.signature(run).parameters.values():
-        options += shared.values() if each.name == name else [each]
-
-    def command(**given: Any) -> Any:
-        """Run the command."""
-        made = several(**{each: given.pop(each) for each in shared})
-        return run(**given, **{name: made})
-
-    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined] # typer reads options there
-    command.__annotations__ = {each.name: each.annotation for each in options}
-    command.__module__ = run.__module__
-    return command
+    return opt.with_several(run, "asked", _shared)
 
 
 def or_own(asked: Asked) -> Asked:
@@ -286,4 +267,4 @@ def _bios_of(
 
 def reads_bios(run: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command that looks at a machine --bios and --bmc; it takes them as ``bios``."""
-    return with_several(run, "bios", _bios_of)
+    return opt.with_several(run, "bios", _bios_of)

@@ -1,6 +1,7 @@
 """The options of the commands: first those that several share, then those of one with many; of jobs see job_options."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from shlex import quote
@@ -8,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from advisor.cli.output import Form
 from advisor.errors import AdvisorError, BadValue
 from advisor.measure.platform import IntentName, Scope
 
@@ -75,7 +77,7 @@ def strategies(incomplete: str) -> list[str]:
 
 def topics(incomplete: str) -> list[str]:
     """Offer the topics of rules."""
-    from advisor.advice.rules import own_rules
+    from advisor.advice.judgement import own_rules
 
     return [name for name in dict.fromkeys(rule.topic for rule in own_rules(examples=False).rules) if name.startswith(incomplete)]
 
@@ -89,7 +91,7 @@ def parts_and_topics(incomplete: str) -> list[str]:
 
 def rules(incomplete: str) -> Offers:
     """Offer the ids of rules."""
-    from advisor.advice.rules import own_rules
+    from advisor.advice.judgement import own_rules
 
     return _beginning(incomplete, ((rule.id, rule.text.title) for rule in own_rules(examples=False).rules))
 
@@ -158,6 +160,36 @@ Width = Annotated[
     int | None,
     typer.Option("--width", metavar="N", min=40, max=1000, help="Print in N columns instead of the terminal's width."),
 ]
+
+
+def with_several(run: Callable[..., Any], name: str, several: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that has several options in the place of one of its parameters, which takes what is made of them."""
+    shared = inspect.signature(several).parameters
+    options: list[inspect.Parameter] = []
+    for each in inspect.signature(run).parameters.values():
+        options += shared.values() if each.name == name else [each]
+
+    def command(**given: Any) -> Any:
+        """Run the command."""
+        made = several(**{each: given.pop(each) for each in shared})
+        return run(**given, **{name: made})
+
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined] # typer reads options there
+    command.__annotations__ = {each.name: each.annotation for each in options}
+    command.__module__ = run.__module__
+    return command
+
+
+def _form(*, json: Json = False, output: Output = None, width: Width = None, no_color: NoColor = False) -> Form:
+    """Return what the options that every page has say of it."""
+    return Form(output, json, width, not no_color)
+
+
+def has_form(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --json, --output, --width and --no-color; it takes them as ``form``."""
+    return with_several(run, "form", _form)
+
+
 Rules = Annotated[
     list[Path] | None, typer.Option("--rules", metavar="FILE", help="Add a site's rule file or folder; may be repeated.")
 ]
@@ -180,7 +212,7 @@ ForOption = Annotated[
 
 def scope_for(purpose: IntentName | None, scope: Scope) -> Scope:
     """Return the scope that an intent is judged for; refuse one beside it that is of other work."""
-    from advisor.advice.know.intents import intents
+    from advisor.advice.know.fixes import intents
 
     own = intents()[purpose].scope if purpose else scope
     if scope not in ("mpi", own):

@@ -43,6 +43,9 @@ class Form:
     color: bool = True
 
 
+PLAIN = Form()
+
+
 def show(form: Form, document: "Callable[[], object]", page: "Callable[[], RenderableType | list[RenderableType]]") -> None:
     """Print an answer as its JSON document or as its page, or write it to a file."""
     if form.json:

@@ -18,8 +18,7 @@ from advisor.advice.imported import compare_measured
 from advisor.advice.model.findings import Change, Difference, FindingChange
 from advisor.advice.whatif import diff, runs_in
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.exports.exhibits import SCOPES, Verdict, dark_rules, embedded, verdict
-from advisor.exports.page import ReportContent, marked
+from advisor.exports.page import SCOPES, PageVerdict, ReportContent, dark_rules, embedded, marked, verdict
 from advisor.exports.single import Report, measurements_inside, report
 from advisor.fleet.audit import diff_nodes, file_of_node, is_fleet
 from advisor.fleet.read import asked
@@ -270,7 +269,7 @@ def values(content: ChangeContent, *, drawn: bool = True) -> dict[str, Any]:
     }
 
 
-def _verdict(content: ChangeContent) -> Verdict:
+def _verdict(content: ChangeContent) -> PageVerdict:
     differs = content.difference
     harmful = {each.id for each in differs.gained if each.severity != "info"}
     shown = [row for row in content.brought if row.part == "machine" and row.says != "no difference shown"]
@@ -282,10 +281,10 @@ def _verdict(content: ChangeContent) -> Verdict:
         f"{figure_name(best)} {_percent(best)} (p = {best.p:.2g})" if best else "",
     )
     if differs.same and not content.brought:
-        return Verdict("little", "Nothing differs", "in what could be read on both")
+        return PageVerdict("little", "Nothing differs", "in what could be read on both")
     worse = bool(harmful) or (best is not None and best.says == "slower")
     says = "; ".join(filter(None, parts)) or "no finding appeared or disappeared, and no measured difference was proven"
-    return Verdict("bad" if worse else "good", "What changed", says)
+    return PageVerdict("bad" if worse else "good", "What changed", says)
 
 
 def finding_line(change: FindingChange, there: str) -> str:

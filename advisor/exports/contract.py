@@ -19,13 +19,13 @@ from pydantic import Field
 from advisor import __version__
 from advisor.advice.audit import Audited, MeasuresNow, audit
 from advisor.advice.bios_files import BiosInput
+from advisor.advice.judgement import rulebook
 from advisor.advice.model.findings import Audit
 from advisor.advice.model.sheets import SEVERITIES, Severity
-from advisor.advice.rules import rulebook
 from advisor.errors import AdvisorError, BadValue, did_you_mean
-from advisor.exports.exhibits import dark_rules
 from advisor.exports.export import is_fleet
 from advisor.exports.formats.junit import quoted
+from advisor.exports.page import dark_rules
 from advisor.fleet.fold import fold
 from advisor.fleet.kinds import group
 from advisor.fleet.read import asked

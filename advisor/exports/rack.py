@@ -17,7 +17,7 @@ from advisor.bios.rollout_steps import FIGURES, MEASURED, read_figures
 from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
 from advisor.exports.compared import figure_name, finding_line
-from advisor.exports.exhibits import Verdict, dark_rules
+from advisor.exports.page import PageVerdict, dark_rules
 from advisor.fleet.audit import audit_fleet, file_of_node
 from advisor.jobs.started.hosts import fold_names
 from advisor.machine.hosts.files import write_file
@@ -189,7 +189,7 @@ def _measured(before: Path, after: Path, name: str) -> Iterator[tuple[tuple[bool
             yield (row.part == "machine", figure_name(row), row.unit, False), pair
 
 
-def _verdict(done: Rollout, settings: Rows, brought: Sequence[Brought]) -> Verdict:
+def _verdict(done: Rollout, settings: Rows, brought: Sequence[Brought]) -> PageVerdict:
     ends = Counter(node.ended for node in done.now.nodes)
     good = ends["done"] + ends["proven"]
     parts = [f"{name} {was} → {now}" for name, was, now, *_ in settings[:3]]
@@ -197,6 +197,6 @@ def _verdict(done: Rollout, settings: Rows, brought: Sequence[Brought]) -> Verdi
     parts += [f"stopped: {plain(done.now.stopped, 300)}"] if done.now.stopped else []
     parts += [f"{count(ends['by hand'], 'node')} to be looked at by hand"] if ends["by hand"] else []
     kind = "bad" if ends["by hand"] or done.now.stopped else "good" if good else "little"
-    return Verdict(
+    return PageVerdict(
         kind, f"In effect on {good} of {count(len(done.now.nodes), 'node')}", "; ".join(parts) or "nothing was changed"
     )

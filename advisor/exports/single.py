@@ -13,9 +13,8 @@ from advisor.advice.audit import Audience, Audited, MeasuresNow, Measuring, audi
 from advisor.advice.audit_page.card import Asker
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import TuningChecklist, checklist_of, complaint, template_of
-from advisor.advice.judgement import rule_named
+from advisor.advice.judgement import must_be_rules, rule_named
 from advisor.advice.know.vendors import publications
-from advisor.advice.rules import must_be_rules
 from advisor.errors import AdvisorError, BadValue, CannotWork, must_be_one_of
 from advisor.exports.page import LaunchLine, ReportContent, html_report, markdown_report
 from advisor.jobs import bind

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from advisor import __version__
+from advisor.advice.judgement import must_be_known
 from advisor.advice.model.findings import Difference
 from advisor.advice.model.sheets import Severity
-from advisor.advice.rules import must_be_known
 from advisor.advice.whatif import diff
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, must_be_one_of
 from advisor.fleet.fleet import (

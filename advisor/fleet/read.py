@@ -21,10 +21,9 @@ from advisor.advice.bios_files import bios_for
 from advisor.advice.judge.case import Case
 from advisor.advice.judge.engine import Origins, judge
 from advisor.advice.judge.rule import Rule
-from advisor.advice.judgement import Judgement, judged
+from advisor.advice.judgement import Judgement, judged, rulebook, site_files
 from advisor.advice.know.vendors import settings
 from advisor.advice.model.findings import Finding
-from advisor.advice.rules import rulebook, site_files
 from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork
 from advisor.fleet.fleet import (
     ANSWERS,

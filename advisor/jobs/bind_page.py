@@ -30,10 +30,9 @@ from advisor.machine.partitioning import infer_layout
 from advisor.machine.units import count, plain
 from advisor.show.commandline import assignments, exports, folded, word
 from advisor.show.lines import Line, Page, Span, cut, labelled, listed, threads, wrapped
-from advisor.show.picture import picture
+from advisor.show.picture import Box, Device, Group, Member, Picture, picture
 from advisor.show.svg import draw_svg
 from advisor.show.terminal import picture_lines as drawn_lines
-from advisor.show.topology import Box, Device, Group, Member, Picture
 
 FIRST: Final = 8
 """So many ranks are listed, and the last."""

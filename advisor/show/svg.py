@@ -12,13 +12,24 @@ from typing import NamedTuple
 from advisor.machine.cpuset import CpuSet
 from advisor.show.lines import listed
 from advisor.show.picture import (
-    NAMES,
+    WRITTEN,
+    Block,
+    Box,
+    Device,
+    Group,
+    Mark,
+    Member,
+    Picture,
+    Statement,
+    Strip,
+    Table,
     block_facts,
     block_remarks,
     block_title,
     box_memory,
     box_remarks,
     box_title,
+    collapsed,
     device_name,
     group_label,
     group_summary,
@@ -26,7 +37,6 @@ from advisor.show.picture import (
     member_text,
     store_text,
 )
-from advisor.show.topology import Block, Box, Device, Group, Mark, Member, Picture, Statement, Strip, Table, collapsed
 
 PAGES, MARGIN = (960, 1280, 1600), 24
 """Widths of a page: the narrowest is taken on which a picture is not too high, so that its letters are not too small."""
@@ -453,7 +463,7 @@ def _chip(device: Device, width: float, branch: float) -> Tile:
     body += _badges(device.marks, width - numbers, 8 + height / 2 if len(lines) < 2 else 21)
     top = 23 if len(lines) > 1 else 30
     for at, (words, each) in enumerate(lines):
-        full = whole if at == 0 and len(device.names) > NAMES else ""
+        full = whole if at == 0 and len(device.names) > WRITTEN else ""
         body += _text(branch + 8, top + 14 * at, words, each, room, whole=full)
     return Tile(width, height + 8, body)
 

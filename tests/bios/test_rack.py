@@ -103,7 +103,7 @@ def test_a_rollout_that_is_through_writes_it_and_names_it(rack: Rack, admin: Adm
     monkeypatch.setattr("advisor.bios.rollout_steps.Clock.pause", lambda *_: None)
     site.queue.out.update(dict.fromkeys(site.bmcs, "test"))
     words = ("bios", "rollout", site.plan(), *hosts(site, admin), "--drained", "--measure", "none", "--json")
-    monkeypatch.setattr("advisor.cli.commands.rollout.agreed", lambda question: "Go on" not in question)
+    monkeypatch.setattr("advisor.cli.commands.bios.agreed", lambda question: "Go on" not in question)
     waits = admin.types(*words)
     assert (waits.document["waits_for_approval"], waits.document["report"]) == (True, None)
     through = admin.types("bios", "rollout", "--resume", "rollout-plan", "--login-file", "login", "--insecure", "--yes", "--json")

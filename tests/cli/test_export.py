@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli.options import exports
-from advisor.exports.format import built_in
+from advisor.exports.export import built_in
 from tests.cli.said import Capture, printed, refused
 from tests.machines.catalogue import write_archive
 

@@ -14,7 +14,7 @@ import pytest
 from advisor.fleet.capture import Captured, CaptureOptions, capture_fleet
 from advisor.fleet.fleet import answers_in
 from advisor.machine.hosts.errands import Outcome, Way
-from advisor.show.document import topology
+from advisor.show.terminal import topology
 from tests.nodes.sshd import Nodes, interrupted, needs_sshd, sshd
 
 pytestmark = needs_sshd

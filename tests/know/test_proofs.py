@@ -2,9 +2,9 @@ from typing import get_args
 
 import pytest
 
+from advisor.advice.judgement import own_rules
 from advisor.advice.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
 from advisor.advice.know.vendors import publications, settings
-from advisor.advice.rules import own_rules
 from advisor.cli.main import commands
 from advisor.measure.platform import Benchmark, platform_by_id, platforms
 

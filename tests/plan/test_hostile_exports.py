@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from advisor.advice.audit_page.card import Head
-from advisor.advice.checklist_page import values
-from advisor.advice.checklist_sheet import Sheet
+from advisor.advice.checklist_page import Sheet, values
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.plan import Back, Change, Checklist, Kept, NotWritten, Plan, System, Target, filled_lines, look_up_line
 from advisor.machine.jinja import fill

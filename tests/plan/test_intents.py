@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from advisor.advice.know.intents import Asking, intents
+from advisor.advice.know.fixes import Asking, intents
 from advisor.advice.know.vendors import publications
-from advisor.advice.model.intent import INTENTS, Choice
+from advisor.advice.model.sheets import INTENTS, Choice
 from advisor.bios.plan import load_plan, plan_bios, planned_for_before
 from tests.know.listed import asks
 from tests.plan.expert import SERVERS, given, outcome

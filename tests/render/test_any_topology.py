@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import L3, Core, NumaNode, Package, Topology
 from advisor.show.lines import width_of
-from advisor.show.picture import picture
+from advisor.show.picture import collapsed, picture
 from advisor.show.svg import draw_svg
 from advisor.show.terminal import picture_lines
-from advisor.show.topology import collapsed
 from tests.examples import examples
 from tests.render import made
 

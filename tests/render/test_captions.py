@@ -5,6 +5,13 @@ import pytest
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.layout import Cut, Numbering, Smt
 from advisor.show.picture import (
+    Block,
+    Box,
+    Device,
+    Group,
+    Member,
+    Picture,
+    Store,
     block_facts,
     block_remarks,
     block_title,
@@ -20,7 +27,6 @@ from advisor.show.picture import (
     statements,
     store_text,
 )
-from advisor.show.topology import Block, Box, Device, Group, Member, Picture, Store
 from tests.render import made
 
 GIB = 1 << 30

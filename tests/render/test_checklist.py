@@ -18,9 +18,8 @@ from rich.console import Console
 from advisor.advice.audit_page.card import head_of
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import SYSTEM_FILES, planned
+from advisor.advice.checklist_page import Sheet, checklist_page, values
 from advisor.advice.checklist_page import checklist_document as json_of
-from advisor.advice.checklist_page import checklist_page, values
-from advisor.advice.checklist_sheet import Sheet
 from advisor.advice.know.vendors import vendors
 from advisor.advice.model.findings import Audit
 from advisor.advice.model.plan import Back, Checklist, Kept, NotWritten, Plan, System

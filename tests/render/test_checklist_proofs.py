@@ -1,5 +1,4 @@
-from advisor.advice.checklist_page import proof_lines
-from advisor.advice.checklist_sheet import compared, proof_of
+from advisor.advice.checklist_page import compared, proof_lines, proof_of
 from advisor.advice.model.plan import Checklist
 from tests.know.listed import asks, listed, state
 

@@ -3,7 +3,7 @@ import json
 from advisor.advice.audit import audit_document
 from advisor.machine.hardware import Locality
 from advisor.machine.machine import Machine
-from advisor.show.document import topology_document
+from advisor.show.terminal import topology_document
 from tests.render import audits, made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import BadInput, BadValue
-from advisor.exports.format import ExportFormat, ExportOptions, ExportSubject, built_in, listing, of_template
+from advisor.exports.export import ExportFormat, ExportOptions, ExportSubject, built_in, listing, of_template
 from tests import exports
 
 ROOT = Path(__file__).parents[2]

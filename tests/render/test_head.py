@@ -7,8 +7,8 @@ from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import checklist_of
 from advisor.advice.judgement import judged
 from advisor.advice.model.findings import Audit
-from advisor.exports.exhibits import Verdict, verdict
-from advisor.exports.format import families
+from advisor.exports.export import families
+from advisor.exports.page import PageVerdict, verdict
 from advisor.measure.measured_facts import Refused
 from tests.exports import OPTIONS, machine
 from tests.judge.test_place import GB, ROME, nodes
@@ -42,7 +42,9 @@ def test_the_worst_that_is_known_is_the_verdict(update: dict[str, object], head:
 def test_the_report_says_that_no_result_is_believed() -> None:
     """With the reason, and in no green."""
     audit = Audit(scope="mpi", findings=(PASS,), settings=(), results=1, rejected=(ABOVE,))
-    assert verdict(audit) == Verdict("little", "1 of 1 result is rejected", "triad of the machine: above the ceiling: 352 GB/s")
+    assert verdict(audit) == PageVerdict(
+        "little", "1 of 1 result is rejected", "triad of the machine: above the ceiling: 352 GB/s"
+    )
 
 
 def test_the_checklist_has_the_verdict_of_the_audit() -> None:

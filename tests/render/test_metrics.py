@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.exports.format import HPL, LATENCY, TRIAD, Figure, best_results, families
+from advisor.exports.export import HPL, LATENCY, TRIAD, Figure, best_results, families
 from tests import exports
 from tests.measuring import one_result, one_run
 

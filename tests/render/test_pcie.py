@@ -1,7 +1,7 @@
 import pytest
 
 from advisor.machine.hardware import Link, PciDevice
-from advisor.show.topology import held_back, hindrance, link_words
+from advisor.show.picture import held_back, hindrance, link_words
 from tests.render import made
 
 GEN3, GEN4, HALF = Link(speed=8e9, width=16), Link(speed=16e9, width=16), Link(speed=16e9, width=8)

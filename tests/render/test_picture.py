@@ -2,8 +2,17 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Locality, Nic
 from advisor.machine.machine import Limits, Machine
 from advisor.machine.topology import Core, NumaNode, Topology
-from advisor.show.picture import block_remarks, block_title, group_label, guesses, member_text, picture, store_text
-from advisor.show.topology import Picture, collapsed
+from advisor.show.picture import (
+    Picture,
+    block_remarks,
+    block_title,
+    collapsed,
+    group_label,
+    guesses,
+    member_text,
+    picture,
+    store_text,
+)
 from tests.render import made
 
 

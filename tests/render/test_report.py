@@ -10,16 +10,14 @@ import pytest
 from advisor.advice.audit_page.machine import facts_with_places
 from advisor.exports.compared import ChangeReport, change_report
 from advisor.exports.compared import values as change_values
-from advisor.exports.exhibits import PALETTE, comparisons, dark_rules, embedded, exhibits, figures, verdict
-from advisor.exports.page import ReportContent, marked
+from advisor.exports.page import PALETTE, ReportContent, comparisons, dark_rules, embedded, exhibits, figures, marked, verdict
 from advisor.exports.single import Report, report
 from advisor.machine.hardware import Link
 from advisor.machine.read import read_machine
 from advisor.measure.charts import COLOURS as CURVES
 from advisor.measure.charts import chart, charts_of
-from advisor.show.picture import picture
+from advisor.show.picture import Picture, picture
 from advisor.show.svg import ALARM, draw_svg
-from advisor.show.topology import Picture
 from tests.conftest import Golden
 from tests.reports import source_of
 

@@ -20,7 +20,7 @@ import zstandard
 
 from advisor.advice.checklist import formats_told
 from advisor.cli.main import status
-from advisor.exports.format import built_in
+from advisor.exports.export import built_in
 from advisor.fleet.fleet import Answer
 from advisor.jobs.launcher import names as launchers
 from advisor.machine.hosts.errands import Outcome

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from advisor.advice.audit_page.card import (
     ROOM,
@@ -22,11 +22,12 @@ from advisor.advice.audit_page.card import (
 from advisor.advice.audit_page.machine import figures
 from advisor.advice.model.findings import Answer, Audit, Cost, Explanation, Finding, Step
 from advisor.advice.model.plan import Plan, Planned, planned_for
-from advisor.advice.model.sheets import ExampleText, Publication, RuleText
-from advisor.machine.jinja import REBOOTS
+from advisor.advice.model.sheets import Publication, RuleText
+from advisor.machine.jinja import REBOOTS, fill
 from advisor.machine.units import count, plain
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import Scope
+from advisor.paths import template
 from advisor.show.commandline import broken, folded
 from advisor.show.lines import Line, Page, labelled, wrapped
 
@@ -392,79 +393,31 @@ def _listed(text: RuleText, topic: str, width: int) -> list[Line]:
 
 def rule_page(text: RuleText, topic: str, where: str, publications: Mapping[str, Publication] | None = None) -> str:
     """Return the page of a rule; publications by title where they are given, by id otherwise."""
-    known = publications or {}
-    head = f"# {text.id}\n\n{text.title}.\n\n"
-    about = "| severity | topic | where it is fixed | matters for |\n|---|---|---|---|\n"
-    about += f"| {text.severity} | {topic} | {where} | {', '.join(text.scope)} |\n"
-    return head + about + "".join(f"\n## {title}\n\n{body.rstrip()}\n" for title, body in _sections(text, known))
+    given = {
+        "rule": text,
+        "topic": topic,
+        "where": where,
+        "known": publications or {},
+        "part": _part,
+        "code": _code,
+        "given": _given,
+    }
+    return fill(template("rule.md.j2"), given, "rule.md.j2")
 
 
-def _sections(text: RuleText, known: Mapping[str, Publication]) -> Iterator[tuple[str, str]]:
-    each = f"For each {_code(text.each)}: " if text.each else ""
-    yield "What it finds", f"{each}{_code(text.say)}"
-    yield "Why", text.why
-    if cost := text.cost:
-        part = f"{_part(cost.gain)} of" if cost.gain else "Part of"
-        here = f" Where it was measured: {_part(cost.measured)} of {cost.measured_of or cost.of}." if cost.measured else ""
-        yield "What it costs", f"{part} {cost.of}, {cost.basis}{f' in {cost.ref}' if cost.ref else ''}.{here}"
-    steps = [f"Setting {_code(name)}: {_code(value)}." for name, value in text.set.items()]
-    steps += [f"Wanted: {text.want}."] if text.want else []
-    steps += [_code(text.fix) if "\n" not in text.fix else text.fix] if text.fix else []
-    yield "How to fix it", _list(steps)
-    yield "How to check it", _code(text.check)
-    if text.undo or text.set:
-        yield "How to undo it", text.undo or "Set it back to what it was; the audit names that value."
-    if text.spare:
-        yield "When to leave it", text.spare
-    if text.guides:
-        yield "What guides say", _list(f"{guide.says} ({_cited(guide.ref, known)})" for guide in text.guides)
-    yield "Sources", _list(_rule_source(ref, known) for ref in text.refs)
-    rows = (
-        ("each  ", text.each),
-        *((f"let   {name} = ", value) for name, value in text.let.items()),
-        ("only  ", text.only),
-        ("when  ", text.when),
-        ("gain  ", cost and cost.gain),
-        ("measured  ", cost and cost.measured),
-    )
-    body = "\n".join(f"{label}{row}".replace("\n", " ") for label, row in rows if row)
-    yield "Expression", f"```text\n{body}\n```"
-    yield "Examples", "\n".join(_example(example) for example in text.tests)
+def _given(facts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
 
 
 def _part(gain: str) -> str:
+    """Return a gain as a share where it is a number, else as the expression that yields it."""
     try:
         return f"{100 * float(gain):.3g} %"
     except ValueError:
         return _code(gain)
 
 
-def _example(example: ExampleText) -> str:
-    given = ", ".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in example.given.items())
-    scope = f" for {example.scope}" if example.scope else ""
-    words = f", which says {example.say!r}" if example.say else ""
-    return f"- {example.expect}{scope}{words}: {_code(given or 'no fact given')}"
-
-
-def _rule_source(ref: str, known: Mapping[str, Publication]) -> str:
-    one = known.get(ref)
-    if one is None:
-        return f"`{ref}`"
-    title = f"[{one.title}]({one.where})" if one.where.startswith(("http://", "https://")) else f"{one.title}, {one.where}"
-    return f"`{ref}`: {title}, {one.by}{f', {one.year}' if one.year else ''}"
-
-
-def _cited(ref: str, known: Mapping[str, Publication]) -> str:
-    one = known.get(ref)
-    return f"`{ref}`" if one is None else f"{one.title}, {one.by}"
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
 def _code(text: str) -> str:
     """Return a text as code; one with a backtick inside keeps it."""
-    fence = "``" if "`" in text else "`"
-    gap = " " if "`" in text else ""
+    fence, gap = ("``", " ") if "`" in text else ("`", "")
     return f"{fence}{gap}{' '.join(text.split())}{gap}{fence}"

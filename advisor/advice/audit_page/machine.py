@@ -18,8 +18,7 @@ from advisor.machine.value import Value
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import MemoryBounds
 from advisor.show.lines import Line, Span, labelled, numbered, with_units, wrapped
-from advisor.show.picture import KINDS, device_facts, device_name
-from advisor.show.topology import Device, Picture, PlacedDevice, devices, together
+from advisor.show.picture import KINDS, Device, Picture, PlacedDevice, device_facts, device_name, devices, together
 
 Row = tuple[str, str, str]
 """A label, what is said, and its style."""

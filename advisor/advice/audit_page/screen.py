@@ -44,8 +44,7 @@ from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import MemoryBounds
 from advisor.show.commandline import folded, word
 from advisor.show.lines import Line, Page, Span, clipped, glued, labelled, with_units, wrapped
-from advisor.show.picture import picture
-from advisor.show.topology import Picture
+from advisor.show.picture import Picture, picture
 
 HEIGHT, WIDTH = 24, 80
 """Lines of a terminal as it opens, which the screen keeps to from so many columns on."""

@@ -1,7 +1,7 @@
-"""Sheets as they are written: rules with the publications they cite, neutral settings, vendors' names of them."""
+"""Sheets as they are written: rules with the publications they cite, neutral settings, vendors' names of them, intents."""
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -17,7 +17,7 @@ from pydantic import (
 from advisor.machine.layout import Confidence
 from advisor.machine.platform_traits import Maker, TraitQuery, queries_written
 from advisor.machine.value import Value, optional
-from advisor.measure.platform import Scope
+from advisor.measure.platform import IntentName, Scope
 
 Where = Literal["hardware", "bios", "boot", "os", "fabric", "scheduler", "mpi", "job"]
 """The groups of the checklist, in the order in which one reboot serves all."""
@@ -494,3 +494,37 @@ class Place(Value):
     prerequisites: tuple[tuple[str, VendorValue, str], ...] = optional("attribute, value, why", ())
     notes: tuple[str, ...] = ()
     verified: bool = optional("whether firmware of this vendor and generation was seen with this name and value", default=False)
+
+
+INTENTS: Final[tuple[IntentName, ...]] = get_args(IntentName)
+
+TOPIC: Final = "intent"
+"""The topic of what an intent asks for; findings of this topic come of no rule."""
+
+
+class Choice(Value):
+    """The value of one setting, and who asks for it."""
+
+    value: str | None = optional("the neutral value; left out where the machine decides it, as the rules have it")
+    guides: tuple[Guide, ...] = Field(min_length=1, description="the guides that ask for it, for this work")
+    platforms: Annotated[tuple[TraitQuery, ...], BeforeValidator(queries_written)] = optional(
+        "traits of the processors that the guides speak of; all where it is left out", ()
+    )
+    vendors: tuple[str, ...] = optional("the vendors whose sheets it is for; all where it is left out", ())
+
+
+class Intent(Value):
+    """One kind of work, and all that it settles."""
+
+    title: Plain = Field(description="the work, in a few words")
+    scope: Scope = Field(description="the scope that it is judged for")
+    settings: dict[Name, tuple[Choice, ...]] = Field(
+        min_length=1, description="setting -> its choices, of which the first that fits the server counts"
+    )
+    sets_aside: dict[Id, Plain] = optional("rules that do not count for this work, each with the reason", {})
+
+
+class Intents(RootModel[dict[IntentName, Intent]]):
+    """All intents by their names."""
+
+    model_config = ConfigDict(frozen=True)

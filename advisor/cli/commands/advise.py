@@ -18,13 +18,24 @@ from advisor.advice.checklist import Ordered, TuningChecklist, formats_told, tem
 from advisor.advice.checklist import checklist as run_checklist
 from advisor.advice.checklist_page import checklist_page, remarks
 from advisor.advice.judge.rule import Rule
+from advisor.advice.judgement import mistakes_between, must_be_known, rule_names, rulebook, rules_named, tried
 from advisor.advice.know.vendors import publications
-from advisor.advice.rules import mistakes_between, must_be_known, rule_names, rulebook, rules_named, tried
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import commands
-from advisor.cli.options import From, Json, MeasurementsOption, NoColor, Output, Rules, ScopeOption, Topic, Width, same_view
-from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
+from advisor.cli.options import (
+    From,
+    Json,
+    MeasurementsOption,
+    NoColor,
+    Rules,
+    ScopeOption,
+    Topic,
+    Width,
+    has_form,
+    same_view,
+)
+from advisor.cli.output import PLAIN, Form, Terminal, emit, emit_json, emit_text, say, show
 from advisor.errors import BadValue, must_be_one_of
 from advisor.jobs.started.hosts import asker
 from advisor.machine.hosts.files import believed_files
@@ -35,6 +46,7 @@ from advisor.measure.platform import Scope
 
 
 @reads_bios
+@has_form
 def audit(
     *,
     source: opt.From = None,
@@ -51,10 +63,7 @@ def audit(
     fail_on: opt.AuditFailOn = "never",
     verbose: opt.AuditVerbose = False,
     shown: opt.AuditShow = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Find what is misconfigured, what it costs and how to fix it.
 
@@ -82,7 +91,7 @@ def audit(
     more = {"--network": network is not None, "--hpl": hpl, "--full": full, "--busy-ok": busy_ok}
     opt.keep_apart(more, {"--from": source is not None, "--no-measure": not measure})
     opt.at_most_one({"--measurements": bool(measurements), "--full": full})
-    opt.at_most_one({"--show": bool(shown), "--json": json})
+    opt.at_most_one({"--show": bool(shown), "--json": form.json})
     _must_be_parts(shown or (), rules or ())
     now = None
     if measure and source is None:
@@ -95,8 +104,8 @@ def audit(
         source, scope, site=site, bios=given, measurements=files, measure=now, topics=topic or (), observer=observer
     )
     again = (*opt.same_view(source, scope, {"--rules": rules, "--measurements": found.measured.files}), *bios.words)
-    tables, form = full or hpl or network is not None, Form(output, json, width, not no_color)
-    show(form, found.document, lambda: _page(found, again, width, tables=tables, verbose=verbose, shown=shown or ()))
+    tables = full or hpl or network is not None
+    show(form, found.document, lambda: _page(found, again, form.width, tables=tables, verbose=verbose, shown=shown or ()))
     return 130 if found.measured.interrupted else int(fail_on != "never" and found.reaches(fail_on))
 
 
@@ -151,6 +160,7 @@ WhyNot = Annotated[bool, typer.Option("--why-not", help="For a rule without a fi
 
 
 @reads_bios
+@has_form
 def explain(
     rule: Annotated[
         str, typer.Argument(help="A finding's number in the audit, or the id of a rule.", autocompletion=opt.findings)
@@ -164,10 +174,7 @@ def explain(
     subject: Subject = None,
     trace: Trace = False,
     why_not: WhyNot = False,
-    json: Json = False,
-    output: Output = None,
-    width: Width = None,
-    no_color: NoColor = False,
+    form: Form = PLAIN,
 ) -> None:
     """Explain one finding: what it costs, how to fix, check and undo it.
 
@@ -186,9 +193,8 @@ def explain(
     observer, files, site = Terminal(), measurements or (), rules or ()
     given = bios.read(observer, here=source is None)
     found = explain_rule(rule, source, scope, site=site, bios=given, measurements=files, subject=subject, observer=observer)
-    form = Form(output, json, width, not no_color)
     again = (*same_view(source, scope, {"--rules": rules, "--measurements": measurements}), *bios.words)
-    show(form, found.document, lambda: _explain_page(found, again, width, trace=trace, why_not=why_not))
+    show(form, found.document, lambda: _explain_page(found, again, form.width, trace=trace, why_not=why_not))
 
 
 def _explain_page(found: Explained, again: tuple[str, ...], width: int | None, *, trace: bool, why_not: bool) -> "RenderableType":

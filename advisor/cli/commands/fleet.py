@@ -11,8 +11,8 @@ import typer
 
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
-from advisor.cli.bmc_options import with_several
-from advisor.cli.output import Form, Terminal, say, show
+from advisor.cli.options import has_form, with_several
+from advisor.cli.output import PLAIN, Form, Terminal, say, show
 from advisor.errors import BadValue
 from advisor.fleet.audit import AuditedFleet, audit_fleet
 from advisor.fleet.capture import CaptureOptions, age, capture_fleet, capture_now
@@ -198,6 +198,7 @@ def _captures_first(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_captures_first
+@has_form
 def fleet_audit(
     *,
     places: list[Path],
@@ -211,10 +212,7 @@ def fleet_audit(
     keep: Keep = None,
     on_new: OnNew = None,
     verbose: Verbose = False,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Audit many nodes on one screen: one line a cause, the most urgent first.
 
@@ -247,8 +245,8 @@ def fleet_audit(
         observer.say(f"wrote {exclude}: {excluded_text(found.fleet)}")
     if oldest is not None:
         _kept(found, places[0], oldest, on_new, observer)
-    page = partial(fleet_page, found.fleet, [str(place) for place in places], verbose=verbose, width=width)
-    show(Form(output, json, width, not no_color), found.document, page)
+    page = partial(fleet_page, found.fleet, [str(place) for place in places], verbose=verbose, width=form.width)
+    show(form, found.document, page)
     return int((fail_on != "never" and found.fleet.reaches(fail_on)) or (fail_on_missing and bool(found.fleet.silent)))
 
 
@@ -270,14 +268,12 @@ When = Annotated[str, typer.Argument(metavar="WHEN", help="monday, yesterday, 20
 FleetFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
 
 
+@has_form
 def fleet_since(
     when: When,
     folder: FleetFolder,
     *,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Show what appeared, went or flaps in a fleet since a day.
 
@@ -290,22 +286,20 @@ def fleet_since(
     Example: advisor fleet since 2026-01-31 fleet/ --json
     """
     found = since(folder, day_named(when, datetime.now(UTC)))
-    show(Form(output, json, width, not no_color), found.document, lambda: since_page(found, width))
+    show(form, found.document, lambda: since_page(found, form.width))
     return 0
 
 
 Words = Annotated[list[str], typer.Argument(metavar="save DIR | diff A B", help="What to do, and with what.")]
 
 
+@has_form
 def fleet_golden(
     words: Words,
     *,
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Save what the nodes of each kind have to be, for review; or compare two such files.
 
@@ -322,17 +316,17 @@ def fleet_golden(
         case ["save", first, *more]:
             found = audit_fleet([Path(each) for each in (first, *more)], scope, site=rules or (), observer=Terminal())
             golden, machines = golden_of(found)
-            if output is None:
+            if form.output is None:
                 say(golden_text(golden))
                 return 0
             for name, machine in machines.items():
-                write_file(output.parent / name, machine.model_dump_json(indent=1, exclude_none=True).encode() + b"\n")
-            write_file(output, golden_text(golden).encode())
+                write_file(form.output.parent / name, machine.model_dump_json(indent=1, exclude_none=True).encode() + b"\n")
+            write_file(form.output, golden_text(golden).encode())
             return 0
         case ["diff", one, other]:
             told = list(golden_changes(golden_in(Path(one)), golden_in(Path(other))))
             document = {"schema": "advisor-fleet-golden-diff/1", "changes": told}
-            show(Form(output, json, width, not no_color), lambda: document, lambda: golden_page(told, width))
+            show(form, lambda: document, lambda: golden_page(told, form.width))
             return int(bool(told))
     raise BadValue(f"{' '.join(words)[:60]} is neither", cure="write golden save DIR -o FILE, or golden diff A B")
 
@@ -455,16 +449,14 @@ def _each(asked: _Asked, options: HplOptions, launcher: LauncherOptions, *, hpl:
     return done.status
 
 
+@has_form
 def fleet_show(
     what: What,
     places: Places,
     *,
     scope: opt.ScopeOption = "mpi",
     rules: opt.Rules = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Show one line of the fleet's screen in full, or everything about one node.
 
@@ -475,16 +467,15 @@ def fleet_show(
     Example: advisor fleet show n0471 fleet/
     """
     found = audit_fleet(places, scope, site=rules or (), observer=Terminal())
-    form = Form(output, json, width, not no_color)
     incident, wrong = found.incident_named(what), found.wrong_named(what)
     if incident is not None:
         claims, source = found.claims_of(incident), found.source_of(incident.nodes)
-        show(form, lambda: wrong_document(incident), lambda: incident_page(incident, claims, source, width))
+        show(form, lambda: wrong_document(incident), lambda: incident_page(incident, claims, source, form.width))
     elif wrong is not None:
-        show(form, lambda: wrong_document(wrong), lambda: wrong_page(wrong, found.source_of(wrong.nodes), width))
+        show(form, lambda: wrong_document(wrong), lambda: wrong_page(wrong, found.source_of(wrong.nodes), form.width))
     else:
         node = found.node_named(what)
         told, usual = node_document(found.fleet, node), found.usual_beside(node)
         compare = ("advisor", "compare", usual, node, *map(str, places)) if usual else ()
-        show(form, lambda: told, lambda: node_page(told, found.source_of(node), compare, width))
+        show(form, lambda: told, lambda: node_page(told, found.source_of(node), compare, form.width))
     return 0

@@ -13,8 +13,8 @@ import typer
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
 from advisor.cli.main import Command
-from advisor.cli.options import BusyOk, Json, MeasurementsOption, NoColor, Version, Width, at_most_one, keep_apart
-from advisor.cli.output import Form, Terminal, emit_text, say, show, show_job, show_lines
+from advisor.cli.options import BusyOk, Json, MeasurementsOption, NoColor, Version, Width, at_most_one, has_form, keep_apart
+from advisor.cli.output import PLAIN, Form, Terminal, emit_text, say, show, show_job, show_lines
 from advisor.errors import BadValue
 from advisor.jobs.bind import bind as run_bind
 from advisor.jobs.bind_page import lint_document, lint_page
@@ -327,6 +327,7 @@ def _line(
     return 1 if found.warnings else 0
 
 
+@has_form
 def verify(
     words: opt.VerifyWords = None,
     *,
@@ -339,10 +340,7 @@ def verify(
     print_prolog: opt.PrintProlog = False,
     timeout: opt.Timeout = 60,
     source: opt.From = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Prove where ranks run, by what each rank itself sees.
 
@@ -360,7 +358,7 @@ def verify(
     Example: advisor verify --print-probe > probe.sh; srun sh probe.sh > lines; advisor verify --plan plan.json --observed lines
     Example: advisor verify --job xhpl
     """
-    form, given, observer = Form(output, json, width, not no_color), words or [], Terminal()
+    given, observer = words or [], Terminal()
     if print_probe or print_prolog:
         say(prolog() if print_prolog else probe(), own=True)
         return 0
@@ -368,16 +366,16 @@ def verify(
         if given:
             raise BadValue(f"--pid and --job take no {given[0][:40]}", cure="give a plan with --plan")
         here = running(pid or (), job, plan=plan, observer=observer)
-        show(form, here.document, lambda: running_page(*here, width))
+        show(form, here.document, lambda: running_page(*here, form.width))
         return int(not here.good)
     folder = given[0] if plan is None and len(given) == 1 else None
-    keep_apart({"--then": then}, {"--observed": observed is not None, "--json": json, "--output": output is not None})
+    keep_apart({"--then": then}, {"--observed": observed is not None, "--json": form.json, "--output": form.output is not None})
     whole = program_line(folder, given) if then else None
     found = run_verify(folder, plan=plan, line=given, observed=observed, source=source, timeout=timeout, observer=observer)
     if whole and found.equal:
         observer.say(verdict_line(found))
         become(whole)
-    show(form, lambda: comparison_document(found), lambda: comparison_page(found, width))
+    show(form, lambda: comparison_document(found), lambda: comparison_page(found, form.width))
     return int(not found.equal)
 
 

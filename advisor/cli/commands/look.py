@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
-from advisor.cli.options import From, Json, NoColor, Output, Width
-from advisor.cli.output import Form, Terminal, say, show
+from advisor.cli.options import From, has_form
+from advisor.cli.output import PLAIN, Form, Terminal, say, show
 from advisor.errors import CannotWork, one_line
 from advisor.machine.hosts.files import write_file
 from advisor.machine.read import capture_script, captured
 from advisor.show.commandline import word
-from advisor.show.document import topology as run_topology
 from advisor.show.picture import picture
 from advisor.show.svg import draw_svg
 from advisor.show.terminal import draw
+from advisor.show.terminal import topology as run_topology
 
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the picture as SVG to FILE.")]
 
@@ -22,15 +22,13 @@ Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write t
 Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, identical ones too.")]
 
 
+@has_form
 def topology(
     *,
     source: From = None,
     whole: Whole = False,
     svg: Svg = None,
-    json: Json = False,
-    output: Output = None,
-    width: Width = None,
-    no_color: NoColor = False,
+    form: Form = PLAIN,
 ) -> None:
     """Draw sockets, NUMA nodes, L3 groups, cores and adapters.
 
@@ -47,8 +45,8 @@ def topology(
     if svg is not None:
         write_file(svg, draw_svg(picture(*found), whole=whole).encode())
 
-    if json or svg is None or output is not None:
-        show(Form(output, json, width, not no_color), found.document, lambda: draw(*found, whole=whole))
+    if form.json or svg is None or form.output is not None:
+        show(form, found.document, lambda: draw(*found, whole=whole))
 
 
 Anonymise = Annotated[

@@ -15,7 +15,6 @@ from advisor.cli.options import (
     From,
     Json,
     NoColor,
-    Output,
     PageOrLines,
     Repeats,
     Save,
@@ -23,9 +22,11 @@ from advisor.cli.options import (
     Version,
     Width,
     at_most_one,
+    has_form,
 )
 from advisor.cli.output import (
     NO_DRAWING,
+    PLAIN,
     Drawing,
     Form,
     Shown,
@@ -62,6 +63,7 @@ from advisor.measure.task import (
 OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs.")]
 
 
+@has_form
 def measure(
     words: job.MeasureWords = None,
     *,
@@ -87,10 +89,7 @@ def measure(
     list_kernels: job.List = False,
     verbose: Steps = False,
     source: From = None,
-    json: Json = False,
-    output: Output = None,
-    width: Width = None,
-    no_color: NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Measure bandwidth, latency and peak of cores, nodes and sockets.
 
@@ -113,9 +112,9 @@ def measure(
     Example: advisor measure roofline --png roofline.png --intensity 0.25
     Example: advisor measure --build-only --march znver4 -o kernels
     """
-    shown: Shown = (save, Form(output, json, width, not no_color), Drawing(svg, png, chart, intensity))
+    shown: Shown = (save, form, Drawing(svg, png, chart, intensity))
     if list_kernels or build_only or march is not None:
-        return show_kernels(shown[1]) if list_kernels else _build(march, output, build_only=build_only)
+        return show_kernels(shown[1]) if list_kernels else _build(march, form.output, build_only=build_only)
     if words and words[0] == "publish":
         return _publish(words[1:], source, shown[1])
     if measurements or (words or [])[:1] == ["show"]:
@@ -215,16 +214,14 @@ def measure_hpl(
     return show_measured(measure_orders(made, runs, observer), made.notes, save, form)
 
 
+@has_form
 def measure_import(
     files: OtherOutputs,
     *,
     source: opt.MeasuredMachine = None,
     placed: opt.Placed = None,
     save: opt.Save = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> int:
     """Read figures that other benchmark programs printed.
 
@@ -239,7 +236,6 @@ def measure_import(
     Example: advisor measure import stream.log --from node.tar.gz --placed "numa 1" --save stream.json
     Example: advisor audit --from node.tar.gz --measurements stream.json
     """
-    form = Form(output, json, width, not no_color)
     found = import_files(files, source, placed, Terminal())
     if save is not None:
         emit_json(must_have_results(found).model_dump(mode="json"), save)

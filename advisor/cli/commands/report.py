@@ -13,15 +13,14 @@ from advisor.advice.whatif import whatif as run_whatif
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
 from advisor.cli.main import must_be_writable
-from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width, each_of
-from advisor.cli.output import Form, Terminal, emit, emit_json, emit_text, say, show
+from advisor.cli.options import Json, NoColor, Output, Rules, ScopeOption, Width, each_of, has_form
+from advisor.cli.output import PLAIN, Form, Terminal, emit, emit_json, emit_text, say, show
 from advisor.errors import BadValue, must_be_one_of
 from advisor.exports.compared import change_report, compared_machines
 from advisor.exports.compared import compare as run_compare
 from advisor.exports.contract import EXAMPLE, accept
 from advisor.exports.export import export as run_export
-from advisor.exports.export import export_format, formats
-from advisor.exports.format import listing
+from advisor.exports.export import export_format, formats, listing
 from advisor.exports.single import CONTRACT_FORMS, MeasureNow, form_of
 from advisor.exports.single import report as run_report
 from advisor.exports.slurm_check import check_slurm
@@ -268,6 +267,7 @@ def _checked(name: str | None, file: str, source: str | None, form: Form, fail_o
     return int(fail_on != "never" and found.reaches(fail_on))
 
 
+@has_form
 def whatif(
     wishes: Annotated[list[str] | None, typer.Argument(metavar="[WISH]...", help="nps=4,smt=off, or a finding's number.")] = None,
     *,
@@ -283,10 +283,7 @@ def whatif(
     rules: opt.Rules = None,
     bios: opt.Bios = None,
     measurements: opt.MeasurementsOption = None,
-    json: opt.Json = False,
-    output: opt.Output = None,
-    width: opt.Width = None,
-    no_color: opt.NoColor = False,
+    form: Form = PLAIN,
 ) -> None:
     """Predict what a BIOS setting changes, before the restart.
 
@@ -308,10 +305,10 @@ def whatif(
     files = {"site": rules or (), "bios": bios or (), "measurements": measurements or ()}
     found = run_whatif(source, text, scope, **files, observer=Terminal())
 
-    if json or output is not None:
-        emit_json(whatif_document(found), output)
-    if not json:
-        emit([whatif_page(found, str(output) if output else None)], None, color=not no_color, width=width)
+    if form.json or form.output is not None:
+        emit_json(whatif_document(found), form.output)
+    if not form.json:
+        emit([whatif_page(found, str(form.output) if form.output else None)], None, color=form.color, width=form.width)
 
 
 def _text(wishes: list[str], told: dict[str, Any]) -> str:

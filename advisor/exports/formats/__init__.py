@@ -1,1 +1,1 @@
-"""One module a format of ``advisor export``; ``advisor/exports/format.py`` says what each has."""
+"""One module a format of ``advisor export``; ``advisor/exports/export.py`` says what each has."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from advisor.advice.model.sheets import SEVERITIES
-from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.export import ExportOptions, ExportSubject
 from advisor.fleet.fleet import Fleet
 from advisor.machine.hosts.errands import expanded
 from advisor.machine.topology import counts

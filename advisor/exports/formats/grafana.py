@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.export import ExportOptions, ExportSubject
 
 TITLE: Final = "a Grafana dashboard on those metrics: what to do, by kind and node, and its history"
 ORDER: Final = 22

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from advisor.advice.audit_page.card import cost_words, tally
 from advisor.advice.model.findings import Audit, Finding
-from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.export import ExportOptions, ExportSubject
 from advisor.machine.machine import Machine
 
 TITLE: Final = "JUnit XML for CI: a suite a topic, a case a rule; findings fail, what is not known is skipped"

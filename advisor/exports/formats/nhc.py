@@ -15,7 +15,7 @@ from shlex import quote
 from typing import Final
 
 from advisor.advice.model.findings import Audit
-from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.export import ExportOptions, ExportSubject
 from advisor.fleet.fleet import CAPTURE_SUFFIX, Kind
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Cpu, is_active

@@ -7,7 +7,7 @@ timestamps and complains of a sample that is there twice at every scrape; promto
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from advisor.exports.format import ExportOptions, ExportSubject, Family, Labels, families
+from advisor.exports.export import ExportOptions, ExportSubject, Family, Labels, families
 
 TITLE: Final = "metrics for node_exporter's textfile collector: findings, counts by verdict, age of the audit"
 ORDER: Final = 20

@@ -7,7 +7,7 @@ an alert of its own. The tests are data: each alert fires where it should, and n
 from collections.abc import Mapping
 from typing import Final
 
-from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.export import ExportOptions, ExportSubject
 
 TITLE: Final = "alert rules for Prometheus on those metrics: costly finding, old audit, lost bandwidth, silent nodes"
 ORDER: Final = 21

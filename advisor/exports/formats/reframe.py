@@ -9,7 +9,7 @@ from statistics import median
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.exports.format import TRIAD, ExportOptions, ExportSubject, best_results
+from advisor.exports.export import TRIAD, ExportOptions, ExportSubject, best_results
 from advisor.machine.units import plain
 from advisor.measure.measurement import Result
 

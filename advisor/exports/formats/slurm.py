@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from advisor.errors import BadValue
-from advisor.exports.format import ExportOptions, ExportSubject
+from advisor.exports.export import ExportOptions, ExportSubject
 from advisor.machine.slurm import Definition, definition_of, hostlist
 from advisor.machine.units import plain
 

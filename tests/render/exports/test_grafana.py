@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from advisor.exports.export import export
-from advisor.exports.format import ExportOptions, ExportSubject, families
+from advisor.exports.export import ExportOptions, ExportSubject, export, families
 from tests.fleet.test_page_screen import large
 
 

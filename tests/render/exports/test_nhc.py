@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.exports.format import ExportSubject
+from advisor.exports.export import ExportSubject
 from advisor.exports.formats.nhc import target
 from advisor.machine.hardware import Gpu
 from advisor.machine.hosts.errands import expanded

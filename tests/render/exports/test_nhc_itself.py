@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.exports.export import export
-from advisor.exports.format import ExportSubject
+from advisor.exports.export import ExportSubject, export
 from advisor.exports.formats.nhc import target
 from advisor.machine.hosts.errands import expanded
 from tests import exports

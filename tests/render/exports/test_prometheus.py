@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.exports.format import ExportOptions, ExportSubject, built_in
+from advisor.exports.export import ExportOptions, ExportSubject, built_in
 from advisor.exports.formats.prometheus import in_braces
 from tests import exports
 from tests.conftest import Golden

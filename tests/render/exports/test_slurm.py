@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadValue
-from advisor.exports.format import ExportSubject
+from advisor.exports.export import ExportSubject
 from advisor.exports.formats.slurm import files
 from advisor.machine.hardware import Gpu, Locality
 from advisor.machine.machine import Machine

@@ -9,8 +9,7 @@ import pytest
 from advisor.advice.audit import audit
 from advisor.errors import BadInput, BadValue
 from advisor.exports import export as exports
-from advisor.exports.export import export, formats, is_fleet, read_at, saved_audit, usual_node
-from advisor.exports.format import built_in
+from advisor.exports.export import built_in, export, formats, is_fleet, read_at, saved_audit, usual_node
 from advisor.fleet.fold import OWN_NAME
 from tests.fleet.planted import shape
 from tests.machines.catalogue import write_archive
