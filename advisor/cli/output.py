@@ -17,6 +17,7 @@ from rich.text import Text
 
 from advisor.errors import BadValue
 from advisor.machine.hosts.files import write_file
+from advisor.machine.observer import Observer, Progress
 from advisor.machine.secrecy import screened, without_secrets
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from advisor.jobs.bind_page import BoundJob
     from advisor.jobs.started.benchmark import Lines
-    from advisor.machine.observer import Progress
     from advisor.measure.measurement import BeforeAfter
     from advisor.measure.task import Measured
 
@@ -230,7 +230,7 @@ def _plain_locale() -> bool:
     return (whole or (os.environ.get("LANG", "") if coerced else "")) in ("C", "POSIX")
 
 
-class Terminal:
+class Terminal(Observer):
     """The observer of the command line: writes on standard error what is under way.
 
     On a terminal that is one line which changes; ``verbose`` is a line of its own for each task, ``details`` for each run.
@@ -261,7 +261,7 @@ class Terminal:
         if self._changing and time.monotonic() - self._begun > _MOMENT:
             self._show(f"{what}: {name[:60]}")
 
-    def task(self, now: "Progress") -> None:
+    def task(self, now: Progress) -> None:
         """Show what is being measured and how long the rest takes; on a terminal the time moves every second."""
         from advisor.measure.page import in_words, time_left
 

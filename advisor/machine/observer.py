@@ -1,30 +1,21 @@
 """Who hears what is worth knowing while a task works; silent unless the caller gives another."""
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 
-class Progress(Protocol):
+@dataclass(frozen=True)
+class Progress:
     """How far a measurement is: the task now begun, how many there are, and the seconds that are left."""
 
-    @property
-    def number(self) -> int:
-        """Return which task it is, from 1."""
-
-    @property
-    def of(self) -> int:
-        """Return how many there are."""
-
-    @property
-    def task(self) -> Any:
-        """Return the task now begun."""
-
-    @property
-    def left(self) -> float:
-        """Return the seconds that are left."""
+    number: int
+    of: int
+    task: Any
+    left: float
 
 
-class Observer(Protocol):
-    """Hears what a task does while it works."""
+class Observer:
+    """Hears what a task does while it works; this one says nothing of it."""
 
     def say(self, text: str) -> None:
         """Hear one line that its user should read: what will be measured, what could not be."""
@@ -42,23 +33,4 @@ class Observer(Protocol):
         """Hear that these steps or tasks are over."""
 
 
-class Silent:
-    """Hears everything and says nothing."""
-
-    def say(self, text: str) -> None:
-        """Say nothing."""
-
-    def detail(self, text: str) -> None:
-        """Say nothing."""
-
-    def step(self, what: str, name: str) -> None:
-        """Say nothing."""
-
-    def task(self, now: Progress) -> None:
-        """Say nothing."""
-
-    def end(self) -> None:
-        """Say nothing."""
-
-
-SILENT: Observer = Silent()
+SILENT = Observer()

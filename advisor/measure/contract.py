@@ -8,14 +8,15 @@ from functools import lru_cache
 from itertools import takewhile
 from math import isfinite
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, PositiveFloat, ValidationError
 
 from advisor.errors import BadInput, BadValue, did_you_mean, in_words
 from advisor.machine.cpuset import LIMIT, CpuSet
+from advisor.machine.value import Value
 from advisor.measure.build import RANKS
-from advisor.measure.measurement import UNIT, Distance, KernelPart, KernelSheet, Part, Result, Task
+from advisor.measure.measurement import Distance, KernelPart, KernelSheet, Part, Result, Task, Unit
 from advisor.paths import kernels
 
 PARTS: tuple[KernelPart, ...] = get_args(KernelPart)
@@ -134,14 +135,30 @@ def most_to_fewest_arrays(kernel: str, variants: Iterable[str]) -> float:
     return max(arrays) / min(arrays) if arrays else 1.0
 
 
-CONTRACT = 1
 _LONGEST = 1 << 20
-_MOST_VALUES = 10_000
-_OWN = frozenset(
-    {"contract", "kernel", "variant", "unit", "cpus", "values", "node", "bytes", "seconds", "pages", "page_kind", "isa"}
-)
 _MOST_DETAILS = 40
-_WORD = 64
+_Word = Annotated[str, Field(pattern=r"^[ -~]{1,64}$")]
+_Whole = Annotated[int, Field(ge=0)]
+
+
+class _Printed(Value):
+    """What a line of a kernel holds, beside details of its own."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    contract: Literal[1]
+    kernel: str
+    variant: _Word
+    unit: Unit
+    cpus: list[Annotated[int, Field(ge=0, lt=LIMIT)]] = Field(min_length=1)
+    values: list[PositiveFloat] = Field(min_length=1, max_length=10_000)
+    bytes: _Whole | None = None
+    pages: dict[Annotated[str, Field(pattern=r"^([0-9]{1,7}|unknown)$")], _Whole] | None = None
+    page_kind: _Word | None = None
+    isa: _Word | None = None
+
+
+_OWN = frozenset((*_Printed.model_fields, "node", "seconds"))
 
 
 def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = None) -> tuple[Result, ...]:
@@ -171,21 +188,23 @@ def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = N
 
 def _result(task: Task, line: bytes) -> Result:
     data = object_of(task, line)
-    if data.get("contract") != CONTRACT:
-        raise _bad(task, f"contract {str(data.get('contract'))[:20]}, this advisor reads {CONTRACT}")
-    if data.get("kernel") != task.kernel:
-        raise _bad(task, f"a result of {str(data.get('kernel'))[:40]}")
-    cpus = _cpus(task, data.get("cpus"))
-    unit = data.get("unit")
-    if not isinstance(unit, str) or re.fullmatch(UNIT, unit) is None:
-        raise _bad(task, f"the unit {str(unit)[:20]}")
-    variant = _contract_word(task, "variant", data.get("variant"))
+    try:
+        told = _Printed.model_validate(data)
+    except ValidationError as error:
+        worst = error.errors(include_url=False, include_input=False)[0]
+        raise _bad(task, f"{worst['loc'][0]} that {in_words(worst['msg'])[:100]}") from error
+    if told.kernel != task.kernel:
+        raise _bad(task, f"a result of {told.kernel[:40]!a}")
+    cpus, asked = tuple(told.cpus), set(task.cpus)
+    if not asked.issuperset(cpus) or len(set(cpus)) != len(cpus):
+        raise _bad(task, f"CPUs {CpuSet(cpus)}, where {CpuSet(asked)} were asked for")
     alone = task.part not in ("core", "pair") and len(cpus) == 1 < len(task.cpus)
+    pages = {int(node): count for node, count in (told.pages or {}).items() if node != "unknown"}
     return Result(
         task=task.name,
         kernel=task.kernel,
-        purpose="clock" if unit == "hertz" and task.purpose != "kernel" else task.purpose,
-        variant=variant,
+        purpose="clock" if told.unit == "hertz" and task.purpose != "kernel" else task.purpose,
+        variant=told.variant,
         part="core" if alone else task.part,
         index=cpus[0] if alone else task.index,
         cpus=cpus,
@@ -193,12 +212,12 @@ def _result(task: Task, line: bytes) -> Result:
         distance=task.distance,
         slit=task.slit,
         order=task.order,
-        unit=unit,
-        values=_values(task, data.get("values")),
-        bytes=_whole(task, "bytes", data.get("bytes")),
-        pages=_pages(task, data.get("pages")),
-        page_kind=None if data.get("page_kind") is None else _contract_word(task, "page_kind", data["page_kind"]),
-        isa=None if data.get("isa") is None else _contract_word(task, "isa", data["isa"]),
+        unit=told.unit,
+        values=tuple(told.values),
+        bytes=told.bytes,
+        pages=None if told.pages is None else pages,
+        page_kind=told.page_kind,
+        isa=told.isa,
         details=dict(_details(data)),
     )
 
@@ -226,63 +245,15 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _cpus(task: Task, data: Any) -> tuple[int, ...]:
-    if not isinstance(data, list) or not data or not all(_is_cpu(each) for each in data):
-        raise _bad(task, "no list of CPUs")
-    cpus = tuple(data)
-    if not set(cpus) <= set(task.cpus) or len(set(cpus)) != len(cpus):
-        raise _bad(task, f"CPUs {CpuSet(cpus)}, where {CpuSet(task.cpus)} were asked for")
-    return cpus
-
-
-def _is_cpu(value: Any) -> bool:
-    return type(value) is int and 0 <= value < LIMIT
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and isfinite(value)
-
-
-def _values(task: Task, data: Any) -> tuple[float, ...]:
-    sound = isinstance(data, list) and 0 < len(data) <= _MOST_VALUES and all(_is_number(each) and each > 0 for each in data)
-    if not sound:
-        raise _bad(task, "values that are not all numbers above 0")
-    return tuple(float(each) for each in data)
-
-
-def _whole(task: Task, name: str, data: Any) -> int | None:
-    if data is not None and not (type(data) is int and data >= 0):
-        raise _bad(task, f"{name} that is not a whole number")
-    return data
-
-
-def _pages(task: Task, data: Any) -> dict[int, int] | None:
-    """Return sampled pages by node; those that the kernel would not tell of are left out."""
-    if data is None:
-        return None
-    if not isinstance(data, Mapping) or not all(type(count) is int and count >= 0 for count in data.values()):
-        raise _bad(task, "pages that are no counts")
-    known = {node: count for node, count in data.items() if node != "unknown"}
-    if not all(node.isascii() and node.isdecimal() and len(node) < 8 for node in known):
-        raise _bad(task, "pages of what is not a node")
-    return {int(node): count for node, count in known.items()}
-
-
-def _contract_word(task: Task, name: str, data: Any) -> str:
-    if not isinstance(data, str) or not 0 < len(data) <= _WORD or not (data.isascii() and data.isprintable()):
-        raise _bad(task, f"a {name} that is not a word")
-    return data
-
-
 def _details(data: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str | bool]]:
     """Yield what else the kernel reported; of a list of CPUs its text."""
-    own = [(name, value) for name, value in data.items() if name not in _OWN and name.isidentifier() and len(name) <= _WORD]
+    own = [(name, value) for name, value in data.items() if name not in _OWN and name.isidentifier() and len(name) <= 64]
     for name, value in own[:_MOST_DETAILS]:
-        if isinstance(value, bool) or _is_number(value):
+        if isinstance(value, bool) or (isinstance(value, int | float) and isfinite(value)):
             yield name, value
         elif isinstance(value, str) and value.isprintable():
             yield name, value[:200]
-        elif isinstance(value, list) and value and all(_is_cpu(each) for each in value):
+        elif isinstance(value, list) and value and all(type(each) is int and 0 <= each < LIMIT for each in value):
             yield name, str(CpuSet(value))
 
 

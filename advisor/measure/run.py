@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from gzip import compress
+from hashlib import sha256
 from io import BytesIO
 from math import inf
 from shlex import quote
@@ -24,6 +25,7 @@ from advisor.errors import BadInput, CannotWork, one_line
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why
 from advisor.machine.machine import Machine
+from advisor.machine.observer import Progress
 from advisor.measure.build import Starter
 from advisor.measure.contract import Shapes, argv_with_shapes, learn_shapes, results_of
 from advisor.measure.measurement import Conditions, KernelSheet, Measurements, Missing, Result, Task
@@ -307,16 +309,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a run is: the task now begun, how many there are, and the seconds that are left."""
-
-    number: int
-    of: int
-    task: Task
-    left: float
-
-
-@dataclass(frozen=True)
 class RunContext:
     """What a run needs beside its tasks."""
 
@@ -515,34 +507,9 @@ def template_values(
         "end": END,
         "busy_ok": busy_ok,
         "sees": path,
-        "sum": "" if holds is None else cksum(holds),
+        "sum": "" if holds is None else sha256(holds).hexdigest(),
         **limits,
     }
-
-
-def cksum(data: bytes) -> str:
-    r"""Return what POSIX's cksum prints of its input: the check value and the count of bytes.
-
-    >>> cksum(b"hello\n")
-    '3015617425 6'
-    """
-    check = 0
-    length = len(data)
-    for byte in (*data, *length.to_bytes((length.bit_length() + 7) // 8, "little")):
-        check = (check << 8) & 0xFFFFFFFF ^ _CHECKS[check >> 24 ^ byte]
-    return f"{check ^ 0xFFFFFFFF} {length}"
-
-
-def _check(byte: int) -> int:
-    value = byte << 24
-    for _ in range(8):
-        value = value << 1 ^ (_POLYNOMIAL if value >> 31 else 0)
-    return value
-
-
-_POLYNOMIAL = 0x104C11DB7
-"""Of CRC-32, as POSIX has it for cksum."""
-_CHECKS = tuple(map(_check, range(256)))
 
 
 def _archive(programs: Mapping[str, bytes]) -> str:

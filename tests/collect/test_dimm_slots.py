@@ -6,21 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.machine.sources.smbios import Board, Name, Place, channels_of, places
+from advisor.machine.hardware import Dimm
+from advisor.machine.sources.smbios import Board, channels_of, placed
 
 NAPLES, ROME, GENOA, SKYLAKE, HASWELL = (0x17, 1), (0x17, 0x31), (0x19, 0x11), (6, 85), (6, 63)
 
 
-def series(pattern: str, *parts: str, bank: str | None = None) -> list[Name]:
+def slot(locator: str, bank: str | None = None) -> Dimm:
+    """Return an empty slot of a name."""
+    return Dimm(locator=locator, bank=bank, size=0)
+
+
+def series(pattern: str, *parts: str, bank: str | None = None) -> list[Dimm]:
     """Return names with every combination of the parts' letters in the places of a format."""
     rows = list(product(*parts))
-    return [Name(pattern.format(*row), bank and bank.format(*row)) for row in rows]
+    return [slot(pattern.format(*row), bank and bank.format(*row)) for row in rows]
 
 
-def channels(names: list[Name], board: Board) -> dict[int | None, list[int | None]]:
+def channels(names: list[Dimm], board: Board) -> dict[int | None, list[int | None]]:
     """Return each processor's channels, one for each of its slots."""
     found: dict[int | None, list[int | None]] = {}
-    for place in places(names, board):
+    for place in placed(names, board):
         found.setdefault(place.socket, []).append(place.channel)
     return found
 
@@ -82,28 +88,28 @@ def test_names_of_makers(seen: str) -> None:
 
 def test_dell_repeats_the_channels_row_by_row() -> None:
     """On a Dell R7425 the letter is the processor, and A1 and A9 share the first of eight channels."""
-    names = [Name(f"{letter}{n}") for letter in "AB" for n in range(1, 17)]
+    names = [slot(f"{letter}{n}") for letter in "AB" for n in range(1, 17)]
     each = [*range(8), *range(8)]
     assert {0: each, 1: each} == channels(names, Board("Dell Inc.", 2, channels_of({NAPLES})))
 
 
 def test_hpe_numbers_the_slots_of_a_channel_side_by_side() -> None:
     """On HPE ProLiant, PROC 1 DIMM 1 and 2 share a channel where there are two slots for each."""
-    names = [Name(f"PROC {socket} DIMM {n}") for socket in (1, 2) for n in range(1, 13)]
+    names = [slot(f"PROC {socket} DIMM {n}") for socket in (1, 2) for n in range(1, 13)]
     expected: dict[int | None, list[int | None]] = {0: SIX_PAIRS, 1: SIX_PAIRS}
     assert expected == channels(names, Board("HPE", 2, channels_of({SKYLAKE})))
 
 
 def test_hpe_with_three_slots_a_channel() -> None:
     """A ProLiant of generation 9 has twelve slots for four channels."""
-    names = [Name(f"PROC {socket} DIMM {n}") for socket in (1, 2) for n in range(1, 13)]
+    names = [slot(f"PROC {socket} DIMM {n}") for socket in (1, 2) for n in range(1, 13)]
     each = [n // 3 for n in range(12)]
     assert {0: each, 1: each} == channels(names, Board("HP", 2, channels_of({HASWELL})))
 
 
 def test_lenovo_numbers_through_all_processors() -> None:
     """On a ThinkSystem SR680a V3, DIMM 17 is the first slot of the second processor (pubs.lenovo.com)."""
-    names = [Name(f"DIMM {n}") for n in range(1, 33)]
+    names = [slot(f"DIMM {n}") for n in range(1, 33)]
     expected: dict[int | None, list[int | None]] = {0: PAIRS, 1: PAIRS}
     assert expected == channels(names, Board("Lenovo", 2, (8,)))
 
@@ -111,14 +117,14 @@ def test_lenovo_numbers_through_all_processors() -> None:
 @pytest.mark.parametrize("slots", [8, 10])
 def test_a_count_of_slots_that_does_not_fit_tells_no_channel(slots: int) -> None:
     """A Dell C6420 has eight slots for six channels: which two channels have two is not in the names."""
-    names = [Name(f"{letter}{n}") for letter in "AB" for n in range(1, slots + 1)]
+    names = [slot(f"{letter}{n}") for letter in "AB" for n in range(1, slots + 1)]
     expected: dict[int | None, list[int | None]] = {0: [None] * slots, 1: [None] * slots}
     assert expected == channels(names, Board("Dell Inc.", 2, (6,)))
 
 
 def test_unknown_processors_tell_no_channel() -> None:
     """Without the processor's count of channels, a Dell's names tell the processor alone."""
-    names = [Name(f"{letter}{n}") for letter in "AB" for n in range(1, 3)]
+    names = [slot(f"{letter}{n}") for letter in "AB" for n in range(1, 3)]
     expected: dict[int | None, list[int | None]] = {0: [None, None], 1: [None, None]}
     assert expected == channels(names, Board("Dell Inc.", 2))
 
@@ -126,9 +132,13 @@ def test_unknown_processors_tell_no_channel() -> None:
 def test_two_possible_counts_of_channels() -> None:
     """Granite Rapids has 8 or 12 channels: 16 slots decide for 8, and 24 decide nothing."""
     counts = channels_of({(6, 173)})
-    names = [Name(f"A{n}") for n in range(1, 25)]
-    sixteen = {place.channel for place in places(names[:16], Board("Dell Inc.", 1, counts))}
-    assert ((8, 12), set(range(8)), {Place(0)}) == (counts, sixteen, set(places(names, Board("Dell Inc.", 1, counts))))
+    names = [slot(f"A{n}") for n in range(1, 25)]
+    sixteen = {place.channel for place in placed(names[:16], Board("Dell Inc.", 1, counts))}
+    assert ((8, 12), set(range(8)), {(0, None)}) == (
+        counts,
+        sixteen,
+        {(each.socket, each.channel) for each in placed(names, Board("Dell Inc.", 1, counts))},
+    )
 
 
 def test_letters_alone_on_a_board_of_one_socket() -> None:
@@ -152,15 +162,15 @@ def test_more_processors_than_there_are() -> None:
 
 def test_a_bank_that_is_the_same_everywhere() -> None:
     """Some boards give every slot the bank of the first: sixteen modules on one channel cannot be."""
-    names = [Name(f"DIMM {n}", "P0_Node0_Channel0_Dimm0") for n in range(16)]
+    names = [slot(f"DIMM {n}", "P0_Node0_Channel0_Dimm0") for n in range(16)]
     expected: dict[int | None, list[int | None]] = {0: [None] * 16}
     assert expected == channels(names, Board(sockets=2))
 
 
-@pytest.mark.parametrize("name", [Name("DIMM 0"), Name("RAM slot #0", "RAM slot #0"), Name("M0001"), Name("P" + "9" * 5000)])
-def test_names_that_tell_nothing(name: Name) -> None:
+@pytest.mark.parametrize("name", [slot("DIMM 0"), slot("RAM slot #0", "RAM slot #0"), slot("M0001"), slot("P" + "9" * 5000)])
+def test_names_that_tell_nothing(name: Dimm) -> None:
     """The names of virtual machines, and nonsense, make no claim."""
-    assert (Place(),) == places([name], Board("QEMU", 2, (8,)))
+    assert (name,) == placed([name], Board("QEMU", 2, (8,)))
 
 
 @pytest.mark.parametrize(
@@ -194,13 +204,13 @@ TEXT = st.text("PCUDIM_#AB019 -Node\nHhanlRO", max_size=30)
 
 
 @given(
-    st.lists(st.builds(Name, TEXT, st.none() | TEXT), max_size=20),
+    st.lists(st.builds(slot, TEXT, st.none() | TEXT), max_size=20),
     st.sampled_from(["Dell", "Lenovo", "HPE", None]),
     st.integers(0, 4),
 )
-def test_any_name_has_a_place(names: list[Name], maker: str | None, sockets: int) -> None:
+def test_any_name_has_a_place(names: list[Dimm], maker: str | None, sockets: int) -> None:
     """Any names give one place each, never a negative one, never a processor that is not there."""
-    found = places(names, Board(maker, sockets or None, (8,)))
+    found = placed(names, Board(maker, sockets or None, (8,)))
     assert len(names) == len(found)
     for place in found:
         assert place.channel is None or (place.socket is not None and 0 <= place.channel < len(names))

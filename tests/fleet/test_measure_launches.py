@@ -14,7 +14,7 @@ from advisor.fleet.capture import AnswersFolder
 from advisor.fleet.measure import Start, gate, groups_of, measure_fleet, start_all
 from advisor.jobs.launcher import Launch
 from advisor.machine.hosts.errands import Way
-from advisor.machine.observer import Silent
+from advisor.machine.observer import Observer
 from tests.fakenode import slurm
 from tests.fakenode.plans import file_of
 from tests.fleet.fake import captured, program
@@ -24,7 +24,7 @@ from tests.nodes.sshd import interrupted, needs_sshd, sshd
 OSU = "# OSU MPI Bandwidth Test v7.3\\n# Size Bandwidth (MB/s)\\n1048576 12000.0\\n"
 
 
-class Heard(Silent):
+class Heard(Observer):
     """Notes what is said."""
 
     def __init__(self) -> None:

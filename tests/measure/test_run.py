@@ -1,8 +1,9 @@
 from itertools import count
 
 from advisor.machine.hosts.base import Ran, Why
+from advisor.machine.observer import Progress
 from advisor.measure.measurement import Task
-from advisor.measure.run import LATE, STOPPED, Outcome, Progress, RunContext, run
+from advisor.measure.run import LATE, STOPPED, Outcome, RunContext, run
 from tests.measure.samples import Stage, line, task
 
 CALM, WILD = line(values=[1e10, 1.0e10, 1.01e10]), line(values=[1e10, 2e10, 3e10])

@@ -37,7 +37,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hardware import Locality
 from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.machine import Machine
-from advisor.machine.observer import SILENT, Observer
+from advisor.machine.observer import SILENT, Observer, Progress
 from advisor.machine.partitioning import find_sockets
 from advisor.machine.topology import Topology
 from advisor.machine.units import count as counted
@@ -57,7 +57,7 @@ from advisor.measure.build import (
 from advisor.measure.measurement import Measurements, Task
 from advisor.measure.plan import FEW, MESSAGE_REPEATS, MESSAGE_SIZES, MESSAGES, NetworkRun, Per, network_runs, sizes_of
 from advisor.measure.resources import Resources
-from advisor.measure.run import BusyWatch, Outcome, Progress, conditions
+from advisor.measure.run import BusyWatch, Outcome, conditions
 from advisor.measure.task import Measured, Setup, before_setup, gathered, must_be_alike, must_be_of_machine, sizes_argument
 from advisor.paths import kernels
 from advisor.show.commandline import BenchmarkStep, benchmark_document

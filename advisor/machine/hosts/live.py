@@ -289,10 +289,17 @@ class LiveHost:
         process = _started(argv, os.path.abspath(program), {**os.environ, **(variables or {})})  # noqa: PTH100 - see above
         if isinstance(process, Ran):
             return process
+        errors = bytearray()
+
+        def complain(chunk: bytes) -> None:
+            errors.extend(chunk)
+            del errors[:-_TAIL]
+
         try:
             with interruptible():
-                ran = _listen(process, program, hear, begun_at + timeout)
-            return ran._replace(seconds=monotonic() - begun_at)
+                why = _listen(process, (hear, complain), begun_at + timeout, _LONGEST, children=False)
+            took = monotonic() - begun_at
+            return Ran(err=bytes(errors), status=0 if why else process.returncode, why=why, path=program, seconds=took)
         finally:
             _end(process)
 
@@ -386,14 +393,13 @@ def find(program: str) -> str | None:
 
 def _watch(process: subprocess.Popen[bytes], program: str, deadline: float) -> Ran:
     """Return the answer of a started process; when its time or its room is used up, its whole group is ended."""
-    why, out, err = _gather(process, deadline)
+    out, err = bytearray(), bytearray()
+    why = _listen(process, (out.extend, err.extend), deadline, LIMIT, children=True)
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
-    if why is None and not _ends(process, deadline - monotonic()):
-        why = Why.TIMEOUT
     if why is None:
-        return Ran(out, err, process.returncode, path=program)
+        return Ran(bytes(out), bytes(err), process.returncode, path=program)
     _kill(process.pid)
     _ends(process, _AFTER_KILL)
     return Ran(why=why, path=program)
@@ -406,28 +412,6 @@ def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _gather(process: subprocess.Popen[bytes], deadline: float) -> tuple[Why | None, bytes, bytes]:
-    """Return both outputs up to their end, or why they did not end."""
-    texts = {"out": bytearray(), "err": bytearray()}
-    with selectors.DefaultSelector() as selector:
-        for name, pipe in (("out", process.stdout), ("err", process.stderr)):
-            if pipe is not None:
-                selector.register(pipe, selectors.EVENT_READ, texts[name])
-        while selector.get_map():
-            left = deadline - monotonic()
-            ready = selector.select(left) if left > 0 else []
-            if not ready:
-                return Why.TIMEOUT, b"", b""
-            for key, _ in ready:
-                chunk = os.read(key.fd, 1 << 16)
-                key.data.extend(chunk)
-                if not chunk:
-                    selector.unregister(key.fileobj)
-            if sum(map(len, texts.values())) > LIMIT:
-                return Why.FAILED, b"", b""
-    return None, bytes(texts["out"]), bytes(texts["err"])
 
 
 def _kill(group: int) -> None:
@@ -454,34 +438,36 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _listen(process: subprocess.Popen[bytes], program: str, hear: Callable[[bytes], None], deadline: float) -> Ran:
-    """Return how a process ended, or that it did not; a child that keeps its output open is not waited for."""
-    errors, heard = bytearray(), 0
+def _listen(
+    process: subprocess.Popen[bytes],
+    hear: tuple[Callable[[bytes], object], ...],
+    deadline: float,
+    most: int,
+    *,
+    children: bool,
+) -> Why | None:
+    """Hear both outputs of a process; return why it did not end. Children that keep its output open are waited for or not."""
+    heard = 0
     with selectors.DefaultSelector() as selector:
-        for pipe in (process.stdout, process.stderr):
+        for pipe, take in zip((process.stdout, process.stderr), hear, strict=True):
             if pipe is not None:
-                selector.register(pipe, selectors.EVENT_READ)
+                selector.register(pipe, selectors.EVENT_READ, take)
         while selector.get_map():
-            ended = process.poll() is not None
+            ended = not children and process.poll() is not None
             left = deadline - monotonic()
             ready = selector.select(max(0.0, min(left, _MOMENT)))
             if not ready and ended:
                 break
-            if left <= 0 or heard > _LONGEST:
-                return Ran(err=bytes(errors), why=Why.TIMEOUT if left <= 0 else Why.FAILED, path=program)
+            if left <= 0 or heard > most:
+                return Why.TIMEOUT if left <= 0 else Why.FAILED
             for key, _ in ready:
                 chunk = os.read(key.fd, 1 << 16)
                 heard += len(chunk)
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                elif key.fileobj is process.stdout:
-                    hear(chunk)
+                if chunk:
+                    key.data(chunk)
                 else:
-                    errors += chunk
-                    del errors[:-_TAIL]
-    if not _ends(process, deadline - monotonic()):
-        return Ran(err=bytes(errors), why=Why.TIMEOUT, path=program)
-    return Ran(err=bytes(errors), status=process.returncode, path=program)
+                    selector.unregister(key.fileobj)
+    return None if _ends(process, deadline - monotonic()) else Why.TIMEOUT
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -371,12 +371,14 @@ def collect_power(host: Host) -> Machine:
     highest = cpus.figures("cpufreq/cpuinfo_max_freq", "cpu.max_hz").values()
     limits = cpus.figures("cpufreq/scaling_max_freq", "cpu.limit_hz").values()
     base, by_cpu = _base(cpus)
-    clocks = {
+    facts = {
         "base_hz": base,
         "min_hz": lowest * _KHZ if lowest else None,
         "max_hz": max(highest) * _KHZ if highest else None,
         "boost_headroom": _headroom(cpus, by_cpu),
         "limit_hz": min(limits) * _KHZ if limits else None,
+        **_policy(cpus),
+        **_idle(cpus),
     }
     folder = f"{_CPU}/vulnerabilities"
     told = {name: text for name in reader.host.list(folder) if (text := reader.text(f"{folder}/{name}")) is not None}
@@ -384,8 +386,7 @@ def collect_power(host: Host) -> Machine:
         reader.found("cpu.vulnerabilities", folder)
     else:
         reader.lacks("cpu.vulnerabilities", f"{folder}: not there", "kernels since 4.15 have it")
-    protection = {"smt_control": reader.text(f"{_CPU}/smt/control", "cpu.smt_control"), "vulnerabilities": told or None}
-    cpu = Cpu(**clocks, **_policy(cpus), **_idle(cpus), **protection)
+    cpu = Cpu(**facts, smt_control=reader.text(f"{_CPU}/smt/control", "cpu.smt_control"), vulnerabilities=told or None)
     if cpu == Cpu():
         # The section "cpu" is often known by another source, which would drop a gap of that name.
         return Machine(gaps=(Gap(fact="cpu.governors", why=f"{_CPU}: {NOT_IN_INPUT}", help=CAPTURE_HELP),))

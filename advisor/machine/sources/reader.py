@@ -107,12 +107,13 @@ class Reader:
         """Note that a fact could not be learnt, and what would change that."""
         self._gaps.setdefault(fact, Gap(fact=fact, why=why, help=help))
 
-    def takes(self, sources: Iterable[Source], gaps: Iterable[Gap]) -> None:
-        """Note what another reader of the same host found and lacked."""
-        for source in sources:
+    def takes(self, other: Machine) -> Machine:
+        """Return what another reader of the same host made; what it found and lacked is noted."""
+        for source in other.sources:
             self.found(source.fact, source.where)
-        for gap in gaps:
+        for gap in other.gaps:
             self._gaps.setdefault(gap.fact, gap)
+        return other
 
     def matching(self, fact: str, folder: str, pattern: re.Pattern[str], first: str) -> list[str] | None:
         """Return the names in a folder that match, [] where there are none, both noted; None where it may not be looked at.

@@ -245,20 +245,6 @@ def _address(data: bytes) -> str | None:
     return host if port == 443 else f"{host}:{port}"
 
 
-class Name(NamedTuple):
-    """What the firmware calls a slot."""
-
-    locator: str
-    bank: str | None = None
-
-
-class Place(NamedTuple):
-    """Where a slot is; None where its name does not tell."""
-
-    socket: int | None = None
-    channel: int | None = None
-
-
 class Board(NamedTuple):
     """What has to be known besides the names."""
 
@@ -316,13 +302,13 @@ class _Found(NamedTuple):
     pair: int | None = None
 
 
-def places(names: Sequence[Name], board: Board) -> tuple[Place, ...]:
-    """Return where each slot is, in the order of the names.
+def placed(dimms: Sequence[Dimm], board: Board) -> tuple[Dimm, ...]:
+    """Return the slots with the processor and channel that their names tell, in their order.
 
     The names are read together: whether processors count from 0 or 1, or letters run on from one processor to the next,
     no single name says. So every slot has to be given, empty ones too; channels are numbered by their order in the names.
     """
-    found = [_read(name, board, len(names)) for name in names]
+    found = [_read(dimm, board, len(dimms)) for dimm in dimms]
     sockets = _sockets(found, board)
     slots = Counter(sockets)
     keys = [None if s is None else _key(f, slots[s], board) for f, s in zip(found, sockets, strict=True)]
@@ -330,12 +316,12 @@ def places(names: Sequence[Name], board: Board) -> tuple[Place, ...]:
     crowded = {socket for (socket, key), count in pairs.items() if key is not None and count > MOST_PER_CHANNEL}
     order = {socket: sorted({k for s, k in pairs if s == socket and k is not None}) for socket in slots}
     return tuple(
-        Place(socket, None if key is None or socket in crowded else order[socket].index(key))
-        for socket, key in zip(sockets, keys, strict=True)
+        dimm.but(socket=socket, channel=None if key is None or socket in crowded else order[socket].index(key))
+        for dimm, socket, key in zip(dimms, sockets, keys, strict=True)
     )
 
 
-def _read(name: Name, board: Board, slots: int) -> _Found:
+def _read(name: Dimm, board: Board, slots: int) -> _Found:
     text = f"{name.locator}\n{name.bank or ''}"
     maker = (board.maker or "").lower()
     own = (way for word, way in (("dell", _DELL), ("lenovo", _LENOVO)) if word in maker)
@@ -418,12 +404,6 @@ def channels_of(models: Iterable[tuple[int, int]]) -> tuple[int, ...]:
 
 NAMES_HELP = "report it with the output of advisor capture: slot names of one more vendor can then be read"
 SPEED_HELP = "update the firmware, or read the speed in its setup"
-
-
-def placed(dimms: Sequence[Dimm], board: Board) -> tuple[Dimm, ...]:
-    """Return the slots with the processor and channel that their names tell."""
-    found = places([Name(dimm.locator, dimm.bank) for dimm in dimms], board)
-    return tuple(dimm.but(socket=place.socket, channel=place.channel) for dimm, place in zip(dimms, found, strict=True))
 
 
 def summed(dimms: Sequence[Dimm], processors: Sequence[Processor]) -> tuple[SocketMemory, ...] | None:

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from advisor.errors import BadCapture, BadInput
 from advisor.machine.cpuset import LIMIT, CpuSet, union
 from advisor.machine.hardware import DaxDevice, Firmware, MemoryTier
 from advisor.machine.hosts.base import Host
-from advisor.machine.machine import Gap, Machine, Source
+from advisor.machine.machine import Machine
 from advisor.machine.sources.reader import (
     NUMBERS,
     REPORT_HELP,
@@ -401,58 +401,43 @@ PATHS = (
 COMMANDS = (UNAME,)
 
 
-class _Processors(NamedTuple):
-    """What the folders of the CPUs tell: most of the files, and the same on all nodes of a kind."""
-
-    online: CpuSet
-    possible: CpuSet = CpuSet()
-    packages: tuple[Package, ...] = ()
-    dies: tuple[Die, ...] = ()
-    cores: tuple[Core, ...] = ()
-    l3: tuple[L3, ...] = ()
-    shared_l2: tuple[SharedL2, ...] = ()
-    own_caches: tuple[int, ...] = ()
-    sources: tuple[Source, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-
-
-def _processors(host: Host) -> _Processors:
+def _processors(host: Host) -> Machine:
+    """Return what the folders of the CPUs tell: most of the files, and the same on all nodes of a kind."""
     reader = Reader(host)
     online = online_cpus(reader)
     if not online:
         if not host.list(CPU):
             reader.lacks("topology", f"no {CPU} in this input", "give a capture, or an XML written by lstopo --of xml")
-        return _Processors(online, gaps=reader.gaps)
+        return reader.machine()
     tree = CpuTree(reader, online)
     packages, cores = tree.packages(), tree.cores()
-    caches = tree.l3(), tree.shared_l2(cores), tree.own_caches(cores)
-    found = _Processors(online, possible_cpus(reader), packages, tree.dies(packages), cores, *caches)
-    return found._replace(sources=reader.sources, gaps=reader.gaps)
+    topology = Topology(
+        packages=packages,
+        l3=tree.l3(),
+        shared_l2=tree.shared_l2(cores),
+        cores=cores,
+        own_caches=tree.own_caches(cores),
+        pus=online,
+        missing=possible_cpus(reader) - online,
+        dies=tree.dies(packages),
+    )
+    return reader.machine(topology=topology)
 
 
 def collect(host: Host) -> Machine:
     """Return the topology of the host's /sys, with the part that the process's cgroup allows."""
     reader = Reader(host)
-    cpus = part(host, _processors)
-    reader.takes(cpus.sources, cpus.gaps)
-    online = cpus.online
-    if not online:
+    shown = reader.takes(part(host, _processors)).topology
+    if shown is None:
         return Machine(gaps=reader.gaps)
+    online = shown.pus
     nodes = numa_nodes(reader, online)
     whole = () if nodes else (reader.view("/proc/meminfo", memory_total),)
     known = nodes or tuple(NumaNode(os_index=0, cpuset=online, near=online, memory=memory) for memory in whole)
     numbers = CpuSet(node.os_index for node in known)
     allowed, allowed_nodes = cpuset_allowed(reader)
-    topology = Topology(
-        packages=cpus.packages,
-        dies=cpus.dies,
+    topology = shown.but(
         nodes=known,
-        l3=cpus.l3,
-        shared_l2=cpus.shared_l2,
-        cores=cpus.cores,
-        own_caches=cpus.own_caches,
-        pus=online,
-        missing=cpus.possible - online,
         allowed=online if allowed is None else allowed & online,
         allowed_nodes=numbers if allowed_nodes is None else allowed_nodes & numbers,
         distances=distances(reader, known) if nodes else None,
