@@ -7,7 +7,7 @@ from typing import Any
 
 from advisor.advice.whatif import measured_on
 from advisor.errors import BadInput, BadValue
-from advisor.machine.hosts.files import open_here
+from advisor.machine.hosts.files import open_given, open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
@@ -73,9 +73,9 @@ class Imported:
 
 
 def read_file(path: Path) -> ImportedFile:
-    """Return the runs of a file; what cannot be read is said of it, and the other files are read all the same."""
+    """Return the runs of a file, ``-`` is standard input; what cannot be read is said of it alone."""
     try:
-        with open_here(path) as opened:
+        with open_given(path) as opened:
             return ImportedFile(str(path), read_runs(opened.read(LARGEST + 1) or b""))
     except OSError as error:
         return ImportedFile(str(path), error=(error.strerror or "cannot be read").lower())

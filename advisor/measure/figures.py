@@ -25,6 +25,11 @@ SCALES: dict[Unit, tuple[float, str]] = {
     "messages/s": (1e6, "M msg/s"),
 }
 
+_STEPS: Mapping[Unit, Sequence[tuple[float, str]]] = {
+    "seconds": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")),
+    "messages/s": ((1e6, "M msg/s"), (1e3, "k msg/s"), (1.0, "msg/s")),
+}
+"""Units in which a person reads one value alone, the largest first; a table keeps one unit for all."""
 _PREFIXES = ("", "k", "M", "G", "T")
 
 PARTS: tuple[Part, ...] = ("core", "l3", "numa", "socket", "machine", "pair")
@@ -82,9 +87,12 @@ def short_number(value: float, unit: Unit) -> str:
 def amount(value: float, unit: Unit) -> str:
     """Return a value with its unit.
 
-    >>> amount(2.14e10, "bytes/s"), amount(3.3e7, "updates/s")
-    ('21.4 GB/s', '33.0 M updates/s')
+    >>> amount(2.14e10, "bytes/s"), amount(3.3e7, "updates/s"), amount(0.0999, "seconds"), amount(188.0, "messages/s")
+    ('21.4 GB/s', '33.0 M updates/s', '99.9 ms', '188 msg/s')
     """
+    for step, name in _STEPS.get(unit, ()):
+        if value >= 0.9995 * step:
+            return f"{figure(value / step)} {name}"
     return f"{short_number(value, unit)} {unit_name(unit)}"
 
 

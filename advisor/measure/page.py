@@ -59,7 +59,8 @@ def conditions(measurements: Measurements, width: int) -> list[Line]:
     when = plain(told.when, 120)
     if not told.started:
         return lines + wrapped([(when, "")], width)
-    took = f"measured {when}, {duration(told.seconds)}, advisor {plain(measurements.advisor, 20)}"
+    lasted = f"{duration(told.seconds)}, " if told.seconds else ""
+    took = f"measured {when}, {lasted}advisor {plain(measurements.advisor, 20)}"
     why = f": {'; '.join(plain(each) for each in told.busy)}" if told.busy else ""
     idle = {
         True: ("The machine was idle.", "good"),

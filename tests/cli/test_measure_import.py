@@ -1,5 +1,6 @@
 """What advisor measure import and compare print, keep and refuse."""
 
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,20 @@ def test_a_file_is_shown_with_its_figures_and_what_it_does_not_say(capsys: Captu
         "with: test Multiple Bandwidth / Message Rate, pairs 4",
         "not in the file: hosts, binding, MPI",
     ]
+
+
+def test_a_dash_is_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another command printed."""
+    raw = (OUTPUTS / "osu-mbw-mr-gh200.txt").read_bytes()
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(raw)))
+    assert printed(capsys, "measure", "import", "-", "--width", "400").splitlines()[1].split()[-1] == "-:2"
+
+
+def test_the_triad_of_mlc_is_shown(capsys: Capture) -> None:
+    """Of five mixes two are comparable with a ceiling."""
+    assert "; load 300 GB/s (all threads); triad 260 GB/s (all threads); " in printed(
+        capsys, "measure", "import", OUTPUTS / "mlc.txt", "--width", "900"
+    )
 
 
 def test_what_is_refused_stands_in_a_line_and_in_the_status(capsys: Capture) -> None:

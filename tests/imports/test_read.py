@@ -38,6 +38,7 @@ def figures(name: str, at: int = 0) -> dict[Any, float]:
         ("hpl-nvidia.out", ("hpl", None), 1.268e15),
         ("hpl-intel.out", ("hpl", None), 3.05759e6),
         ("hpcc.txt", ("triad", None), 14.1e9),
+        ("hpcg.txt", ("hpcg", None), 41.7305e9),
         ("hpcc.txt", ("ring latency", None), 2.31e-6),
         ("linpack.txt", ("linpack", None), 3.2053e12),
         ("osu-mbw-mr-gh200.txt", ("bandwidth", 2048), 19069.25e6),
@@ -90,6 +91,7 @@ def test_both_ways_are_not_called_one() -> None:
         ("hpl-nan.out", "its residual nan FAILED the check"),
         ("hpl-invented.out", "N and its time give 12.11 GFLOP/s, the row says 300.45: not printed by HPL as it stands"),
         ("hpl-wrong-timer.out", "it says 2310.54 s, and 1078 s passed between its start and its end: its timer is wrong"),
+        ("hpcg-3.0-invalid.txt", "line 7: it says that its result is INVALID"),
         ("hpl-skipped.out", "it ran nothing: P x Q exceeds its ranks"),
         ("osu-validation.txt", "line 6: its data were wrong (validation failed)"),
         ("osu-torn.txt", "torn: a header without rows, or two programs' output mixed"),
@@ -142,6 +144,72 @@ def test_an_nccl_test_that_announces_itself_twice_is_one_run() -> None:
     """Newer ones name the collective before their parameters."""
     (run,) = runs("nccl-alltoall.txt")
     assert run.conditions == {"test": "alltoall_perf", "GPUs": 1}
+
+
+def test_several_nccl_tests_of_one_file_each_have_their_name() -> None:
+    """Version and name stand above the line that lists the parameters."""
+    one = (OUTPUTS / "nccl-alltoall.txt").read_text()
+    text = "".join(
+        f"# nccl-tests version 2.17.6 nccl-headers=22807\n{one.replace('alltoall', name)}" for name in ("alltoall", "sendrecv")
+    )
+    assert [(run.version, run.conditions["test"], run.refused) for run in read_runs(text.encode())] == [
+        ("2.17.6", "alltoall_perf", None),
+        ("2.17.6", "sendrecv_perf", None),
+    ]
+
+
+def test_of_several_files_of_hpcg_each_rating_is_read() -> None:
+    """What grep leaves of them: with the name of each, or with another line before it."""
+    line = "Final Summary::HPCG result is VALID with a GFLOP/s rating of="
+    named = "".join(f"n{host}_HPCG-Benchmark_3.1_2026.txt:{line}{rating}\n" for host, rating in ((1, 23.1), (2, 22.6)))
+    ranked = "".join(
+        f"Machine Summary::Distributed Processes={ranks}\n{line}{rating}\n" for ranks, rating in ((1, 2.7), (2, 4.6))
+    )
+    found = [
+        (run.conditions.get("ranks"), run.figures[0].value / 1e9) for text in (named, ranked) for run in read_runs(text.encode())
+    ]
+    assert found == [(None, 23.1), (None, 22.6), (1, 2.7), (2, 4.6)]
+
+
+def test_each_benchmark_of_intels_has_the_version_above_them_all() -> None:
+    """The banner stands once."""
+    assert [run.version for run in runs("imb.txt")] == ["2019 Update 6"] * 3
+
+
+@pytest.mark.parametrize(
+    ("title", "tool", "version", "scope"),
+    [
+        ("OSU One Sided MPI_Get latency Test v4.2", "OSU Micro-Benchmarks, MPI_Get latency", "4.2", "pair"),
+        ("OSU MPI Latency Test (Version 2.1)", "OSU Micro-Benchmarks, MPI Latency", "2.1", "pair"),
+        ("OSU MPI_Get latency Test v5.3", "OSU Micro-Benchmarks, MPI_Get latency", "5.3", "pair"),
+    ],
+)
+def test_old_releases_of_osus_name_their_tests_in_other_ways(title: str, tool: str, version: str, scope: str) -> None:
+    """Of every spelling a pair sends."""
+    (run,) = read_runs(
+        f"# {title}\n# Size          Latency (us)\n0                       2.31\n8                       3.02\n".encode()
+    )
+    assert (run.tool, run.version, run.figures[0].scope) == (tool, version, scope)
+
+
+def test_atomics_of_perftest_are_a_run_of_their_own() -> None:
+    """Theirs is another title; below a test of the same sizes they were taken for its rows."""
+    head = " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]"
+    tests = (("Send", "8  1000  2.79  7.81  2.93"), ("Atomic FETCH_AND_ADD", "8  1000  4.08  10.00  4.12"))
+    text = "".join(f"                    {name} Latency Test\n Device : mlx5_0\n{head}\n {row}\n" for name, row in tests)
+    assert [(run.tool, f"{run.figures[0].value:.2e}") for run in read_runs(text.encode())] == [
+        ("perftest, Send Latency", "2.93e-06"),
+        ("perftest, Atomic FETCH_AND_ADD Latency", "4.12e-06"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [b"# How fast\n\n## Benchmarking - Cluster\n\nCopy it.\n", b"## Benchmarking RDMA in a cluster\n"]
+)
+def test_a_page_about_benchmarking_is_no_output(text: bytes) -> None:
+    """Its headings look like a title of Intel's."""
+    with pytest.raises(BadInput, match="not recognised as benchmark output"):
+        read_runs(text)
 
 
 @pytest.mark.parametrize("text", [b"", b"\0" * 1000, b"hello\n", b"%PDF-1.7", b"1 2 3\n4 5 6\n", b'{"a": 1}'])
@@ -218,8 +286,13 @@ def test_the_page_lists_each_format_with_the_versions_it_was_seen_from() -> None
 
 @pytest.mark.parametrize(
     ("line", "threads"),
-    [("", 1), ("Number of Threads requested = 64", 64), ("Total Aggregate Memory per array = 3051.8 MiB", None)],
-    ids=["without OpenMP", "with OpenMP", "over MPI"],
+    [
+        ("", 1),
+        ("Number of Threads requested = 64", 64),
+        ("Total Aggregate Memory per array = 3051.8 MiB", None),
+        ("Data is distributed across 4 MPI ranks\nNumber of Threads requested for each MPI rank = 8", 32),
+    ],
+    ids=["without OpenMP", "with OpenMP", "over MPI", "over MPI with OpenMP"],
 )
 def test_stream_without_openmp_ran_one_thread(line: str, threads: int | None) -> None:
     """STREAM in C names its threads where OpenMP is built in; what runs over MPI names its ranks instead."""

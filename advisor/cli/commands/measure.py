@@ -60,7 +60,9 @@ from advisor.measure.task import (
     wished,
 )
 
-OtherOutputs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs.")]
+OtherOutputs = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs; - is standard input.")
+]
 
 
 @has_form
@@ -225,7 +227,7 @@ def measure_import(
 ) -> int:
     """Read figures that other benchmark programs printed.
 
-    Reads HPL and HPCC, OSU, Intel MPI Benchmarks, STREAM, BabelStream, Intel MLC, likwid-bench, numademo, perftest,
+    Reads HPL, HPCC and HPCG, OSU, Intel MPI Benchmarks, STREAM, BabelStream, Intel MLC, likwid-bench, numademo, perftest,
     nccl-tests and core-to-core-latency, known by their content; docs/import.md lists versions and traps. A file that was cut
     off, that failed its own check, or whose figures contradict each other is refused in one line. With --from they become
     measurements of that machine, which --save keeps for advisor audit and report; where a file does not say on which part it

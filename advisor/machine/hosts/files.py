@@ -20,7 +20,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -329,6 +329,11 @@ def why_not_opened(error: OSError) -> Why:
 def open_here(path: str | Path) -> BinaryIO:
     """Return a file that the user named, opened for reading; it never waits (/proc/kmsg is a regular file that would)."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def open_given(path: Path) -> AbstractContextManager[BinaryIO]:
+    """Return a file that the user named; ``-`` is standard input, which stays open."""
+    return nullcontext(sys.stdin.buffer) if str(path) == "-" else open_here(path)
 
 
 def names_in(path: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""HPL of every maker, its HPL.dat, Intel's shared-memory LINPACK, and the summary of HPCC."""
+"""HPL of every maker, its HPL.dat, Intel's shared-memory LINPACK, the summary of HPCC, and HPCG."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -162,6 +162,53 @@ def read_hpcc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     )
 
 
+_HPCG_REPORT = re.compile(r"^\W*(?:version=)?HPCG-Benchmark(?:\b|_)")
+_HPCG_RATING = rf"HPCG result is VALID with a GFLOP/s rating of\s*[:=]\s*({NUMBER})"
+_HPCG_TELLS = {
+    "ranks": r"Distributed Processes\s*[:=]\s*(\d+)",
+    "threads of a rank": r"Threads per processes\s*[:=]\s*(\d+)",
+    "equations": r"Number of Equations\s*[:=]\s*(\d+)",
+}
+
+
+def read_hpcg(lines: Sequence[Line]) -> Iterator[ImportedRun]:
+    """Yield each report of HPCG: of 3.0 (``name: value``) and of 3.1 (``part::name=value``), NVIDIA's below its log."""
+    begins: list[int] = []
+    rated = 0
+    for at, line in enumerate(lines):
+        if _HPCG_REPORT.match(line.text):
+            begins.append(at)
+            rated = 0
+        elif "HPCG result is" in line.text:
+            if rated or not begins:  # of several files grep leaves a line or two of each
+                begins.append(rated)
+            rated = at + 1
+    begins = begins or [0]
+    maker = "NVIDIA HPCG" if has(lines, r"\bHPCG-NVIDIA\b") else "HPCG"
+    for at, end in zip(begins, [*begins[1:], len(lines)], strict=True):
+        report = lines[at:end]
+        rating, seconds = (float(value_after(report, pattern) or 0) for pattern in (_HPCG_RATING, _HPCG_SECONDS))
+        failed = has(report, r"HPCG result is\W*INVALID")
+        why = f"line {failed.number}: it says that its result is INVALID" if failed else None
+        short = has(report, r"execution time \(sec\) must be at least|QuickPath option")
+        yield ImportedRun(
+            format="hpcg",
+            tool=maker,
+            version=value_after(report, r"(?i)^\W*(?:HPCG-Benchmark )?version\s*[:=]\s*(?:HPCG-Benchmark_)?([\d.]+)"),
+            line=report[0].number,
+            figures=(figure("hpcg", "flop/s", rating * 1e9, "all ranks"),) if rating > 0 else (),
+            conditions=known(
+                {**{name: whole(value_after(report, pattern)) for name, pattern in _HPCG_TELLS.items()}, "seconds": seconds}
+            ),
+            notes=(
+                *(["shorter than the 1800 s of an official run"] if short else []),
+                *(["built from reference code, which its own report calls suboptimal"] if has(report, r"suboptimal") else []),
+            ),
+            refused=why or (None if rating > 0 else f"torn at line {report[-1].number}: it has no rating"),
+        )
+
+
+_HPCG_SECONDS = rf"Results are valid but execution time \(sec\) is\s*[:=]\s*({NUMBER})"
 _COUNTED = (("N", 4), ("NB", 6))
 """What HPL.dat lists, and the line, from 0, whose first word says how many of the next line's numbers count."""
 
@@ -219,5 +266,14 @@ FORMATS = (
         starts=re.compile(r"^\s*Begin of Summary section\."),
         read=read_hpcc,
         not_said=("host", "BLAS and its kernel", "binding"),
+    ),
+    Format(
+        name="hpcg",
+        tool="HPCG (reference, NVIDIA)",
+        seen="3.0 and 3.1, NVIDIA 25.4",
+        starts=re.compile(rf"{_HPCG_REPORT.pattern}|^\W*HPCG-NVIDIA\b|HPCG result is|Machine Summary::Distributed Processes"),
+        begins=re.compile(r"^\W*HPCG-NVIDIA\b"),
+        read=read_hpcg,
+        not_said=("hosts", "binding"),
     ),
 )

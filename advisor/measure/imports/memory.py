@@ -49,7 +49,10 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     # A whole header of STREAM in C names its threads where it has OpenMP; that of STREAM over MPI names its ranks.
     header = has(lines, r"Each kernel will be executed") and has(lines, r"clock granularity")
     alone = bool(header) and not has(lines, r"Number of Threads") and not has(lines, r"(?i)\bMPI\b|aggregate")
-    threads = whole(counted or asked) or (1 if alone else None)
+    ranks, of_each = (
+        whole(value_after(lines, told)) for told in (r"across (\d+) MPI ranks", r"Threads requested for each MPI rank = (\d+)")
+    )
+    threads = ranks * (of_each or 1) if ranks else whole(counted or asked) or (1 if alone else None)
     figures = tuple(_rates(lines, 1e6, scope="one thread" if threads == 1 else "all threads"))
     failed = has(lines, r"Failed Validation")
     why = f"line {failed.number}: it failed its own validation" if failed else None
@@ -69,7 +72,7 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         not_said=() if threads else ("threads",),
         notes=(
             "the best of its runs, without the read that a store through the cache makes first",
-            *([openmp] if threads and not (counted or asked) else []),
+            *([openmp] if alone else []),
         ),
         refused=why,
     )
@@ -186,9 +189,10 @@ _TITLES: tuple[tuple[str, str], ...] = (
 )
 _MLC = re.compile(r"Intel\(R\) Memory Latency Checker - v")
 _MIXES = {
-    "ALL Reads": "load", "3:1 Reads-Writes": "3 reads to 1 write", "2:1 Reads-Writes": "2 reads to 1 write",
-    "1:1 Reads-Writes": "copy-like", "Stream-triad like": "triad",
+    "ALL Reads": "load", "Stream-triad like": "triad", "3:1 Reads-Writes": "3 reads to 1 write",
+    "2:1 Reads-Writes": "2 reads to 1 write", "1:1 Reads-Writes": "copy-like",
 }  # fmt: skip
+"""In the order in which they are shown: those that are compared with a ceiling first."""
 _MIX = re.compile(r"^\s*([A-Za-z0-9:\- ]+?)\s*:\s*(\d+(?:\.\d+)?)\s*$")
 _SUM = 0.03
 """How far the diagonal of the bandwidth matrix may sum up beside ALL Reads: 0.6 % at most in the outputs that were read."""
@@ -229,10 +233,10 @@ def _mlc_figures(sections: Mapping[str, Sequence[Line]]) -> Iterator[ImportedFig
     for at, value in (_matrix(sections.get("bandwidth", ())) or {}).items():
         if value > 0:
             yield figure("load", "bytes/s", value * 1e6, "node to node", at=at)
-    for line in sections.get("peak", ()):
-        mix = _MIX.match(line.text)
-        if mix and mix[1] in _MIXES:
-            yield figure(_MIXES[mix[1]], "bytes/s", float(mix[2]) * 1e6, "all threads")
+    mixes = {mix[1]: float(mix[2]) * 1e6 for line in sections.get("peak", ()) if (mix := _MIX.match(line.text))}
+    for name, what in _MIXES.items():
+        if name in mixes:
+            yield figure(what, "bytes/s", mixes[name], "all threads")
     for line in sections.get("loaded", ()):
         row = numbers(line.text)
         if row is not None and len(row) == 3 and row[1] > 0:

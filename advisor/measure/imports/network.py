@@ -18,7 +18,10 @@ def _twice(figures: Sequence[ImportedFigure]) -> bool:
 
 # ---- OSU ----
 
-_OSU = re.compile(r"^\W*OSU (?P<kind>MPI\S*|NCCL|RCCL|UPC\+*|OpenSHMEM) (?P<name>.+?) Test(?: v(?P<version>[\d.]+\w*))?\s*$")
+_OSU = re.compile(
+    r"^\W*OSU (?:One Sided )?(?P<kind>MPI\S*|NCCL|RCCL|UPC\+*|OpenSHMEM) (?P<name>.+?) Test"
+    r"(?: (?:v|\(Version )(?P<version>[\d.]+\w*)\)?)?\s*$"
+)
 _OSU_COLUMNS: tuple[tuple[str, str, Unit, float], ...] = (
     (r"Messages/s", "message rate", "messages/s", 1.0),
     (r"MB/s|Bandwidth \(MB/s\)", "bandwidth", "bytes/s", 1e6),
@@ -61,7 +64,7 @@ def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield one test of OSU's."""
     title = next((match for line in lines if (match := _OSU.match(line.text))), None)
     name, kind = (title["name"], title["kind"]) if title else ("", "MPI")
-    called, scope = next((called, scope) for begins, called, scope in _OSU_SCOPES if re.match(begins, name))
+    called, scope = next((called, scope) for begins, called, scope in _OSU_SCOPES if re.match(f"(?i){begins}", name))
     read = list(_osu_figures(lines, called, name, scope))
     figures = [each for each in read if each is not None]
     pairs, device = whole(value_after(lines, r"pairs:\s*(\d+)")), has(lines, r"on DEVICE|on GPU")
@@ -91,7 +94,8 @@ def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
 
 # ---- Intel MPI Benchmarks ----
 
-_IMB_HEAD = re.compile(r"^\W*#?\s*Benchmarking\s+(?P<name>\S+)")
+_IMB_HEAD = re.compile(r"^(?:\W*[^\w#])?#?\s*Benchmarking\s+(?P<name>[A-Z][\w-]*)\s*$")
+_IMB_BANNER = re.compile(r"Intel ?\(R\) MPI Benchmarks (?P<version>[\w. ]+?)\s*(?:,|$)")
 _IMB_TIMES = ("t[usec]", "t_avg[usec]", "t_max[usec]", "t_min[usec]")
 _IMB_MOVES = {"Sendrecv": 2.0, "Exchange": 4.0, "PingPing": 1.0, "PingPong": 1.0, "PingPongSpecificSource": 1.0}
 """Messages that a process sends and receives at once, which the program counts (IMB's user guide)."""
@@ -126,7 +130,15 @@ def _imb_figures(name: str, rows: Sequence[Row], mega: float, pairs: int) -> Ite
 
 
 def read_imb(lines: Sequence[Line]) -> Iterator[ImportedRun]:
-    """Yield one benchmark of Intel's, with one number of processes; the check's own column is sometimes left out of rows."""
+    """Yield each benchmark of Intel's, with one number of processes; its version stands once, above all of them."""
+    heads = [at for at, line in enumerate(lines) if _IMB_HEAD.match(line.text)] or [0]
+    version = value_after(lines, _IMB_BANNER.pattern)
+    for at, end in zip(heads, [*heads[1:], len(lines)], strict=True):
+        yield _imb_run(lines[at:end], version)
+
+
+def _imb_run(lines: Sequence[Line], version: str | None) -> ImportedRun:
+    """Return one benchmark; the check's own column is sometimes left out of rows."""
     name = value_after(lines, _IMB_HEAD.pattern) or ""
     head = (value_after(lines, r"^\s*(#(?:bytes|repetitions)\s.*)$") or "").split()
     lengths = (len(head), len(head) - 1) if head[-1:] == ["defects"] else (len(head),)
@@ -147,10 +159,10 @@ def read_imb(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         why = f"{_TWICE}: two modes or two runs in one table"
     elif not figures:
         why = "none of its columns is read: of overlap and of files only t[usec] and its like are"
-    yield ImportedRun(
+    return ImportedRun(
         format="imb",
         tool=f"Intel MPI Benchmarks, {name}",
-        version=value_after(lines, r"Intel\(R\) MPI Benchmarks ([\w. ]+?)(?:,|$)"),
+        version=version,
         line=lines[0].number,
         figures=figures,
         conditions={"test": name, **known({"ranks": ranks, "pairs": pairs if pairs > 1 else None})},
@@ -162,7 +174,7 @@ def read_imb(lines: Sequence[Line]) -> Iterator[ImportedRun]:
 # ---- perftest ----
 
 _PERF_TITLE = re.compile(
-    r"^\s*(?P<verb>RDMA_\w+|Send|Atomic\w*|Raw\w*)\s+(?P<kind>BW Post List|BW|Bidirectional BW|Latency)\s+Test"
+    r"^\s*(?P<verb>RDMA_\w+|Send|Atomic(?: \w+)?|Raw\w*)\s+(?P<kind>BW Post List|BW|Bidirectional BW|Latency)\s+Test"
 )
 _PERF_HEAD = re.compile(r"#bytes\s+#iterations\s+(?P<rest>.+)")
 _PERF_UNITS = {"MB/sec": _MIB, "MiB/sec": _MIB, "Gb/sec": 1e9 / 8}
@@ -302,6 +314,8 @@ _NCCL_HEAD = re.compile(
     r"^\W*size\s+count(?:\s+\(elements\))?\s+type\s+(?:redop\s+)?(?:root\s+)?time\s+algbw\s+busbw\s+#?(?P<last>wrong|error)"
 )
 _NCCL_TITLE = re.compile(r"^\W*nThread \d+ nGpus \d+ minBytes")
+_NCCL_ABOVE = r"^\W*(?:nccl|rccl)-tests version|Collective test starting:"
+"""Of newer releases, in the two lines above the title."""
 _NCCL_SLACK = 0.05
 """By how much size over time and the bandwidth may differ, beside the two decimals that are printed."""
 
@@ -368,7 +382,7 @@ FORMATS = (
     Format(
         name="osu",
         tool="OSU Micro-Benchmarks (pt2pt, collective; CPU, CUDA, ROCm)",
-        seen="5.3 to 7.5",
+        seen="2.1 to 7.5",
         starts=_OSU,
         read=read_osu,
         not_said=("hosts", "binding", "MPI"),
@@ -377,7 +391,8 @@ FORMATS = (
         name="imb",
         tool="Intel MPI Benchmarks",
         seen="3.2, 4.1, 2017 to 2021.7",
-        starts=_IMB_HEAD,
+        starts=re.compile(rf"{_IMB_BANNER.pattern}|{_IMB_HEAD.pattern}".replace("?P<name>", "").replace("?P<version>", "")),
+        begins=_IMB_BANNER,
         read=read_imb,
         not_said=("hosts", "binding"),
     ),
@@ -403,8 +418,8 @@ FORMATS = (
         name="nccl",
         tool="nccl-tests and rccl-tests",
         seen="2.10 to 2.17",
-        starts=re.compile(rf"{_NCCL_TITLE.pattern}|Collective test starting:|^\W*nccl-tests version|{_NCCL_HEAD.pattern}"),
-        begins=_NCCL_TITLE,
+        starts=re.compile(rf"{_NCCL_TITLE.pattern}|{_NCCL_ABOVE}|{_NCCL_HEAD.pattern}"),
+        begins=re.compile(rf"{_NCCL_TITLE.pattern}|{_NCCL_ABOVE}"),
         read=read_nccl,
         not_said=("binding",),
     ),
