@@ -163,6 +163,21 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=128\n"
         "charmrun ++runscript ./run.sh ./a ++p $((SLURM_NPROCS-8)) ++ppn 31 +pemap 1-31\n"), [("charmrun", 8, 2, 31, 0)],
     ),
+    "parts of a heterogeneous job": (
+        ("#!/bin/sh\n#SBATCH -N 4\n#SBATCH --ntasks-per-node=2\n#SBATCH -c 8\n#SBATCH hetjob\n#SBATCH -n 3\n#SBATCH -c 8\n"
+        "srun ./a\nsrun --het-group=1 ./b\nsrun --pack-group 0 -n 4 ./c\nsrun --het-group=0,1 ./d\n"
+        "srun --het-group=0 ./a : --het-group=1 ./b\n"),
+        [("srun", 8, 4, 8, 0), ("srun", 3, None, 8, 0), ("srun", 4, 4, 8, 0), ("srun", 11, None, 8, 0),
+        ("srun", 11, None, None, 0)],
+    ),
+    "Moab": ("#MSUB -l nodes=4:ppn=20\n#MSUB -v RANKS=40\nmpirun ./a\nmpirun -n $RANKS ./b\n",
+        [("mpirun", 80, 4, 1, 0), ("mpirun", 40, 4, 1, 0)],
+    ),
+    "arithmetic in a default": (f"{HEAD}P=${{P:-3}}\nsrun -n ${{N:-$((P * 2))}} ./a\n", [("srun", 6, 2, 4, 0)]),
+    "threads of several workers": (
+        f"{HEAD}#SBATCH --gpus-per-node=4\nsrun -n 2 --ntasks-per-node=1 torchrun --nproc_per_node=4 t.py\n",
+        [("srun", 8, 2, 1, 8)],
+    ),
     "workers, and what their line holds is not all known": (
         ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
         'export RUN="python -m torch.distributed.run --nproc_per_node 4 --rdzv_endpoint $(hostname):6000"\n'
@@ -287,6 +302,9 @@ CLEAN = {
         "#!/bin/sh\n#SBATCH -N 9\n#SBATCH --ntasks-per-node=1\n#SBATCH -c 32\nexport OMP_NUM_THREADS=2,16\nsrun ./a\n"
     ),
     "ranks of a node, as the line says them": "#PBS -l select=8:ncpus=12\nmpiexec -ppn 2 -np 9 ./a &\nmpiexec -ppn 12 -np 96 ./b",
+    "a heterogeneous job": (
+        "#!/bin/sh\n#SBATCH -N 1 -n 3\n#SBATCH hetjob\n#SBATCH -N 2 -n 8\nsrun --het-group=1 -N 2 ./b &\nsrun ./a &\nwait\n"
+    ),
     "a template of Jinja": (
         "{% extends 'base.sh' %}\n{% block head %}\n#SBATCH --nodes {{ n | default(1) }}\n#SBATCH --ntasks-per-node 2\n"
         "{% endblock %}\nsrun ./a\n"
@@ -305,6 +323,12 @@ def test_threads_that_the_job_has_cpus_for_need_only_the_steps() -> None:
     found = checked(f"{head}srun -n 1 namd2 ++ppn 13 in.conf\n")
     assert [fault.id for fault in found.faults] == ["too-many-threads"]
     assert found.corrected == f"{head}srun -c 13 -n 1 namd2 ++ppn 13 in.conf\n"
+
+
+def test_more_cpus_of_a_task_are_not_asked_for_where_few_ranks_start() -> None:
+    """28 tasks of a node with six CPUs each would never get a node."""
+    text = "#!/bin/sh\n#SBATCH -N 4\n#SBATCH --ntasks-per-node=28\nexport OMP_NUM_THREADS=6\nmpirun -np 20 ./a\n"
+    assert [(fault.id, fault.corrected) for fault in checked(text).faults] == [("too-many-threads", False)]
 
 
 def test_torchrun_alone_in_a_job_of_many_nodes_leaves_them_idle() -> None:

@@ -72,6 +72,8 @@ class Job:
     directives: list[Directive] = field(default_factory=list)
     strays: list[tuple[str, Span]] = field(default_factory=list)
     """Words of directives that belong to no option."""
+    others: list["Job"] = field(default_factory=list)
+    """The parts of a heterogeneous job behind the first."""
     nodes: int | None = None
     tasks: int | None = None
     per_node: int | None = None
@@ -134,7 +136,7 @@ class Job:
 def read(text: str) -> Job:
     """Return what the directives of a script ask for."""
     job = Job()
-    rows = list(_rows(text))
+    rows = [(span, re.sub(r"^(\s*)#MSUB(?=\s)", r"\1#PBS", line)) for span, line in _rows(text)]  # Moab's are those of PBS
     job.scheduler = _scheduler(rows)
     mark = MARKS.get(job.scheduler)
     if mark is None:
@@ -150,7 +152,12 @@ def read(text: str) -> Job:
             continue
         indented = line[:1].isspace() and not blockwise
         counts = not (indented and job.scheduler in ("slurm", "pbs")) and not (begun and job.scheduler in ("slurm", "pbs"))
-        _take(job, body, span, counts=counts)
+        if job.scheduler == "slurm" and counts and body.partition(" ")[0] in ("hetjob", "packjob"):
+            job.others.append(Job("slurm"))
+            continue
+        _take([job, *job.others][-1], body, span, counts=counts)
+    for other in job.others:
+        _slurm(other)
     job.array = job.value("array", "-J", "-t") if job.scheduler in ("slurm", "pbs", "sge") else None
     {"slurm": _slurm, "pbs": _pbs, "lsf": _lsf, "sge": _sge, "flux": _flux, "pjm": _pjm}[job.scheduler](job)
     each = _number(job, "ntasks-per-gpu") if job.scheduler == "slurm" and job.tasks is None and job.per_node is None else None

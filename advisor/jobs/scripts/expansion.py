@@ -245,7 +245,7 @@ class Expander(ABC):
         """Return the text of a value, which is not split."""
         return "" if node is None else "".join(text for text, _, _ in self.pieces(node))
 
-    def pieces(self, node: "Node", *, quoted: bool = False) -> list[tuple[str, bool, bool]]:  # noqa: C901 - a case a kind of node
+    def pieces(self, node: "Node", *, quoted: bool = False) -> list[tuple[str, bool, bool]]:  # noqa: C901, PLR0912 - a case a kind of node
         """Return what a node's text is made of: each text, whether it is split at blanks, whether the script has it so."""
         kind = node.type
         source = self.source(node)
@@ -278,6 +278,8 @@ class Expander(ABC):
             return [(self._expansion(node), not quoted, False)]
         if kind == "arithmetic_expansion":
             return [(self._calculated_node(node), not quoted, False)]
+        if kind == "command_substitution" and source.startswith("$((") and source.endswith("))"):  # inside ${...:-...}
+            return [(self.calculated(source[3:-2]), not quoted, False)]
         if kind == "command_substitution":
             return [(self._substitution(node), not quoted, False)]
         if kind == "brace_expression":

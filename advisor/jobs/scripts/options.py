@@ -17,7 +17,7 @@ SRUN_VALUED: Final = words(
     "sockets-per-node cores-per-socket mpi partition account qos reservation time job-name constraint mem mem-per-cpu "
     "mem-per-gpu gres gpus gpus-per-node gpus-per-task gpus-per-socket cpus-per-gpu gpu-bind gpu-freq export chdir "
     "output error input relative network jobid wait cpu-freq accel-bind tres-per-task tres-bind het-group threads "
-    "core-spec signal container-image container-mounts container-name container-workdir container mem-per-cpu tmp "
+    "pack-group core-spec signal container-image container-mounts container-name container-workdir container mem-per-cpu tmp "
     "licenses clusters comment dependency begin deadline wckey profile acctg-freq open-mode epilog prolog task-epilog "
     "task-prolog slurmd-debug uid gid switches mincpus time-min gres-flags bcast-exclude immediate kill-on-bad-exit "
     "cluster-constraint uenv view priority"

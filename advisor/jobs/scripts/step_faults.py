@@ -235,6 +235,8 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
     enough = own and step.per_node and step.per_node * threads <= (job.per_node or 0) * (job.cpus or 1)
     if enough:
         fix = "the CPUs that the job has"
+    elif all((each.ranks or 0) < (job.total or 0) for each in script.every_turn):  # more CPUs of all tasks would be asked for
+        fix = "as many threads as CPUs"
     elif job.cpus is None or own:
         edits = asking(script, "cpus-per-task", threads)
         fix = f"#SBATCH --cpus-per-task={threads}"

@@ -126,8 +126,8 @@ class Scripted:
 
     @property
     def starting(self) -> list[Step]:
-        """The steps that start something."""
-        return [step for step in self.steps if not step.nothing]
+        """The steps that start something; of a heterogeneous job none is judged."""
+        return [step for step in self.steps if not step.nothing and not self.job.others]
 
     @property
     def every_turn(self) -> list[Step]:
@@ -216,6 +216,10 @@ def step_of(launch: Launch, job: Job, script: Script) -> Step:
         launcher = f"{launcher} {verb}"
     family = _family(launcher, launch, script)
     segments = [walked(part, launcher, family) for part in parts(words)] or [Segment()]
+    if job.others and launcher == "srun":
+        mine = {name: text for name, text in launch.variables.items() if name not in directives.variables(job)}
+        job = _of_groups(job, segments)
+        launch = replace(launch, variables={**mine, **directives.variables(job)})
     step = Step(launch, launcher, family, segments, _loaded(launch, script)[1])
     if words and words[0].text in ASKS:
         step.ranks, step.nothing, step.threads, step.gpus, step.nodes = 0, True, None, 0, 1
@@ -230,6 +234,20 @@ def step_of(launch: Launch, job: Job, script: Script) -> Step:
     _gpus_of_a_node(step, job)
     _agents(step, job)
     return step
+
+
+def _of_groups(job: Job, segments: Sequence[Segment]) -> Job:
+    """Return the parts of a heterogeneous job that a line is for, together: the first, unless it says which."""
+    every = [job, *job.others]
+    said = [re.findall(r"\d+", each.value("het-group", "pack-group") or "0") for each in segments]
+    groups = [every[int(number)] for numbers in said for number in numbers if int(number) < len(every)]
+    if len(groups) < 2:
+        return groups[0] if groups else job
+    tasks, nodes, gpus = ([getattr(each, name) for each in groups] for name in ("total", "nodes", "total_gpus"))
+    return Job(
+        "slurm", tasks=None if None in tasks else sum(tasks), nodes=None if None in nodes else sum(nodes),
+        gpus=sum(each or 0 for each in gpus) or None, cpus=groups[0].cpus if len({each.cpus for each in groups}) == 1 else None,
+    )  # fmt: skip
 
 
 def _plain(program: str) -> str:
@@ -333,8 +351,8 @@ def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR09
     first, variables = step.first, step.launch.variables
     if len(step.segments) > 1:
         parts = [_known(step, "ranks", each.value("ntasks")) for each in step.segments]
-        step.ranks = sum(part or 0 for part in parts) if None not in parts else None
-        step.nodes = job.nodes
+        step.ranks = sum(part or 0 for part in parts) if None not in parts else job.tasks if first.has("het-group") else None
+        step.nodes, step.why["CPUs"] = job.nodes, "each part has its own"
         return
     has_nodes, has_tasks = first.has("nodes"), first.has("ntasks")
     step.nodes = (
@@ -750,6 +768,8 @@ def _agents(step: Step, job: Job) -> None:
     step.workers = each
     step.ranks = step.ranks * each if step.ranks is not None else None
     step.per_node = step.per_node * each if step.per_node is not None else None
+    if agent == "torchrun" and each > 1 and "OMP_NUM_THREADS" not in exports(step):
+        step.threads = 1  # as it sets it for each of several workers
 
 
 def variants(step: Step, name: str) -> int | list[int] | None:
