@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from time import monotonic, sleep
 from typing import NamedTuple, Protocol
 
@@ -271,7 +272,20 @@ def _same_length(found: re.Match[bytes]) -> bytes:
     return found[0] if clean == text else clean.ljust(len(text), "*")[: len(text)].encode("ascii")
 
 
+_LARGE = 4096
+"""Bytes from which what was cleaned is kept for a moment: six sources read /proc/cpuinfo."""
+
+
 def _cleaned(data: bytes) -> bytes:
+    return _cleaned_once(data) if len(data) > _LARGE else _clean(data)
+
+
+@lru_cache(maxsize=4)
+def _cleaned_once(data: bytes) -> bytes:
+    return _clean(data)
+
+
+def _clean(data: bytes) -> bytes:
     if b"\0" in data.rstrip(b"\0"):
         return _PRINTED.sub(_same_length, data)
     text = data.decode("utf-8", "surrogateescape")

@@ -189,6 +189,8 @@ class TreeHost:
         self.name = name
         self._store = store
         self._folders: dict[str, str | None] = {}
+        self._leads: dict[str, str | None] = {}
+        """Where paths lead that were asked for: the same in every capture with the same files, folders and links."""
 
     def read(self, path: str) -> Reading:
         """Return what a file holds; links are followed inside the tree."""
@@ -219,11 +221,14 @@ class TreeHost:
 
     def place(self, path: str) -> str | None:
         """Return where a path leads, whether or not something is there; None for a loop of links."""
+        if path in self._leads:
+            return self._leads[path]
         folder, _, name = path.rpartition("/")
         if folder not in self._folders:
             self._folders[folder] = walk(self._store, "", folder)
         start = self._folders[folder]
-        return None if start is None else walk(self._store, start, name)
+        found = self._leads[path] = None if start is None else walk(self._store, start, name)
+        return found
 
     def _missing(self, path: str, place: str) -> Why:
         """Return why nothing is at a place."""
@@ -302,10 +307,13 @@ class CaptureHost(TreeHost):
         self._gaps = self._read_gaps()
         self._closed = MemoryStore(dict.fromkeys(self._gaps))
         self._ran = self._read_commands()
+        self._whys: dict[str, Why] = {}
+        self._again: TreeHost | None = None
 
     def alike(self, store: Store, name: str) -> "CaptureHost":
         """Return the host of a capture with the same files, folders, links, patterns and gaps, and other contents."""
         self._was_looked_in("/")  # what holds for all of them is found once
+        self._again = self._again or TreeHost(self._capture.below("/again/root"), self.name)
         other = copy(self)
         other.name, other._capture, other._store = name, store, store.below("/root")  # noqa: SLF001 - of its own class
         other.about, other._ran = dict(other._pairs("about", ": ")), other._read_commands()  # noqa: SLF001 - as above
@@ -340,7 +348,10 @@ class CaptureHost(TreeHost):
         text = self._text("again/seconds").strip()
         if not _SECONDS.fullmatch(text):
             return None
-        return SecondLook(float(text), TreeHost(self._capture.below("/again/root"), self.name))
+        tree = TreeHost(self._capture.below("/again/root"), self.name)
+        if self._again is not None:
+            tree._folders, tree._leads = self._again._folders, self._again._leads  # noqa: SLF001 - of its own class
+        return SecondLook(float(text), tree)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that were set."""
@@ -348,6 +359,11 @@ class CaptureHost(TreeHost):
 
     def _missing(self, path: str, place: str) -> Why:
         """Return ABSENT for what was looked for; inside a folder that could not be opened, that; else NOT_KEPT."""
+        if path not in self._whys:
+            self._whys[path] = self._why(path, place)
+        return self._whys[path]
+
+    def _why(self, path: str, place: str) -> Why:
         if self._closed.has(place):
             return Why.FAILED  # a folder of which only closed files are known
         folder = place
