@@ -20,7 +20,7 @@ from advisor.errors import BadInput, BadValue, did_you_mean, in_words
 from advisor.jobs.racing.proof import order
 from advisor.machine.hosts.errands import checked_names
 from advisor.machine.hosts.files import Use
-from advisor.machine.value import Value, wrong_at
+from advisor.machine.value import Value, optional, wrong_at
 from advisor.measure.measurement import Purpose
 from advisor.paths import rules
 from advisor.sheets import Sheet, load_sheet, model_of, parse_sheet, read_sheet
@@ -38,9 +38,9 @@ class Reads(Value):
     """Which of the results that ``advisor measure ... --json`` prints is a program's figure."""
 
     purpose: Purpose = Field(description="part, network, hpl: why it was run")
-    variant: str | None = Field(default=None, description="triad: with regular or streaming stores, whichever is faster")
+    variant: str | None = optional("triad: with regular or streaming stores, whichever is faster")
     part: Literal["core", "l3", "numa", "socket", "machine", "pair"] | None = None
-    adapter: Literal["near", "far"] | None = Field(default=None, description="cores of the adapter's socket, or of another one")
+    adapter: Literal["near", "far"] | None = optional("cores of the adapter's socket, or of another one")
 
 
 class Program(Value):
@@ -51,13 +51,13 @@ class Program(Value):
         min_length=1, max_length=4000, description="the command as the node's /bin/sh reads it; {place} is the placement's words"
     )
     folder: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$", description="where it is run, an absolute path")
-    metric: str | None = Field(default=None, description="a regular expression: the figure is the number in its group")
-    reads: Reads | None = Field(default=None, description="the figure is a result of advisor measure ... --json")
-    better: Literal["high", "low"] = Field(default="low", description="whether more of the figure is better, or less")
+    metric: str | None = optional("a regular expression: the figure is the number in its group")
+    reads: Reads | None = optional("the figure is a result of advisor measure ... --json")
+    better: Literal["high", "low"] = optional("whether more of the figure is better, or less", "low")
     unit: str = Field(default="s", pattern=r"^[\w/%. -]{1,20}$")
     minutes: float = Field(default=10, gt=0, le=1440, description="how long one run may take")
     takes: float | None = Field(default=None, gt=0, le=1440, description="minutes that one run is expected to take")
-    benchmark: str | None = Field(default=None, description="what published results of it are called: stream-triad, hpl")
+    benchmark: str | None = optional("what published results of it are called: stream-triad, hpl")
 
     @field_validator("metric")
     @classmethod
@@ -106,19 +106,17 @@ class ExperimentPlan(Value):
     format: Literal["advisor-experiment/1"]
     title: str = Field(default="", max_length=120)
     needs: str = Field(default="", max_length=300, description="on which servers it makes sense, in a sentence")
-    factors: dict[Name, Annotated[tuple[Neutral, ...], Field(min_length=1, max_length=MOST_STATES)]] = Field(
-        default={}, description="setting -> its levels; every combination is a state, the first is what others are held against"
+    factors: dict[Name, Annotated[tuple[Neutral, ...], Field(min_length=1, max_length=MOST_STATES)]] = optional(
+        "setting -> its levels; every combination is a state, the first is what others are held against", {}
     )
-    leave_out: tuple[dict[Name, Neutral], ...] = Field(default=(), description="combinations that are no states")
-    states: tuple[State, ...] = Field(default=(), description="in place of factors: the states one by one")
-    placement: dict[Word, str] = Field(
-        default={}, description="name -> words for {place} of the programs: all run at each restart"
-    )
+    leave_out: tuple[dict[Name, Neutral], ...] = optional("combinations that are no states", ())
+    states: tuple[State, ...] = optional("in place of factors: the states one by one", ())
+    placement: dict[Word, str] = optional("name -> words for {place} of the programs: all run at each restart", {})
     measure: tuple[Measured, ...] = Field(min_length=1, max_length=12, description="programs, or names of ready ones")
     restarts: int = Field(default=4, ge=1, le=32, description="of each state on each node")
     repeats: int = Field(default=3, ge=1, le=100, description="runs of each program at a restart, after one that does not count")
-    order: Literal["random", "balanced"] = Field(
-        default="random", description="random: all restarts shuffled; balanced: each state once in a block, blocks shuffled"
+    order: Literal["random", "balanced"] = optional(
+        "random: all restarts shuffled; balanced: each state once in a block, blocks shuffled", "random"
     )
     settle: float = Field(default=60, ge=0, le=7200, description="seconds to wait after a restart, the same for all")
     restart_minutes: float = Field(default=15, gt=0, le=240, description="how long a restart is expected to take")
@@ -191,11 +189,11 @@ class Cell(Value):
     column: str
     restarts: tuple[float, ...] = Field(description="the median of each restart's runs, in the order of the restarts")
     median: float | None
-    failed: int = Field(default=0, description="restarts at which it gave no figure")
-    ratio: float | None = Field(default=None, description="relative to the first state; above 1 is more of the unit")
-    low: float | None = Field(default=None, description="of the interval of the ratio; null where restarts are too few for one")
+    failed: int = optional("restarts at which it gave no figure", 0)
+    ratio: float | None = optional("relative to the first state; above 1 is more of the unit")
+    low: float | None = optional("of the interval of the ratio; null where restarts are too few for one")
     high: float | None = None
-    p: float | None = Field(default=None, description="exact, two-sided, over restarts; times the number of comparisons")
+    p: float | None = optional("exact, two-sided, over restarts; times the number of comparisons")
     says: Says
 
 
@@ -232,7 +230,7 @@ class ExperimentResult(Value):
     published: tuple[Published, ...] = ()
     costs: tuple[Cost, ...] = ()
     notes: tuple[str, ...] = ()
-    where: dict[str, str] = Field(default={}, description="node -> how its settings are now: as before, kept, or not yet back")
+    where: dict[str, str] = optional("node -> how its settings are now: as before, kept, or not yet back", {})
 
 
 _LARGEST: Final = 1 << 20

@@ -32,7 +32,7 @@ from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.sources.scheduler import parse_node
 from advisor.machine.units import count, plain
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.show.lines import Line, Page, wrapped
 
 _ROUNDS = 12
@@ -118,13 +118,13 @@ class CheckedStep(Value):
     placed: Placed = Field(
         description="how it is known where ranks go: asked of the launcher, simulated, observed; not-told where it is not known"
     )
-    placement: tuple[LintRank, ...] | None = Field(default=None, description="where each rank goes, where it is known")
-    answers: tuple[LintAnswer, ...] = Field(default=(), description="every answer; where they differ none of them counts")
-    binding: str = Field(default="", description="the same in a sentence, or why it is not known")
-    unknown: dict[str, str] = Field(default={}, description="of each count that is not known, what it depends on")
-    repeated: bool = Field(default=False, description="whether it stands in a loop")
-    background: bool = Field(default=False, description="whether it runs beside what follows")
-    when: tuple[str, ...] = Field(default=(), description="the conditions that it stands under")
+    placement: tuple[LintRank, ...] | None = optional("where each rank goes, where it is known")
+    answers: tuple[LintAnswer, ...] = optional("every answer; where they differ none of them counts", ())
+    binding: str = optional("the same in a sentence, or why it is not known", "")
+    unknown: dict[str, str] = optional("of each count that is not known, what it depends on", {})
+    repeated: bool = optional("whether it stands in a loop", default=False)
+    background: bool = optional("whether it runs beside what follows", default=False)
+    when: tuple[str, ...] = optional("the conditions that it stands under", ())
 
 
 class CheckedFault(Value):
@@ -149,7 +149,7 @@ class CheckedJob(Value):
     cpus_per_task: int | None
     gpus: int | None
     partition: str | None = None
-    array: str | None = Field(default=None, description="the indexes of a job array, each of which does all of it")
+    array: str | None = optional("the indexes of a job array, each of which does all of it")
 
 
 class Check(Value):
@@ -378,12 +378,8 @@ def _steps(
                 launcher=step.launcher,
                 family=answer.launcher if answer else step.family,
                 program=_program(step),
-                ranks=_values(step, "ranks"),
-                nodes=_values(step, "nodes"),
                 ranks_per_node=_values(step, "per_node"),
-                threads=_values(step, "threads"),
-                gpus=_values(step, "gpus"),
-                gpus_per_node=_values(step, "gpus_per_node"),
+                **{name: _values(step, name) for name in ("ranks", "nodes", "threads", "gpus", "gpus_per_node")},
                 placed=answer.placed if answer else "not-told",
                 placement=ranks,
                 answers=answer.answers if answer else (),

@@ -18,7 +18,7 @@ from advisor.jobs.placement import MemoryPolicy, Placement
 from advisor.machine.cpuset import CpuSet, bounded_sets
 from advisor.machine.hosts.base import Host, Why
 from advisor.machine.topology import Topology
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
 GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
@@ -71,10 +71,10 @@ class Observation:
 class GatheredReports(Value):
     """What was found in the output of a launcher."""
 
-    ranks: tuple[Observation, ...] = Field(default=(), description="one for each rank, in order")
-    alone: int = Field(default=0, description="lines of processes that no launcher gave a rank")
-    repeated: tuple[int, ...] = Field(default=(), description="ranks that two processes say they are")
-    damaged: int = Field(default=0, description="lines that were begun and cannot be read")
+    ranks: tuple[Observation, ...] = optional("one for each rank, in order", ())
+    alone: int = optional("lines of processes that no launcher gave a rank", 0)
+    repeated: tuple[int, ...] = optional("ranks that two processes say they are", ())
+    damaged: int = optional("lines that were begun and cannot be read", 0)
 
 
 Verdict = Literal["exact", "memory", "wider", "narrower", "overlapping", "elsewhere", "wrong host", "missing"]
@@ -102,7 +102,7 @@ class Cause(Value):
 
     id: str
     say: str
-    cure: str = Field(default="", description="what to do about it, in the words of the line's launcher where that is known")
+    cure: str = optional("what to do about it, in the words of the line's launcher where that is known", "")
     ranks: CpuSet = Field(description="the ranks it explains")
 
 
@@ -111,10 +111,10 @@ class Comparison(Value):
 
     planned: int = Field(description="ranks of the plan")
     seen: int = Field(description="ranks that reported, of the plan's")
-    differ: tuple[RankVerdict, ...] = Field(default=(), description="every rank that is not exactly where it should be")
-    extra: tuple[int, ...] = Field(default=(), description="ranks that reported and are not in the plan")
+    differ: tuple[RankVerdict, ...] = optional("every rank that is not exactly where it should be", ())
+    extra: tuple[int, ...] = optional("ranks that reported and are not in the plan", ())
     causes: tuple[Cause, ...] = ()
-    notes: tuple[str, ...] = Field(default=(), description="what else is to know; nothing that makes a difference")
+    notes: tuple[str, ...] = optional("what else is to know; nothing that makes a difference", ())
 
     @property
     def equal(self) -> bool:
@@ -127,8 +127,8 @@ class Thread(Value):
 
     id: int
     cpus: CpuSet
-    last: int | None = Field(default=None, description="the CPU it ran on last")
-    running: bool = Field(default=False, description="whether it ran, or wanted to, when it was looked at")
+    last: int | None = optional("the CPU it ran on last")
+    running: bool = optional("whether it ran, or wanted to, when it was looked at", default=False)
 
 
 class Process(Value):
@@ -139,14 +139,14 @@ class Process(Value):
     cpus: CpuSet = Field(description="the CPUs that any of its threads may run on")
     threads: tuple[Thread, ...]
     mems: CpuSet | None = None
-    policy: str | None = Field(default=None, description="its memory policy: default, bind:8; None where it may not be read")
-    rank: int | None = Field(default=None, description="by the launcher's variables; None without one, or where not readable")
+    policy: str | None = optional("its memory policy: default, bind:8; None where it may not be read")
+    rank: int | None = optional("by the launcher's variables; None without one, or where not readable")
     local: int | None = None
     size: int | None = None
     ucx: str | None = None
     omp: str | None = None
     gpu: str | None = None
-    told: bool = Field(default=True, description="whether its variables could be read")
+    told: bool = optional("whether its variables could be read", default=True)
 
 
 class RunningProcesses(Value):
@@ -154,7 +154,7 @@ class RunningProcesses(Value):
 
     host: str | None = None
     processes: tuple[Process, ...] = ()
-    unread: tuple[str, ...] = Field(default=(), description="one line each")
+    unread: tuple[str, ...] = optional("one line each", ())
 
 
 class Caution(Value):
@@ -169,7 +169,7 @@ class PlannedBinding(Value):
     """A plan as it is read from a file."""
 
     ranks: tuple[PlannedRank, ...]
-    topology: Topology | None = Field(default=None, description="of the nodes, where the file has it and all are alike")
+    topology: Topology | None = optional("of the nodes, where the file has it and all are alike")
 
 
 def planned_ranks(placement: Placement) -> tuple[PlannedRank, ...]:

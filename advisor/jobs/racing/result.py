@@ -13,7 +13,7 @@ from advisor.jobs.started.hosts import JobOptions, read_bytes
 from advisor.machine.hosts.files import Use, trusted
 from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
 from advisor.measure.measurement import Identity, machine_mismatch
 from advisor.show.commandline import folded
@@ -65,7 +65,7 @@ class Learned(Value):
     baseline: str
     runs: int
     date: str
-    conditions: tuple[str, ...] = Field(default=(), description="what has to be known of the machine when it ran")
+    conditions: tuple[str, ...] = optional("what has to be known of the machine when it ran", ())
 
 
 LEARNED: Final = "learned.json"

@@ -1,6 +1,7 @@
 """Words of a shell script after its expansions: variables, arithmetic, tests, and what commands print where that is known."""
 
 import fnmatch
+import operator as op
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
@@ -156,7 +157,7 @@ class Script:
 
 
 FIELDS = re.compile("(?:\ue000[^\ue001]*\ue001|[^\\s\ue000\ue001])+")
-_NODEFILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "LSB_HOSTFILE", "PE_HOSTFILE", "OAR_NODEFILE", "COBALT_NODEFILE")
+_NODEFILES = words("PBS_NODEFILE LSB_DJOB_HOSTFILE LSB_HOSTFILE PE_HOSTFILE OAR_NODEFILE COBALT_NODEFILE")
 
 
 @cache
@@ -249,16 +250,7 @@ class Expander(ABC):
         """Return what a node's text is made of: each text, whether it is split at blanks, whether the script has it so."""
         kind = node.type
         source = self.source(node)
-        if kind in (
-            "word",
-            "number",
-            "variable_name",
-            "extglob_pattern",
-            "regex",
-            "file_descriptor",
-            "test_operator",
-            "special_variable_name",
-        ):
+        if kind in _PLAIN:
             if any(child.type in ("expansion", "simple_expansion") for child in node.children):
                 return [(self.with_expansions(node), False, False)]
             return [(re.sub(r"\\(.)", r"\1", source.replace("\\\n", ""), flags=re.DOTALL), False, True)]
@@ -348,7 +340,7 @@ class Expander(ABC):
         if not operator:
             return self._value(name)
         behind = [
-            child for child in node.children if child.start_byte > named[0].end_byte and child.type not in (*_OPERATORS, "}")
+            child for child in node.children if child.start_byte > named[0].end_byte and child.type not in (_OPERATORS | {"}"})
         ]
         word = "".join(self.text_of(child) for child in behind)
         self.script.used.add(name)
@@ -615,31 +607,9 @@ class Expander(ABC):
         return Span(self.start + start, self.start + end, line)
 
 
+_PLAIN = words("word number variable_name extglob_pattern regex file_descriptor test_operator special_variable_name")
 _EXPANDED = ("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion")
-_OPERATORS = (
-    ":-",
-    "-",
-    ":=",
-    "=",
-    ":+",
-    "+",
-    ":?",
-    "?",
-    "%",
-    "%%",
-    "#",
-    "##",
-    "/",
-    "//",
-    "/#",
-    "/%",
-    "^",
-    "^^",
-    ",",
-    ",,",
-    "@",
-    ":",
-)
+_OPERATORS = words(":- - := = :+ + :? ? % %% # ## / // /# /% ^ ^^ , ,, @ :")
 
 
 def _unescaped(text: str) -> str:
@@ -678,14 +648,15 @@ def _calculate(one: int, operator: str, other: int) -> int | None:
         if not 0 <= other <= 64 or abs(one) > 1 << 62:
             return None
         return one**other if operator == "**" and abs(one) < 1 << 16 else one << other if operator == "<<" else one >> other
-    plain: dict[str, Callable[[], int]] = {
-        "+": lambda: one + other, "-": lambda: one - other, "*": lambda: one * other, "==": lambda: int(one == other),
-        "=": lambda: int(one == other), "!=": lambda: int(one != other), "<": lambda: int(one < other),
-        ">": lambda: int(one > other),
-        "<=": lambda: int(one <= other), ">=": lambda: int(one >= other), "&": lambda: one & other, "|": lambda: one | other,
-        "^": lambda: one ^ other, "&&": lambda: int(bool(one and other)), "||": lambda: int(bool(one or other)),
-    }  # fmt: skip
-    return plain[operator]() if operator in plain else None
+    if operator in ("&&", "||"):
+        return int(bool(one and other) if operator == "&&" else bool(one or other))
+    return int(_CALCULATE[operator](one, other)) if operator in _CALCULATE else None
+
+
+_CALCULATE: Mapping[str, Callable[[int, int], int]] = {
+    "+": op.add, "-": op.sub, "*": op.mul, "==": op.eq, "=": op.eq, "!=": op.ne, "<": op.lt, ">": op.gt, "<=": op.le, ">=": op.ge,
+    "&": op.and_, "|": op.or_, "^": op.xor,
+}  # fmt: skip
 
 
 def _sequence(numbers: Sequence[int]) -> str | None:

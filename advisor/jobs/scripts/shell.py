@@ -548,9 +548,7 @@ class Follower(Expander):
         if program in self.functions and self.calls < _DEEPEST:
             self._call(program, words, background=background)
             return
-        builtin = getattr(self, f"_do_{program}", None) if re.fullmatch(r"[a-z]+", program, re.ASCII) else None
-        if builtin:
-            builtin(words, node)
+        if self._builtin(program, words, node):
             return
         if program in ("module", "ml", "spack") or (program == "source" and len(words) > 1):
             self._load(program, words, node)
@@ -703,64 +701,50 @@ class Follower(Expander):
 
     # commands of the shell
 
-    def _do_exit(self, words: Sequence[Word], node: "Node") -> None:
-        del words, node
-        if self.top == self.left_top:
-            self.left_top = -1  # a line behind the statement is never reached
-        raise _EndedError
+    def _builtin(self, program: str, words: Sequence[Word], node: "Node") -> bool:  # noqa: C901, PLR0912 - a case a command
+        """Follow a command of the shell itself; return whether it is one that counts."""
+        texts = [word.text for word in words[1:]]
+        match program:
+            case "exit" | "return":
+                if program == "exit" and self.top == self.left_top:
+                    self.left_top = -1  # a line behind the statement is never reached
+                raise _EndedError
+            case "wait":
+                self._wait(texts, node)
+            case "trap":
+                self.trapped = True
+            case "setenv":
+                if texts:
+                    self.put(texts[0], texts[1] if len(texts) > 1 else "", node, exported=True)
+            case "set":  # csh's: set x = 5, set x=5; bash's changes nothing that counts here
+                if found := re.fullmatch(r"([A-Za-z_]\w*)\s*=\s*(.*)", " ".join(texts), re.DOTALL):
+                    self.put(found[1], found[2].strip("()").strip(), node)
+            case "let":
+                for text in texts:
+                    if found := re.fullmatch(r"([A-Za-z_]\w*)\s*=(?!=)(.*)", text, re.DOTALL):
+                        self.put(found[1], self.calculated(found[2]), node)
+            case "unset":
+                self.variables |= {text: Variable("", span=self.span(node)) for text in texts}
+            case "eval":
+                self._nested(" ".join(texts), node)
+            case "read":
+                for text in texts:
+                    if re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):
+                        self.put(text, unknown(text), node)
+            case "readarray" | "mapfile":
+                self.arrays[words[-1].text] = None
+                self.put(words[-1].text, unknown(words[-1].text), node)
+            case _:
+                return program == "alias"
+        return True
 
-    def _do_return(self, words: Sequence[Word], node: "Node") -> None:
-        del words, node
-        raise _EndedError
-
-    def _do_wait(self, words: Sequence[Word], node: "Node") -> None:
+    def _wait(self, texts: Sequence[str], node: "Node") -> None:
         again = self.loops or (node.parent is not None and node.parent.type == "while_statement")
-        named = {int(name[1:]) for word in words[1:] for name in names_in(word.text) if re.fullmatch(r"!\d+", name)}
-        one = any(word.text == "-n" for word in words[1:]) and not again  # wait -n ends with the first step that ends
+        named = {int(name[1:]) for text in texts for name in names_in(text) if re.fullmatch(r"!\d+", name)}
+        one = "-n" in texts and not again  # wait -n ends with the first step that ends
         self.running = self.running[1:] if one else [at for at in self.running if at not in named] if named else []
         if one and self.running:
             self.left, self.left_top = True, self.top
-
-    def _do_trap(self, words: Sequence[Word], node: "Node") -> None:
-        del words, node
-        self.trapped = True
-
-    def _do_setenv(self, words: Sequence[Word], node: "Node") -> None:
-        if len(words) > 1:
-            self.put(words[1].text, words[2].text if len(words) > 2 else "", node, exported=True)
-
-    def _do_set(self, words: Sequence[Word], node: "Node") -> None:
-        """Set a variable of csh: set x = 5, set x=5; bash's set changes nothing that counts here."""
-        text = " ".join(word.text for word in words[1:])
-        if match := re.fullmatch(r"([A-Za-z_]\w*)\s*=\s*(.*)", text, re.DOTALL):
-            self.put(match[1], match[2].strip("()").strip(), node)
-
-    def _do_let(self, words: Sequence[Word], node: "Node") -> None:
-        for word in words[1:]:
-            if match := re.fullmatch(r"([A-Za-z_]\w*)\s*=(?!=)(.*)", word.text, re.DOTALL):
-                self.put(match[1], self.calculated(match[2]), node)
-
-    def _do_unset(self, words: Sequence[Word], node: "Node") -> None:
-        for word in words[1:]:
-            self.variables[word.text] = Variable("", span=self.span(node))
-
-    def _do_eval(self, words: Sequence[Word], node: "Node") -> None:
-        self._nested(" ".join(word.text for word in words[1:]), node)
-
-    def _do_read(self, words: Sequence[Word], node: "Node") -> None:
-        for word in words[1:]:
-            if re.fullmatch(r"[A-Za-z_]\w*", word.text, re.ASCII):
-                self.put(word.text, unknown(word.text), node)
-
-    def _do_readarray(self, words: Sequence[Word], node: "Node") -> None:
-        name = words[-1].text
-        self.arrays[name] = None
-        self.put(name, unknown(name), node)
-
-    _do_mapfile = _do_readarray
-
-    def _do_alias(self, words: Sequence[Word], node: "Node") -> None:
-        del words, node
 
 
 def _torch_module(words: Sequence[Word]) -> int | None:

@@ -21,7 +21,7 @@ _NAMED: Final = re.compile(
     r"(?i)^(mpi_?(exec|run)|.*_?srun|.*_?mpirun|.*_?mpiexec|(mpi_?)?launch(er)?|run_?mpi|jsrun|aprun|mpi_?launcher)(_?(cmd|command|bin))?$"
 )
 
-ASKS: Final = frozenset({"--version", "-V", "-version", "--help", "-h", "-help", "--usage", "-info", "--info"})
+ASKS: Final = words("--version -V -version --help -h -help --usage -info --info")
 """Options with which a launcher only says something of itself."""
 
 
@@ -83,6 +83,10 @@ class Step:
     def value(self, *names: str) -> str | None:
         """Return the last value of an option."""
         return self.first.value(*names)
+
+    def number(self, what: str, *names: str) -> int | None:
+        """Return the number that an option gives; keep what it depends on."""
+        return _known(self, what, self.first.value(*names))
 
     @property
     def binding(self) -> str:
@@ -224,7 +228,8 @@ def step_of(launch: Launch, job: Job, script: Script) -> Step:
     if words and words[0].text in ASKS:
         step.ranks, step.nothing, step.threads, step.gpus, step.nodes = 0, True, None, 0, 1
         return step
-    _COUNTERS.get(launcher.split(" ")[0], _of_mpirun)(step, job, script)
+    step.inherited = True
+    _COUNTERS.get(launcher.split(" ")[0], _of_mpirun)(step, job)
     if step.ranks == 1 or (step.ranks or 0) < (step.nodes or 0):
         step.nodes = min(step.nodes or 1, step.ranks or step.nodes or 1)
     if step.nodes == 1 and step.per_node is None and launcher != "jsrun":
@@ -346,9 +351,9 @@ def _known(step: Step, what: str, text: str | None) -> int | None:
     return value
 
 
-def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR0912 - a case an option that counts
-    del script
+def _of_srun(step: Step, job: Job) -> None:  # noqa: C901, PLR0912 - a case an option that counts
     first, variables = step.first, step.launch.variables
+    step.inherited = None
     if len(step.segments) > 1:
         parts = [_known(step, "ranks", each.value("ntasks")) for each in step.segments]
         step.ranks = sum(part or 0 for part in parts) if None not in parts else job.tasks if first.has("het-group") else None
@@ -363,15 +368,15 @@ def _of_srun(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR09
     in_job = job.scheduler == "slurm" or "SLURM_NTASKS" in variables or "SLURM_JOB_NUM_NODES" in variables
     if not has_nodes and not first.has("nodelist") and step.nodes is None and not in_job:
         step.nodes = None
-    step.per_node = _known(step, "per node", first.value("ntasks-per-node"))
+    step.per_node = step.number("per node", "ntasks-per-node")
     if has_tasks:
-        step.ranks = _known(step, "ranks", first.value("ntasks"))
+        step.ranks = step.number("ranks", "ntasks")
         if step.per_node is None and step.ranks and job.per_node and step.nodes == job.nodes and step.ranks == job.total:
             step.per_node = job.per_node
     elif step.per_node is not None and (first.has("ntasks-per-node")) and "SLURM_NTASKS" not in variables:
         step.ranks = step.per_node * step.nodes if step.nodes else None
     elif first.has("ntasks-per-gpu") and (gpus := _gpus_of_line(step, job)):
-        each = _known(step, "ranks", first.value("ntasks-per-gpu"))
+        each = step.number("ranks", "ntasks-per-gpu")
         step.ranks = each * gpus if each else None
     elif "SLURM_NTASKS" in variables:
         step.ranks = _known(step, "ranks", variables["SLURM_NTASKS"])
@@ -428,8 +433,7 @@ def _cpus_by_gpu(step: Step, job: Job) -> int | None:
     return each // ranks if each and ranks and each % ranks == 0 else None
 
 
-def _of_mpirun(step: Step, job: Job, script: Script) -> None:
-    del script
+def _of_mpirun(step: Step, job: Job) -> None:
     counts: list[int | None] = []
     for segment in step.segments:
         text = segment.value("-n")
@@ -466,12 +470,11 @@ def _of_mpirun(step: Step, job: Job, script: Script) -> None:
         step.per_node = step.ranks
     if step.per_node is None and step.ranks is not None and step.ranks == job.total:
         step.per_node = job.per_node
-    depth = _known(step, "CPUs", first.value("--depth"))
+    depth = step.number("CPUs", "--depth")
     step.cpus = depth or (job.cpus if step.ranks is None or job.total is None or step.ranks <= job.total else None)
     pe = re.search(r"(?i)[:,]pe=([^:,]+)", first.value("--map-by") or "")
     if pe:
         step.cpus = whole(pe[1])
-    step.inherited = True
 
 
 def _without_count(step: Step, segment: Segment, job: Job) -> int | None:
@@ -492,43 +495,36 @@ def _without_count(step: Step, segment: Segment, job: Job) -> int | None:
     return None
 
 
-def _of_ibrun(step: Step, job: Job, script: Script) -> None:
-    del script
+def _of_ibrun(step: Step, job: Job) -> None:
     text = step.value("-n")
     step.ranks = _known(step, "ranks", text) if text else job.total
     step.nodes = job.nodes
     step.per_node = step.ranks // job.nodes if step.ranks and job.nodes and step.ranks % job.nodes == 0 else None
-    step.inherited = True
 
 
-def _of_jsrun(step: Step, job: Job, script: Script) -> None:
-    del script
-    sets, tasks = _known(step, "ranks", step.value("-n", "--nrs")), _known(step, "ranks", step.value("-a", "--tasks_per_rs"))
-    total = _known(step, "ranks", step.value("-p", "--np"))
-    hosts = _known(step, "nodes", step.value("-r", "--rs_per_host"))
+def _of_jsrun(step: Step, job: Job) -> None:
+    sets, tasks = step.number("ranks", "-n", "--nrs"), step.number("ranks", "-a", "--tasks_per_rs")
+    total = step.number("ranks", "-p", "--np")
+    hosts = step.number("nodes", "-r", "--rs_per_host")
     if sets is None and hosts and job.nodes:
         sets = hosts * job.nodes
     step.ranks = total if total is not None else sets * (tasks or 1) if sets is not None else None
     step.nodes = -(-sets // hosts) if sets and hosts else job.nodes
-    cpus = _known(step, "CPUs", step.value("-c", "--cpu_per_rs"))
+    cpus = step.number("CPUs", "-c", "--cpu_per_rs")
     step.cpus = cpus // (tasks or 1) if cpus else None
-    each = _known(step, "GPUs", step.value("-g", "--gpu_per_rs"))
+    each = step.number("GPUs", "-g", "--gpu_per_rs")
     step.gpus = each * sets if each is not None and sets else None
-    step.inherited = True
 
 
-def _of_aprun(step: Step, job: Job, script: Script) -> None:
-    del script
+def _of_aprun(step: Step, job: Job) -> None:
     counts = [_known(step, "ranks", each.value("-n")) or (None if each.value("-n") else 1) for each in step.segments]
     step.ranks = sum(each or 0 for each in counts) if None not in counts else None
-    step.per_node = _known(step, "per node", step.value("-N"))
+    step.per_node = step.number("per node", "-N")
     step.nodes = job.nodes or (-(-step.ranks // step.per_node) if step.ranks and step.per_node else None)
-    step.cpus = _known(step, "CPUs", step.value("-d"))
-    step.inherited = True
+    step.cpus = step.number("CPUs", "-d")
 
 
-def _of_flux(step: Step, job: Job, script: Script) -> None:
-    del script
+def _of_flux(step: Step, job: Job) -> None:
     nodes = step.value("-N", "--nodes")
     step.nodes = _known(step, "nodes", nodes) if nodes else job.nodes
     tasks, each = step.value("-n", "--ntasks"), step.value("--tasks-per-node")
@@ -539,20 +535,17 @@ def _of_flux(step: Step, job: Job, script: Script) -> None:
         step.ranks = step.per_node * step.nodes
     elif not each:
         step.ranks = step.nodes if nodes else 1
-    step.cpus = _known(step, "CPUs", step.value("-c", "--cores-per-task"))
-    own = _known(step, "GPUs", step.value("-g", "--gpus-per-task"))
+    step.cpus = step.number("CPUs", "-c", "--cores-per-task")
+    own = step.number("GPUs", "-g", "--gpus-per-task")
     step.gpus = own * step.ranks if own is not None and step.ranks else None
-    step.inherited = True
 
 
-def _of_charmrun(step: Step, job: Job, script: Script) -> None:
-    del script
+def _of_charmrun(step: Step, job: Job) -> None:
     total = _known(step, "ranks", step.value("++p", "+p", "++np", "++n") or _behind(step, "++p", "+p", "++np", "++n"))
     threads = step.value("++ppn", "+ppn") or _behind(step, "++ppn", "+ppn")
     each = _known(step, "threads", threads)
     step.ranks = total // each if total and each else total if total and not threads else None
     step.nodes, step.threads = job.nodes, each
-    step.inherited = True
 
 
 def _behind(step: Step, *names: str) -> str | None:
@@ -561,38 +554,35 @@ def _behind(step: Step, *names: str) -> str | None:
     return next((value for name, value in pairwise(texts) if name in names), None)
 
 
-def _of_torchrun(step: Step, job: Job, script: Script) -> None:
-    del script
+def _of_torchrun(step: Step, job: Job) -> None:
     by_gpu = step.value("--nproc-per-node") in ("gpu", "auto") and job.gpus_of_a_node
-    step.ranks = by_gpu or _known(step, "ranks", step.value("--nproc-per-node"))
-    step.nodes, step.per_node, step.inherited = 1 if step.ranks else None, step.ranks, True
+    step.ranks = by_gpu or step.number("ranks", "--nproc-per-node")
+    step.nodes, step.per_node = 1 if step.ranks else None, step.ranks
     step.gpus = job.gpus_of_a_node
 
 
-def _of_deepspeed(step: Step, job: Job, script: Script) -> None:
-    del script
-    each, nodes = _known(step, "ranks", step.value("--num_gpus")), _known(step, "nodes", step.value("--num_nodes"))
+def _of_deepspeed(step: Step, job: Job) -> None:
+    each, nodes = step.number("ranks", "--num_gpus"), step.number("nodes", "--num_nodes")
     step.nodes = nodes if nodes is not None else None if step.first.has("-H", "--hostfile") else 1
     step.ranks = each * step.nodes if each is not None and step.nodes else None
-    step.per_node, step.gpus, step.inherited = each, step.ranks, True
+    step.per_node, step.gpus = each, step.ranks
     if step.ranks is None:
         step.why.setdefault("ranks", "its host file, or the GPUs that are there")
     del job
 
 
-def _of_accelerate(step: Step, job: Job, script: Script) -> None:
-    del job, script
-    total, machines = _known(step, "ranks", step.value("--num_processes")), _known(step, "nodes", step.value("--num_machines"))
+def _of_accelerate(step: Step, job: Job) -> None:
+    del job
+    total, machines = step.number("ranks", "--num_processes"), step.number("nodes", "--num_machines")
     step.ranks = total // (machines or 1) if total is not None else None
-    step.nodes, step.per_node, step.inherited = 1 if step.ranks else None, step.ranks, True
+    step.nodes, step.per_node = 1 if step.ranks else None, step.ranks
     step.gpus = 0 if step.first.has("--cpu") else step.ranks
     if step.ranks is None:
         step.why.setdefault("ranks", "its configuration file")
 
 
-def _of_plain(step: Step, job: Job, script: Script) -> None:
-    del script
-    step.nodes, step.inherited = job.nodes, True
+def _of_plain(step: Step, job: Job) -> None:
+    step.nodes = job.nodes
     step.why["ranks"] = f"lines of {step.launcher} are not predicted here"
 
 

@@ -29,7 +29,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.topology import Topology
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
 MOST: Final = 1 << 16
 """Hosts of a job: more are refused."""
@@ -138,21 +138,11 @@ def fold_names(names: Iterable[str]) -> str:
     >>> fold_names(["bmc001", "bmc002", "bmc003", "bmc007", "head"])
     'bmc[001-003,007],head'
     """
-    groups: dict[tuple[str, int, str], set[int]] = defaultdict(set)
+    groups: dict[tuple[str, int, str], set[str]] = defaultdict(set)
     for name in names:
-        match = None if ":" in name or re.fullmatch(r"[\d.]+", name) else re.fullmatch(r"(.*?)(\d{1,9})(\D*)", name)
-        groups[(match[1], len(match[2]), match[3]) if match else (name, 0, "")].add(int(match[2]) if match else 0)
-    folded = []
-    for (before, wide, after), numbers in groups.items():
-        runs: list[list[int]] = []
-        for number in sorted(numbers):
-            if runs and number == runs[-1][-1] + 1:
-                runs[-1][1:] = [number]
-            else:
-                runs.append([number])
-        inside = ",".join("-".join(f"{each:0{wide}d}" for each in run) for run in runs) if wide else ""
-        folded.append(f"{before}[{inside}]{after}" if len(numbers) > 1 else f"{before}{inside}{after}")
-    return ",".join(folded)
+        groups[(name, 0, "") if ":" in name or re.fullmatch(r"[\d.]+", name) else _parts(name)[:3]].add(name)
+    folded = ([key[0]] if not key[1] else folded_in_order(sorted(group, key=_parts)) for key, group in groups.items())
+    return ",".join(text for texts in folded for text in texts)
 
 
 @dataclass(frozen=True)
@@ -518,15 +508,11 @@ class PlannedSlot(Value):
     model_config = ConfigDict(extra="ignore")
 
     cpus: CpuSet = Field(description="its CPUs by the kernel's numbers")
-    numa_nodes: tuple[int, ...] | None = Field(default=None, description="NUMA nodes of its CPUs; null: the plan does not say")
-    memory: tuple[int, ...] | None = Field(
-        default=None, description="NUMA nodes its memory shall come from; null or empty: not planned"
-    )
-    policy: MemoryPolicy | None = Field(
-        default=None, description="prefer: from these nodes first; only: from no others; null: as it is by default"
-    )
-    hca: str | None = Field(default=None, description="the adapter it should use")
-    gpu: str | None = Field(default=None, description="address of the GPU it should use")
+    numa_nodes: tuple[int, ...] | None = optional("NUMA nodes of its CPUs; null: the plan does not say")
+    memory: tuple[int, ...] | None = optional("NUMA nodes its memory shall come from; null or empty: not planned")
+    policy: MemoryPolicy | None = optional("prefer: from these nodes first; only: from no others; null: as it is by default")
+    hca: str | None = optional("the adapter it should use")
+    gpu: str | None = optional("address of the GPU it should use")
 
 
 class PlannedNode(Value):
