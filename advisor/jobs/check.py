@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
@@ -19,7 +19,7 @@ from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint, LintAnswer, LintRank, Placed, Slot
 from advisor.jobs.request import ADVISE, release_of
 from advisor.jobs.scripts.directives import gres
-from advisor.jobs.scripts.expansion import is_known, shown
+from advisor.jobs.scripts.expansion import is_known, shown, words
 from advisor.jobs.scripts.faults import Edit, Fault, Severity
 from advisor.jobs.scripts.step_faults import RULES
 from advisor.jobs.scripts.steps import Known, Scripted, Step, read, variants
@@ -423,10 +423,10 @@ def _values(step: Step, name: str) -> int | tuple[int, ...] | None:
 _FOR_LINES: Final = re.compile(
     r"(OMP|KMP|I_MPI|OMPI_MCA|PRTE_MCA|MV2|HYDRA|MPICH|PALS|UCX_NET|CUDA_VISIBLE|ROCR_VISIBLE)(_\w+)?|SLURM_CPU_BIND|SLURM_MEM_BIND|SRUN_\w+"
 )
-_OF_SLURM: Final = (
-    "SLURM_NTASKS", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_HINT", "SLURM_DISTRIBUTION",
-    "SLURM_THREADS_PER_CORE", "SLURM_EXACT", "SLURM_OVERCOMMIT",
-)  # fmt: skip
+_OF_SLURM: Final = words(
+    "SLURM_NTASKS SLURM_JOB_NUM_NODES SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SLURM_HINT "
+    "SLURM_DISTRIBUTION SLURM_THREADS_PER_CORE SLURM_EXACT SLURM_OVERCOMMIT"
+)
 
 
 def _predicted(
@@ -445,7 +445,7 @@ def _predicted(
         if not step.per_node or len(step.segments) > 1:
             return None, "which ranks each node gets is not known"
         words = _of_one_node(step, words)
-    names = _OF_SLURM if step.launcher == "srun" else ()
+    names: Collection[str] = _OF_SLURM if step.launcher == "srun" else ()
     variables = {
         name: text
         for name, text in step.launch.variables.items()
@@ -530,7 +530,7 @@ def _shown(fault: Fault, *, corrected: bool) -> CheckedFault:
 def surroundings(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """Return a line with the variables of the job or shell that it is started in before it, where it does not set them itself."""
     launcher = next((word.rpartition("/")[2] for word in words if "=" not in word), "")
-    names = _OF_SLURM if launcher == "srun" else ()
+    names: Collection[str] = _OF_SLURM if launcher == "srun" else ()
     own = {word.partition("=")[0] for word in words if re.match(r"\w+=", word)}
     taken = {
         name: text for name, text in environment.items() if (_FOR_LINES.fullmatch(name) or name in names) and name not in own

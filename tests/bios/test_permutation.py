@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.bios.experiment_plan import Contrast, Stratum, contrast, permutation_p, verdict
+from advisor.bios.experiment_plan import verdict
+from advisor.jobs.racing.proof import Contrast, Stratum, contrast, permutation_p
 from tests.examples import examples
 
 Some = st.lists(st.integers(0, 300), min_size=1, max_size=4, unique=True)

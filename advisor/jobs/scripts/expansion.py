@@ -471,11 +471,10 @@ class Expander(ABC):
         """Return whether a condition holds, None where that is not known."""
         kind = node.type
         if kind in ("test_command", "parenthesized_expression"):
-            if node.children and node.children[0].type == "((":
-                value = self.arithmetic(next((child for child in node.children if child.is_named), None))
-                return None if value is None else bool(value)
             inner = [child for child in node.children if child.is_named]
-            return self.holds(inner[0]) if len(inner) == 1 else None
+            if not (node.children and node.children[0].type == "(("):
+                return self.holds(inner[0]) if len(inner) == 1 else None
+            kind = "compound_statement"
         if kind == "compound_statement":
             value = self.arithmetic(next((child for child in node.children if child.is_named), None))
             return None if value is None else bool(value)

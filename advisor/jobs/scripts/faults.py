@@ -7,7 +7,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Final, Literal
 
 from advisor.jobs.scripts.directives import MARKS, OF_SRUN, Directive
-from advisor.jobs.scripts.expansion import is_known, shown, whole, words
+from advisor.jobs.scripts.expansion import Span, is_known, shown, whole, words
 from advisor.jobs.scripts.options import Option
 from advisor.jobs.scripts.steps import Scripted, Step
 
@@ -40,6 +40,11 @@ Rule = Callable[[Scripted], Iterator[Fault]]
 
 
 # what edits are made of
+
+
+def over(span: Span, new: str) -> Edit:
+    """Return the edit that writes something else in a place."""
+    return Edit(span.start, span.end, new)
 
 
 def inserted(step: Step, text: str) -> tuple[Edit, ...]:
@@ -77,7 +82,7 @@ def without_directive(script: Scripted, directive: Directive) -> tuple[Edit, ...
     others = [each for each in script.job.directives if each.span == directive.span and each is not directive]
     if others:
         new = re.sub(r"\s*" + r"[\s=]+".join(map(re.escape, re.split(r"[\s=]+", directive.written))), "", line, count=1)
-        return (Edit(directive.span.start, directive.span.end, new),) if new != line and new.strip() != mark else ()
+        return (over(directive.span, new),) if new != line and new.strip() != mark else ()
     return (Edit(directive.span.start, min(directive.span.end + 1, len(script.text.encode(errors="replace"))), ""),)
 
 
@@ -402,7 +407,7 @@ def _blanks(script: Scripted) -> Iterator[Fault]:
                 f"{command[0].text} = ... is a command that does not exist",
                 "The shell takes no blank around = and starts a program of that name.",
                 f"{new[:80]}",
-                (Edit(span.start, span.end, new),),
+                (over(span, new),),
             )
     for name, word, span in script.script.odd_exports:
         written = script.written(span)
@@ -415,7 +420,7 @@ def _blanks(script: Scripted) -> Iterator[Fault]:
             f"{name} ends at the blank: {word[:40]} is another word of export",
             "A blank ends a value that is not quoted.",
             new[:100],
-            (Edit(span.start, span.end, new),),
+            (over(span, new),),
         )
 
 
@@ -434,7 +439,7 @@ def _misspelt(script: Scripted) -> Iterator[Fault]:
                     f"{name} changes nothing: OpenMP reads {near[0]}",
                     "No run-time library knows that name.",
                     new[:80],
-                    (Edit(span.start, span.end, new),),
+                    (over(span, new),),
                 )
 
 
@@ -453,7 +458,7 @@ def _stack(script: Scripted) -> Iterator[Fault]:
                     f"{name}={value} is {value} {'kB' if name[0] == 'O' else 'bytes'}",
                     "A number without a unit counts kilobytes (OpenMP) or bytes (KMP).",
                     f"{name}={value}M",
-                    (Edit(span.start, span.end, new),),
+                    (over(span, new),),
                 )
 
 
@@ -482,7 +487,7 @@ def _empty(script: Scripted) -> Iterator[Fault]:
                 f"${name} is empty: the header has no --{asked[0]}",
                 "sbatch sets it only where the option is there.",
                 f"#SBATCH --{asked[0]}=N; until then ${{{name}:-1}}",
-                (Edit(at.start, at.end, f"${{{name}:-1}}"),),
+                (over(at, f"${{{name}:-1}}"),),
             )
 
 
@@ -509,7 +514,7 @@ def _other_name(script: Scripted) -> Iterator[Fault]:
                     f"${word.variable} is not set, {near} is: {option.word.text} takes the next word",
                     "An empty variable without quotes is no word at all.",
                     f"{option.word.text} ${near}",
-                    (Edit(word.span.start, word.span.end, f"${near}"),),
+                    (over(word.span, f"${near}"),),
                 )
 
 
@@ -527,7 +532,7 @@ def _unused(script: Scripted) -> Iterator[Fault]:
             continue  # what is read or started there may use it
         edits: tuple[Edit, ...] = ()
         if steps and all((step.ranks or 2) == 1 for step in steps):
-            edits = tuple(Edit(each.start, each.end, "") for _, each, _ in values)
+            edits = tuple(over(each, "") for _, each, _ in values)
             fix = f"leave {name} away: there is one rank"
         else:
             option = (

@@ -56,6 +56,8 @@ _PASSED = {
     "/usr/bin/time": ("-f", "-o"), "scalasca": (), "catchsegv": (), "hwloc-bind": (),
 }  # fmt: skip
 """Programs that start the command behind them, with those of their options that a word follows."""
+_SHELLS = words_in("sh bash dash ksh zsh csh tcsh")
+_OF_MODULES = words_in("load purge list use swap unload reset")
 _PRINTING = ("echo", "printf", "print")
 _INSTANT = words_in(
     "echo printf print date true : exit return cd pwd hostname whoami set unset setenv alias umask touch module ml "
@@ -552,7 +554,7 @@ class Follower(Expander):
             return
         if program in ("module", "ml", "spack") or (program == "source" and len(words) > 1):
             self._load(program, words, node)
-        elif program in ("sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh") and len(words) > 1:
+        elif program in _SHELLS and len(words) > 1:
             self._shell(words, node, background=background)
         elif program in ("sbatch", "qsub", "bsub"):
             self.script.submitted |= {word.text for word in words[1:]}
@@ -694,7 +696,7 @@ class Follower(Expander):
         line = self.span(node).line
         if program == "source":
             self.script.sourced.append((texts[0] if texts else "", line))
-        elif program == "ml" and texts and texts[0] not in ("load", "purge", "list", "use", "swap", "unload", "reset"):
+        elif program == "ml" and texts and texts[0] not in _OF_MODULES:
             self.script.modules += [(text, line) for text in texts]
         elif texts and texts[0] in ("load", "add", "swap", "switch", "try-load"):
             self.script.modules += [(text, line) for text in texts[1:]]

@@ -16,6 +16,7 @@ from advisor.jobs.scripts.faults import (
     directive_as,
     inserted,
     is_free,
+    over,
     program_of,
     removed,
     replaced,
@@ -243,7 +244,7 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
     elif places:
         _, span, _ = places[-1]
         written = script.written(span)
-        edits = (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ])\S+", r"\1$SLURM_CPUS_PER_TASK", written, count=1)),)
+        edits = (over(span, re.sub(r"(OMP_NUM_THREADS[= ])\S+", r"\1$SLURM_CPUS_PER_TASK", written, count=1)),)
         fix = "export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK"
     else:
         fix = "as many threads as CPUs"
@@ -279,7 +280,7 @@ def _squared(script: Scripted) -> Iterator[Fault]:
             if places:
                 _, span, _ = places[-1]
                 written = script.written(span)
-                edits = (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ]).*", r"\g<1>1", written)),)
+                edits = (over(span, re.sub(r"(OMP_NUM_THREADS[= ]).*", r"\g<1>1", written)),)
             yield Fault(
                 "threads-squared",
                 places[-1][1].line if places else step.line,
@@ -814,9 +815,9 @@ def _gpu_order(script: Scripted) -> Iterator[Fault]:
             edits += without_directive(script, job.find("cpus-per-task") or job.directives[0])
             if places := [span for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", ()) if whole(text) == job.cpus]:
                 edits += (
-                    (Edit(places[-1].start, places[-1].end, f"OMP_NUM_THREADS={job.cpus}"),)
+                    (over(places[-1], f"OMP_NUM_THREADS={job.cpus}"),)
                     if script.text.encode()[places[-1].start : places[-1].start + 6] != b"export"
-                    else (Edit(places[-1].start, places[-1].end, f"export OMP_NUM_THREADS={job.cpus}"),)
+                    else (over(places[-1], f"export OMP_NUM_THREADS={job.cpus}"),)
                 )
         how = "by their local rank" if _SELECTS.search(wrapped) else "as they are numbered"
         yield Fault(
@@ -858,7 +859,7 @@ def _gpu_numbers(script: Scripted) -> Iterator[Fault]:
                     f"GPU {beyond[0]} is not there: a node has {here} of them for this job",
                     "What stands behind the first number that is not there is ignored.",
                     f"CUDA_VISIBLE_DEVICES={kept}",
-                    (Edit(span.start, span.end, written.replace(visible, kept)),),
+                    (over(span, written.replace(visible, kept)),),
                 )
 
 
@@ -915,9 +916,7 @@ def _kokkos_gpus(script: Scripted) -> Iterator[Fault]:
                         f"-k on g {count} wants {count} GPUs of a node, the job has {here}",
                         "Kokkos ends where a device is not there.",
                         f"-k on g {here}",
-                        (Edit(words[at + 3].span.start, words[at + 3].span.end, str(here)),)
-                        if words[at + 3].variable is None
-                        else (),
+                        (over(words[at + 3].span, str(here)),) if words[at + 3].variable is None else (),
                     )
 
 
@@ -985,7 +984,7 @@ def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | No
     for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []):
         written = script.written(span)
         if whole(text) == job.cpus and "SLURM_CPUS_PER_TASK" in written:  # threads of a worker stay as many
-            edits += (Edit(span.start, span.end, re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{text}", written, count=1)),)
+            edits += (over(span, re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{text}", written, count=1)),)
     return edits
 
 
