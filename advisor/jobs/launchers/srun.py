@@ -49,6 +49,7 @@ from advisor.jobs.request import (
     seated,
     warning,
 )
+from advisor.jobs.scripts.expansion import words
 from advisor.jobs.slurm import (
     MEM_BIND,
     Entity,
@@ -81,7 +82,7 @@ SRUN, SRUN_ALIASES = option_table("""
     --exclude -x 1 on other hosts than {0}
     --distribution -m 1 distributes ranks over nodes, and inside a node, as {0}
     --cpu-bind --cpu_bind 1 binds each rank by {0}
-    --mem-bind 1 binds memory by {0}
+    --mem-bind --mem_bind 1 binds memory by {0}
     --hint 1 takes the hint {0}
     --threads-per-core 1 uses {0} hardware threads of a core
     --extra-node-info -B 1 wants nodes of the shape {0}
@@ -128,6 +129,68 @@ SRUN, SRUN_ALIASES = option_table("""
     --jobid 1 inside the job {0}
     --wait 1 waits {0} seconds for the last rank
     --cpu-freq 1 sets the CPUs to the frequency {0}
+    --mem-per-gpu 1 with {0} of memory for a GPU
+    --gpu-freq 1 sets the GPUs to the frequency {0}
+    --accel-bind 1 binds ranks to devices by {0}
+    --tres-per-task 1 with {0} for each rank
+    --tres-bind 1 binds resources by {0}
+    --het-group 1 in the parts {0} of a job of several
+    --pack-group 1 in the parts {0} of a job of several
+    --threads -T 1 starts with {0} threads
+    --core-spec -S 1 leaves {0} cores to the system
+    --mincpus 1 on nodes with {0} CPUs at least
+    --gres-flags 1 takes devices by {0}
+    --signal 1 sends {0} before the end
+    --container 1 in the container {0}
+    --container-image 1 in the container {0}
+    --container-mounts 1 with {0} in the container
+    --container-name 1 in the container called {0}
+    --container-workdir 1 starts in the container's folder {0}
+    --environment --uenv 1 in the environment {0}
+    --view 1 shows {0} of the environment
+    --tmp 1 on nodes with {0} of local disk
+    --licenses -L 1 with the licences {0}
+    --clusters -M 1 on the clusters {0}
+    --comment 1 with the comment {0}
+    --dependency -d 1 after {0}
+    --begin -b 1 not before {0}
+    --deadline 1 before {0}
+    --wckey 1 on the project {0}
+    --acctg-freq 1 accounts every {0}
+    --open-mode 1 opens files to {0} them
+    --epilog 1 runs {0} after
+    --prolog 1 runs {0} before
+    --task-epilog 1 runs {0} after each rank
+    --task-prolog 1 runs {0} before each rank
+    --slurmd-debug 1 lets daemons tell what they do
+    --uid 1 as the user {0}
+    --gid 1 as the group {0}
+    --switches 1 on nodes behind {0} switches
+    --time-min 1 for at least {0}
+    --bcast-exclude 1 copies all libraries but those of {0}
+    --bcast 0 copies the program to the nodes
+    --compress 0 compresses what is copied
+    --cluster-constraint 1 on clusters that are {0}
+    --priority 1 with the priority {0}
+    --nodefile -F 1 on the hosts of the file {0}
+    --immediate -I 0 fails where nothing is free at once
+    --hold -H 0 waits until it is released
+    --no-kill -k 0 goes on when a node fails
+    --disable-status -X 0 shows no state at the first interrupt
+    --no-allocate -Z 0 asks the controller for nothing
+    --preserve-env -E 0 keeps the variables of nodes and ranks
+    --interactive 0 starts the job's own step
+    --contiguous 0 on nodes side by side
+    --spread-job 0 on as many nodes as it can
+    --use-min-nodes 0 on as few nodes as it can
+    --reboot 0 starts the nodes again before
+    --nice 0 with less priority
+    --external-launcher 0 for another launcher's daemons
+    --whole 0 takes all of each node of the job
+    --help -h 0 prints its options
+    --usage 0 prints its options
+    --version -V 0 prints its version
+    --test-only 0 starts nothing
 """)
 
 
@@ -349,18 +412,18 @@ _VARIABLES: Final = {
 }
 """The variables that srun reads where its line does not say; the first of two wins."""
 
-_HARMLESS: Final = frozenset(
-    f"SLURM_{name}"
-    for name in (
-        *("ACCOUNT", "DEBUG", "EXPORT_ENV", "JOB_NAME", "KILL_BAD_EXIT", "LABELIO", "MPI_TYPE", "OVERLAP", "PARTITION", "QOS"),
-        *("STDERRMODE", "STDINMODE", "STDOUTMODE", "SUBMIT_DIR", "TIMELIMIT", "UNBUFFEREDIO", "WAIT", "WCKEY"),
-    )
+_HARMLESS: Final = words(
+    "SLURM_ACCOUNT SLURM_DEBUG SLURM_EXPORT_ENV SLURM_JOB_NAME SLURM_KILL_BAD_EXIT SLURM_LABELIO SLURM_MPI_TYPE SLURM_OVERLAP"
+    " SLURM_PARTITION SLURM_QOS SLURM_STDERRMODE SLURM_STDINMODE SLURM_STDOUTMODE SLURM_SUBMIT_DIR SLURM_TIMELIMIT"
+    " SLURM_UNBUFFEREDIO SLURM_WAIT SLURM_WCKEY"
 )
 """Variables of srun(1) that change no placement; others than these leave a line open."""
 
-_UNREAD: Final = frozenset(
-    {"--multi-prog", "--jobid", "--relative", "--exclude", "--gpus-per-socket", "--ntasks-per-gpu", "--cpus-per-gpu"}
-    | {"--extra-node-info", "--sockets-per-node", "--cores-per-socket", "--mem-per-cpu"}
+_UNREAD: Final = words(
+    "--multi-prog --jobid --relative --exclude --gpus-per-socket --ntasks-per-gpu --cpus-per-gpu --extra-node-info"
+    " --sockets-per-node --cores-per-socket --mem-per-cpu --mem-per-gpu --accel-bind --tres-per-task --tres-bind --het-group --pack-group"
+    " --core-spec --mincpus --gres-flags --nodefile --use-min-nodes --spread-job --contiguous --switches --clusters --whole"
+    " --help --usage --version --test-only --hold --external-launcher --interactive --no-allocate --container --container-image"
 )
 """Options that change which CPUs or nodes a step gets, in ways that are not predicted here."""
 
@@ -766,7 +829,7 @@ LAUNCHER = Launcher(
         request=of_srun,
         lists=srun_lists,
         memory=slurm_memory,
-        glued=re.compile(r"(-[nNcwxmBpAqtJCGDoeiK])(=?)([^-=].*)", re.DOTALL),
+        glued=re.compile(r"(-[nNcwxmBpAqtJCGDoeiKrWTSLMdbF])(=?)([^-=].*)", re.DOTALL),
         parted=False,
     ),
     unbound_line=unbound,

@@ -8,26 +8,7 @@ from typing import Final
 
 from advisor.jobs.launcher import Dialect, of_lines
 from advisor.jobs.line import canonical, hyphened
-from advisor.jobs.scripts import directives
-from advisor.jobs.scripts.expansion import Word, is_known, names_in, words
-
-SRUN_VALUED: Final = words(
-    "nodes ntasks cpus-per-task ntasks-per-node tasks-per-node ntasks-per-socket ntasks-per-core ntasks-per-gpu "
-    "nodelist exclude distribution cpu-bind cpu_bind mem-bind mem_bind hint threads-per-core extra-node-info "
-    "sockets-per-node cores-per-socket mpi partition account qos reservation time job-name constraint mem mem-per-cpu "
-    "mem-per-gpu gres gpus gpus-per-node gpus-per-task gpus-per-socket cpus-per-gpu gpu-bind gpu-freq export chdir "
-    "output error input relative network jobid wait cpu-freq accel-bind tres-per-task tres-bind het-group threads "
-    "pack-group core-spec signal container-image container-mounts container-name container-workdir container mem-per-cpu tmp "
-    "licenses clusters comment dependency begin deadline wckey profile acctg-freq open-mode epilog prolog task-epilog "
-    "task-prolog slurmd-debug uid gid switches mincpus time-min gres-flags bcast-exclude immediate kill-on-bad-exit "
-    "cluster-constraint uenv view priority"
-)
-_SRUN_FLAGGED: Final = frozenset({"kill-on-bad-exit", "immediate"})
-_SRUN_SHORT: Final = {
-    **directives.SHORT, "K": "kill-on-bad-exit", "l": "label", "u": "unbuffered", "r": "relative", "X": "disable-status",
-    "T": "threads", "Z": "no-allocate", "E": "preserve-env", "I": "immediate", "k": "no-kill", "W": "wait", "P": "", "R": "",
-}  # fmt: skip
-_SRUN_SHORT_FLAGS: Final = frozenset("KluvQOsHXZEkVhI")
+from advisor.jobs.scripts.expansion import Word, is_known, names_in
 
 
 @dataclass(frozen=True)
@@ -122,8 +103,6 @@ _MPI_NAMES: Final = {
 
 def walked(words: Sequence[Word], launcher: str, family: str | None) -> Segment:
     """Return the options and the program of one part of a line."""
-    if launcher == "srun":
-        return _of_srun(words)
     segment = Segment()
     kind = launcher.split(" ", maxsplit=1)[0]
     spoken = next((each for each in of_lines().values() if kind in each.programs), None)
@@ -139,12 +118,19 @@ def walked(words: Sequence[Word], launcher: str, family: str | None) -> Segment:
                 and len(names_in(text)) == 1
                 and text[0] == "\ue000"
                 and text[-1] == "\ue001"
-            ) and (any(each.text.startswith("-") for each in words[at + 1 :]) or _OPTIONS.search(word.variable)):
+            ) and (
+                any(each.text.startswith("-") for each in words[at + 1 :][: 1 if kind == "srun" else None])
+                or _OPTIONS.search(word.variable)
+            ):
                 segment.open.append(word)
                 at += 1
                 continue
             at += text == "--"
             break
+        if kind == "srun" and spoken and (flags := _flags(text, spoken)):
+            segment.options += [Option(name, "", word) for name in flags]
+            at += 1
+            continue
         plain, count, equals, value = _form(text, kind, family, spoken)
         if plain in ("--env", "-genv") and at + 1 < len(words) and "=" in words[at + 1].text:
             count = 1  # -genv NAME=VALUE is as good as NAME VALUE
@@ -226,56 +212,21 @@ def _mpi_arity(name: str, family: str | None) -> tuple[int, str]:
 
 
 def _spoken(text: str, name: str, equals: str, value: str, spoken: Dialect) -> tuple[str, int, str, str]:
+    """Return an option by the table of its launcher; srun takes the beginning of a name too, and is read as sbatch is."""
     if spoken.glued and (match := spoken.glued.fullmatch(text)) and not text.startswith("--"):
         name, equals, value = match[1], "=", match[3]
-    known = canonical(name, spoken)
-    return (known, spoken.options[known][0], equals, value) if known else (name, 0, equals, value)
+    known, srun = canonical(name, spoken), "srun" in spoken.programs
+    if srun and known is None and len(name) > 5:
+        fitting = {canonical(each, spoken) for each in (*spoken.options, *spoken.aliases) if each.startswith(name)}
+        known = fitting.pop() if len(fitting) == 1 else None
+    plain = known or name
+    return (plain.lstrip("-") if srun else plain), (spoken.options[known][0] if known else 0), equals, value
 
 
-def _of_srun(words: Sequence[Word]) -> Segment:  # noqa: C901 - a case a form of option
-    segment = Segment()
-    at = 0
-    while at < len(words):
-        word = words[at]
-        text = hyphened(word.text) if is_known(word.text) else word.text
-        if not text.startswith("-"):
-            lone = len(names_in(text)) == 1 and text[0] == "\ue000" and text[-1] == "\ue001"
-            ahead = any(each.text.startswith("-") for each in words[at + 1 : at + 2]) or bool(
-                word.variable and _OPTIONS.search(word.variable)
-            )
-            if lone and not word.quoted and word.variable and ahead:
-                segment.open.append(word)
-                at += 1
-                continue
-            break
-        at += 1
-        if text == "--":
-            break
-        taken: Word | None = None
-        if text.startswith("--"):
-            name, equals, value = text[2:].partition("=")
-            name = _srun_long(name)
-            if not equals and name in SRUN_VALUED - _SRUN_FLAGGED and at < len(words):
-                taken = words[at]
-        else:
-            letter = text[1:2]
-            name, value, equals = _SRUN_SHORT.get(letter, letter), text[2:].removeprefix("="), "=" if len(text) > 2 else ""
-            if letter in _SRUN_SHORT_FLAGS:
-                for other in text[2:] if text[2:].isalpha() else "":
-                    segment.options.append(Option(_SRUN_SHORT.get(other, other), "", word))
-            elif not equals and at < len(words):
-                taken = words[at]
-        if taken is not None:
-            value = taken.text
-            at += 1
-        segment.options.append(Option(name, value, word, taken))
-    segment.program = list(words[at:])
-    return segment
-
-
-def _srun_long(name: str) -> str:
-    name = {"tasks-per-node": "ntasks-per-node", "cpu_bind": "cpu-bind", "mem_bind": "mem-bind"}.get(name, name)
-    if name in SRUN_VALUED or name in directives.OF_SRUN or name in directives.FLAGS:
-        return name
-    fitting = {each for each in SRUN_VALUED if each.startswith(name)} if len(name) > 3 else set()
-    return _srun_long(fitting.pop()) if len(fitting) == 1 else name
+def _flags(text: str, spoken: Dialect) -> list[str]:
+    """Return the options of srun that letters in one word are, such as -lu; [] of a word that is none of these."""
+    if not re.fullmatch(r"-[A-Za-z]{2,}", text, re.ASCII):
+        return []
+    every = [canonical(f"-{letter}", spoken) for letter in text[1:]]
+    names = [name for name in every if name and not spoken.options[name][0]]
+    return [name.lstrip("-") for name in names] if len(names) == len(every) else []
