@@ -22,6 +22,7 @@ from advisor.jobs.openmpi import missing, parameters
 from advisor.jobs.placement import FEW, LintAnswer, LintRank, Placed
 from advisor.jobs.predict import after_binders
 from advisor.jobs.request import Prediction, Refused, Release, Said, Segment, Unclear, counted, of_prrte, release_of
+from advisor.jobs.scripts.expansion import words
 from advisor.jobs.started.hosts import read_bytes
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hosts.base import Ran
@@ -153,18 +154,18 @@ def _variables(made: Prediction, folder: str) -> dict[str, str]:
 
 _FOLDER: Final = "\ue000"
 """Stands for the folder in words, before it is made."""
-_SAID: Final = frozenset(
-    {"-np", "--host", "--map-by", "--rank-by", "--bind-to", "--cpu-set", "--cpu-list", "--cpus-per-proc", "--cpus-per-rank", "-N"}
-    | {"--npernode", "--npersocket", "--pernode", "--bycore", "--bynode", "--byslot", "--bysocket", "--bind-to-core"}
-    | {"--bind-to-socket", "--bind-to-none", "--use-hwthread-cpus", "--oversubscribe", "--nooversubscribe", "--hetero-nodes"}
+_SAID: Final = words(
+    "-np --host --map-by --rank-by --bind-to --cpu-set --cpu-list --cpus-per-proc --cpus-per-rank -N --npernode "
+    "--npersocket --pernode --bycore --bynode --byslot --bysocket --bind-to-core --bind-to-socket --bind-to-none "
+    "--use-hwthread-cpus --oversubscribe --nooversubscribe --hetero-nodes"
 )
 """Options that say where ranks go, and nothing else."""
 _FILED: Final = {"--hostfile": "hosts", "--rankfile": "ranks", "-rf": "ranks"}
-_LEFT: Final = frozenset(
-    {"-x", "--output", "--output-filename", "--tag-output", "--timestamp-output", "--merge-stderr-to-stdout", "--report-bindings"}
-    | {"--display", "--display-map", "--display-devel-map", "--display-allocation", "--do-not-launch", "--allow-run-as-root"}
-    | {"--quiet", "--verbose", "--wdir", "--prefix", "--noprefix", "--path", "--timeout", "--stdin", "--leave-session-attached"}
-    | {"--debug-daemons", "--report-pid", "--show-progress", "--disable-recovery", "--enable-recovery", "--xml", "--pmixmca"}
+_LEFT: Final = words(
+    "-x --output --output-filename --tag-output --timestamp-output --merge-stderr-to-stdout --report-bindings --display "
+    "--display-map --display-devel-map --display-allocation --do-not-launch --allow-run-as-root --quiet --verbose --wdir "
+    "--prefix --noprefix --path --timeout --stdin --leave-session-attached --debug-daemons --report-pid --show-progress "
+    "--disable-recovery --enable-recovery --xml --pmixmca"
 )
 """Options that say nothing of it, and are left out."""
 _PLACING: Final = re.compile(
@@ -311,21 +312,9 @@ def _cpus(text: str, known: LogicalNumbering, made: Prediction) -> CpuSet | None
 # Hydra
 
 _HYDRA_SAID: Final = frozenset({"-n", "-ppn", "-bind-to", "-map-by"})
-_HYDRA_LEFT: Final = frozenset(
-    {
-        "-genv",
-        "-env",
-        "-genvall",
-        "-genvnone",
-        "-genvlist",
-        "-envall",
-        "-envnone",
-        "-envlist",
-        "-wdir",
-        "-prepend-rank",
-        "-verbose",
-    }
-    | {"-print-all-exitcodes", "-outfile-pattern", "-errfile-pattern", "-launcher", "-iface", "-disable-auto-cleanup"}
+_HYDRA_LEFT: Final = words(
+    "-genv -env -genvall -genvnone -genvlist -envall -envnone -envlist -wdir -prepend-rank -verbose -print-all-exitcodes "
+    "-outfile-pattern -errfile-pattern -launcher -iface -disable-auto-cleanup"
 )
 
 

@@ -4,10 +4,12 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.launcher import OTHERS, Dialect, find, launchers, of_lines
 from advisor.jobs.request import Binder, Line, Request, Said, Segment, Words, number, of_prrte, release_of
+from advisor.jobs.scripts.expansion import words
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.machine import Tool
 
@@ -32,22 +34,16 @@ _ENDS = frozenset({"&", "&&", "||", "|", ";", ">", ">>", "2>", "2>&1", "<"})
 
 
 _BINDERS = {
-    "-N": "nodes",
-    "--cpunodebind": "nodes",
-    "-C": "cpus",
-    "--physcpubind": "cpus",
-    "-c": "nodes",
-    "--cpubind": "nodes",
-    "-m": "memory",
-    "--membind": "memory",
-    "-i": "memory",
-    "--interleave": "memory",
-    "-p": "memory",
-    "--preferred": "memory",
-    "-P": "memory",
-    "--preferred-many": "memory",
-    "-w": "memory",
-    "--weighted-interleave": "memory",
+    name: kind
+    for kind, names in (
+        ("nodes", "-N --cpunodebind -c --cpubind"),
+        ("cpus", "-C --physcpubind"),
+        (
+            "memory",
+            "-m --membind -i --interleave -p --preferred -P --preferred-many -w --weighted-interleave",
+        ),
+    )
+    for name in names.split()
 }
 
 
@@ -453,36 +449,10 @@ Change = Callable[[Said], Sequence[str] | None]
 """Gives the words that stand for an option; None: as it is."""
 
 
-BINDING = frozenset(
-    {
-        "--map-by",
-        "--rank-by",
-        "--bind-to",
-        "--rankfile",
-        "-rf",
-        "--cpu-set",
-        "--cpu-list",
-        "--cpus-per-proc",
-        "--cpus-per-rank",
-        "-N",
-        "--npernode",
-        "--npersocket",
-        "--pernode",
-        "--bycore",
-        "--bynode",
-        "--byslot",
-        "--bysocket",
-        "--bind-to-core",
-        "--bind-to-socket",
-        "--bind-to-none",
-        "--use-hwthread-cpus",
-        "--hetero-nodes",
-        "-bind-to",
-        "-map-by",
-        "--cpu-bind",
-        "--distribution",
-        "--cpus-per-task",
-    }
+BINDING: Final = words(
+    "--map-by --rank-by --bind-to --rankfile -rf --cpu-set --cpu-list --cpus-per-proc --cpus-per-rank -N --npernode "
+    "--npersocket --pernode --bycore --bynode --byslot --bysocket --bind-to-core --bind-to-socket --bind-to-none "
+    "--use-hwthread-cpus --hetero-nodes -bind-to -map-by --cpu-bind --distribution --cpus-per-task"
 )
 """Options that say where ranks go."""
 

@@ -74,9 +74,6 @@ def translations(case: Prediction) -> Iterator[LintTranslation]:
             try:
                 yield _one(case, family)
             except BadInput as error:
-                if made := _by_rankfile(case, family):
-                    yield made
-                    continue
                 yield LintTranslation(launcher=family, line=None, lost=(f"{title_of(family)}: {error.problem}",))
 
 
@@ -235,29 +232,6 @@ def _made(case: Prediction, family: str, kept: Sequence[str], lost: Sequence[str
         read = tuple(islice(lines(), MOST_LINES + 1))
         files[name] = read if len(read) <= MOST_LINES else ("(too long to be shown)",)
     return LintTranslation(launcher=family, line=" ".join((*before, shlex.join(argv))), files=files, lost=tuple(lost))
-
-
-def _by_rankfile(case: Prediction, family: str) -> LintTranslation | None:
-    """Return a rankfile of ranks that alternate between hosts, for Open MPI; None where the versions read it differently."""
-    known = logical_numbering(case.topology)
-    ranks = case.ranks or ()
-    taken: set[tuple[str | None, int]] = set()
-    rows: list[str] = []
-    for rank in ranks[: MOST_LINES + 1]:
-        cpus = rank.cpus or CpuSet()
-        row = f"rank {rank.rank}={rank.host} slot={known.core_numbers(cpus)}" if cpus and known.whole(cpus) else ""
-        mine = {(rank.host, cpu) for cpu in cpus}
-        if not row or rank.host is None or len(row) > 63 or taken & mine:
-            return None
-        taken |= mine
-        rows.append(row)
-    if not family.startswith("openmpi") or len(rows) != len(ranks):
-        return None
-    kept, lost = _kept(case, family)
-    hosts = ",".join(f"{host}:{count}" for host, count in Counter(rank.host for rank in ranks).items())
-    source = ("--map-by", "rankfile:file=rankfile") if family == "openmpi5" else ("--rankfile", "rankfile")
-    words = ("mpirun", "-np", str(len(ranks)), "--host", hosts, *source, *kept, *command(case.line))
-    return LintTranslation(launcher=family, line=shlex.join(words), files={"rankfile": tuple(rows)}, lost=tuple(lost))
 
 
 def _environment(case: Prediction) -> dict[str, str]:

@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import lcm
 from typing import Final
 
@@ -46,7 +45,7 @@ from advisor.jobs.request import (
 )
 from advisor.jobs.scripts.expansion import words
 from advisor.machine.cpuset import CpuSet, union
-from advisor.machine.layout import distance_groups, logical_numbering, ordered
+from advisor.machine.layout import logical_numbering, ordered
 from advisor.machine.topology import Topology
 
 
@@ -233,81 +232,35 @@ Bound = tuple[CpuSet | None, ...]
 """The CPUs of the local ranks; None: not bound."""
 
 
-_NAMES: Final = {"socket": "package", "numanode": "numa"}
-"""Other names of things; of those that hwloc shows these and hwthread, core, l3cache and machine are predicted."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node as Hydra's hwloc shows it: what a cgroup hides is gone."""
-
-    topology: Topology
-
-    @cached_property
-    def place(self) -> Mapping[int, int]:
-        """The hardware threads and their places in hwloc's order."""
-        pus = (cpu for cpu in logical_numbering(self.topology).pus if cpu in self.topology.inside.pus)
-        return {cpu: place for place, cpu in enumerate(pus)}
-
-    def threads(self, cpus: CpuSet) -> list[int]:
-        """Return the hardware threads of a set in hwloc's order."""
-        return sorted(cpus, key=self.place.__getitem__)
-
-    @cached_property
-    def parts(self) -> tuple[CpuSet, ...]:
-        """The CPUs of everything in hwloc's tree, the smallest first."""
-        inside = self.topology.inside
-        groups = (inside.packages, inside.dies, inside.l3, inside.shared_l2, inside.cores)
-        found = {part.cpuset for group in groups for part in group} | {node.near for node in inside.nodes}
-        found |= {*distance_groups(inside), inside.pus, *(CpuSet([cpu]) for cpu in self.place)}
-        return tuple(sorted((part & inside.pus for part in found if part & inside.pus), key=len))
-
-    def objects(self, name: str) -> tuple[CpuSet, ...]:
-        """Return the CPUs of all objects of a kind in hwloc's order; raise Refused or Unclear."""
-        kind, inside = _NAMES.get(name, name), self.topology.inside
-        if kind in ("machine", "hwthread"):
-            return (inside.pus,) if kind == "machine" else tuple(CpuSet([cpu]) for cpu in self.place)
-        if kind not in ("package", "core", "l3cache", "numa"):
-            raise Unclear(f"-bind-to or -map-by {name[:40]} is not predicted here")
-        every = [*inside.packages] if kind == "package" else [*inside.cores] if kind == "core" else [*inside.l3]
-        found = self._numa() if kind == "numa" else [part.cpuset & inside.pus for part in every]
-        if len(found) < (len(self.topology.packages) if kind == "package" else 0) or not all(found):
-            raise Unclear(f"a {name} without CPUs that may be used is counted where devices hang on it")
-        if not found and kind == "l3cache" and hides_l3(inside):
-            raise Unclear("whether the memory-side cache of this machine is shown as an L3 is not known")
-        if not found:
-            raise Refused(f"hardware object not found: this machine shows no {name}")
-        return tuple(dict.fromkeys(ordered(found, logical_numbering(self.topology))))
-
-    def _numa(self) -> list[CpuSet]:
-        inside = self.topology.inside
-        near = list(dict.fromkeys(node.near & inside.pus for node in inside.nodes))
-        if any(a & b for i, a in enumerate(near) for b in near[:i]) and self.topology.numa_known:
-            raise Unclear("some NUMA node lies around others, and the order that Hydra counts them in is not known")
-        return near if self.topology.numa_known else [inside.pus]
-
-    def check(self, cpus: CpuSet) -> CpuSet:
-        """Return what the kernel makes of a binding; raise Refused where it or hwloc does not bind so."""
-        inside = self.topology.inside
-        if not cpus <= self.topology.pus | self.topology.missing or not cpus & inside.pus:
-            raise Refused(f"hwloc_set_cpubind failed: CPUs {str(cpus)[:60] or 'none'} are not all on this machine")
-        if self.topology.numa_known and not any(node.near & cpus for node in inside.nodes):
-            raise Refused(f"hwloc_set_membind failed: CPUs {str(cpus)[:60]} are in no NUMA node")
-        return cpus & inside.pus
+def _as_kernel(cpus: CpuSet, topology: Topology) -> CpuSet:
+    """Return what the kernel makes of a binding; raise Refused where it or hwloc does not bind so."""
+    inside = topology.inside
+    if not cpus <= topology.pus | topology.missing or not cpus & inside.pus:
+        raise Refused(f"hwloc_set_cpubind failed: CPUs {str(cpus)[:60] or 'none'} are not all on this machine")
+    if topology.numa_known and not any(node.near & cpus for node in inside.nodes):
+        raise Refused(f"hwloc_set_membind failed: CPUs {str(cpus)[:60]} are in no NUMA node")
+    return cpus & inside.pus
 
 
 def bound(bind: str | None, over: str | None, topology: Topology, count: int) -> Bound:
     """Return the CPUs of so many local ranks; raise Refused or Unclear."""
     if bind is None or bind == "none":
         return (None,) * count
-    node = Node(topology)
     if bind.startswith("user:"):
         listed = _user(bind[5:], count)
-        return (*(node.check(cpus) for cpus in listed[:count]), *(None,) * (count - len(listed)))
+        return (*(_as_kernel(cpus, topology) for cpus in listed[:count]), *(None,) * (count - len(listed)))
     if bind == "rr":
-        return tuple(node.check(CpuSet([rank % len(node.place)])) for rank in range(count))
-    made = list(_bitmaps(node, bind, bind if over is None else over, count))
-    return tuple(node.check(made[rank % len(made)]) for rank in range(count))
+        return tuple(_as_kernel(CpuSet([rank % len(topology.inside.pus)]), topology) for rank in range(count))
+    (things, together), (larger, number) = _request(topology, bind), _request(topology, over or bind)
+    even = all(alike(found, topology) for found in (things, larger))
+    if over in (None, bind) and together <= len(things) and (even or together == 1):
+        starts = (rank % lcm(len(things), together) * together for rank in range(count))
+        given = [union(things[(start + i) % len(things)] for i in range(together)) for start in starts]
+    elif even and number == 1 and len(larger[0]) > len(things[0]) and together <= len(larger[0]) // len(things[0]):
+        given = [cpus for cpus, _ in zip(hydra_bound(things, larger, together), range(count), strict=False)]
+    else:
+        raise Unclear(f"-bind-to {bind[:40]} over {(over or bind)[:40]} is not predicted here")
+    return tuple(_as_kernel(cpus, topology) for cpus in given)
 
 
 def _user(text: str, count: int) -> list[CpuSet]:
@@ -322,66 +275,18 @@ def _user(text: str, count: int) -> list[CpuSet]:
         raise Unclear(f"the list of user: cannot be read: {error.problem}") from error
 
 
-def _request(node: Node, text: str) -> tuple[tuple[CpuSet, ...], int]:
-    """Return the objects that one of both options names, and how many of them together."""
+def _request(topology: Topology, text: str) -> tuple[tuple[CpuSet, ...], int]:
+    """Return the objects, all alike, that one of both options names, and how many of them together."""
     match = re.fullmatch(r"([a-z0-9]+)(?::([1-9]\d{0,4}))?", text, re.ASCII)
-    if match is None:
+    name = {"package": "socket", "numanode": "numa"}.get(match[1], match[1]) if match else ""
+    found = objects(topology).get(name)
+    if match is None or found is None or (not found and (name == "numa" or hides_l3(topology.inside))):
         raise Unclear(f"what Hydra makes of {text[:40]!a} is not predicted here")
-    return node.objects(match[1]), int(match[2] or 1)
-
-
-def _bitmaps(node: Node, bind: str, over: str, most: int) -> Iterator[CpuSet]:
-    """Yield the bindings in the order in which local ranks get them, at most so many; after the last comes the first."""
-    (things, together), (homes, count) = _request(node, bind), _request(node, over)
-    total = len(node.place)
-    home_size, size = total // len(homes) * count, total // len(things) * together
-    if home_size > total:
-        raise Refused(f"mapping option {over[:40]} is larger than the whole node")
-    if size == 0 or home_size == 0:
-        raise Unclear(f"this machine has more {bind[:40]} than CPUs")
-    members = [[homes[(i * count + j) % len(homes)] for j in range(count)] for i in range(lcm(len(homes), count) // count)]
-    domains = [(union(sets), node.threads(sets[0])[0]) for sets in members]
-    small = size < home_size
-    number = lcm(home_size, size) // size * len(domains) if small else len(domains)
-    walk = _Walk(node, bind, things, together, small=small)
-    for i in range(min(number, most)):
-        yield walk.take(*domains[i % len(domains)], i // len(domains) * size if small else 0)
-
-
-class _Walk:
-    """The objects to bind to, taken one after the other."""
-
-    def __init__(self, node: Node, text: str, things: Sequence[CpuSet], count: int, *, small: bool) -> None:
-        self._node, self._text, self._things, self._count, self._small = node, text, things, count, small
-        self._first: dict[int, int] = {}
-        for position, thing in enumerate(things):
-            for cpu in thing:
-                self._first.setdefault(cpu, position)
-        self._last: CpuSet | None = None
-        self._domains: dict[CpuSet, tuple[list[int], list[int]]] = {}
-
-    def take(self, cpus: CpuSet, start: int, passed: int) -> CpuSet:
-        """Return the binding that starts so many threads after the first one of a domain; after the last comes the first."""
-        if cpus not in self._domains:
-            cover = next((part for part in self._node.parts if cpus <= part), self._node.topology.inside.pus)
-            inside = [i for i, thing in enumerate(self._things) if thing <= cover]
-            self._domains[cpus] = self._node.threads(cpus), inside
-        threads, inside = self._domains[cpus]
-        start = threads[(threads.index(start) + passed) % len(threads)] if passed else start
-        at = self._first.get(start, 0)
-        thing = self._things[at] if start in self._first else self._last
-        if thing is None:
-            raise Refused(f"CPU {start} is in no {self._text[:40]}, and its proxy dies")
-        found = thing
-        for _ in range(min(self._count, len(self._things))):
-            found |= thing
-            others = inside if self._small else ((at + 1) % len(self._things),)
-            # the next that lies in what covers the domain, if any other does
-            following = min((i for i in others if i != at or not self._small), key=lambda i: (i < at, i), default=None)
-            if following is not None:
-                at, thing = following, self._things[following]
-        self._last = thing
-        return found
+    if name == "socket" and len(found) < len(topology.packages):
+        raise Unclear("a socket without CPUs that may be used is counted where devices hang on it")
+    if not found:
+        raise Refused(f"hardware object not found: this machine shows no {name}")
+    return found, int(match[2] or 1)
 
 
 def claim(words: Words, tools: frozenset[str]) -> int:
@@ -584,7 +489,7 @@ _COUNTED = re.compile(r"-bind-to \S*user:|-(?:bind-to|map-by) (?:core|hwthread|s
 """An object and a count: Hydra's alone."""
 
 
-_OWN = frozenset({"-genv", "-ppn", "-perhost", "-hosts", "-genvall", "-env", "-f", "-launcher", "-bootstrap", "-rankmap"})
+_OWN: Final = words("-genv -ppn -perhost -hosts -genvall -env -f -launcher -bootstrap -rankmap")
 
 
 def kin(words: Words) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
@@ -42,6 +43,7 @@ from advisor.jobs.request import (
     seated,
     warning,
 )
+from advisor.jobs.scripts.expansion import words
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.layout import logical_numbering
 from advisor.machine.topology import Topology
@@ -55,7 +57,7 @@ RANKS = RankVariables(rank=("PALS_RANKID",), size=("PMI_SIZE",), local=("PALS_LO
 UNBOUND = ("--cpu-bind", "none")
 
 
-_OWN = frozenset({"--cpu-bind", "--mem-bind", "--gpu-bind", "--depth", "--no-transfer", "--line-buffer", "--procinfo-file"})
+_OWN: Final = words("--cpu-bind --mem-bind --gpu-bind --depth --no-transfer --line-buffer --procinfo-file")
 """Options that no other mpiexec has; Intel's -cpu-bind has one hyphen."""
 
 

@@ -60,7 +60,9 @@ def rows(name: str) -> list[Row]:
 
 
 _ODD = {
-    "mpich": r"rankmap|membind|ib0|icache|topolib|genvall|-l -prepend|n1,n1|n2,n1|user:\S*[xa]|5-3|socket:[24]| -v"
+    "mpich": r"map-by \w+:\d|:7|:16|bind-to socket -map-by [clh]|bind-to numa -map-by [clh]|bind-to \S+ -map-by h|"
+    r"l3cache -map-by c|hf|"
+    r"rankmap|membind|ib0|icache|topolib|genvall|-l -prepend|n1,n1|n2,n1|user:\S*[xa]|5-3|socket:[24]| -v"
     r"|(?:^| )(-[\w-]+) (?:\S+ )*?\1\b"
     r"|-(?:bind-to|map-by) (?!(?:core|hwthread|socket|numa|l3cache)(?::\d+)?(?: |$)|user:|none|rr)",
     "srun": r" -B |plane|gpu|gres|pack\b|Pack\b|bound|nonsense|-mem-bind=\S*(map|mask|rank|no)|cores-per-socket|sockets-per-node",
@@ -69,6 +71,7 @@ _ODD = {
 """Words that are left open."""
 
 _SHAPES = {
+    "mpich": ("virtual", "uneven-l3", "knights-landing", "cxl", "hbm-flat", "job-cuts-l3-v2"),
     "srun": ("off", "offline", "uneven-l3"),
     "intelmpi": ("off", "offline", "knights-landing", "topo1", "hbm-flat", "memoryless"),
 }

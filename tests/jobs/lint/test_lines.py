@@ -433,15 +433,6 @@ def test_ranks_that_alternate_between_hosts_are_translated_where_there_are_words
     assert [found[name].line for name in ("srun", "mpich", "intelmpi")] == [None] * 3
 
 
-def test_what_has_no_short_words_for_several_hosts_becomes_a_rankfile() -> None:
-    """By socket and numbered host by host: 5 cannot say that."""
-    line = "mpirun --host n1:2,n2:2 -np 4 --map-by socket --rank-by node --bind-to core ./a"
-    found = {each.launcher: each for each in told(ROME, "4.1.4", line).translations}["openmpi5"]
-    wanted = ("rank 0=n1 slot=0", "rank 1=n2 slot=0", "rank 2=n1 slot=64", "rank 3=n2 slot=64")
-    assert found.files == {"rankfile": wanted}
-    assert found.line == "mpirun -np 4 --host n1:2,n2:2 --map-by rankfile:file=rankfile ./a"
-
-
 @pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
 def test_a_line_for_several_hosts_is_the_same_for_the_other_version(version: str) -> None:
     """What is told of the translated line is what is told of the line."""
