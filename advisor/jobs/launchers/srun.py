@@ -421,7 +421,8 @@ _HARMLESS: Final = words(
 
 _UNREAD: Final = words(
     "--multi-prog --jobid --relative --exclude --gpus-per-socket --ntasks-per-gpu --cpus-per-gpu --extra-node-info"
-    " --sockets-per-node --cores-per-socket --mem-per-cpu --mem-per-gpu --accel-bind --tres-per-task --tres-bind --het-group --pack-group"
+    " --sockets-per-node --cores-per-socket --mem-per-cpu --mem-per-gpu --accel-bind --tres-per-task --tres-bind --het-group"
+    " --pack-group"
     " --core-spec --mincpus --gres-flags --nodefile --use-min-nodes --spread-job --contiguous --switches --clusters --whole"
     " --help --usage --version --test-only --hold --external-launcher --interactive --no-allocate --container --container-image"
 )
