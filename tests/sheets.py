@@ -204,10 +204,84 @@ def _not_in_the_vocabulary(vendor: Vendor) -> Iterator[Wrong]:
                 yield (*place, key, inside), f"{word[:60]} is not a value of {setting.name}", there
 
 
+_VARYING: Final = ("flops_per_cycle", "channels", "memory_speed")
+_FIGURES = (
+    *_VARYING, "launched", "socket", "memory_kind", "memory_speed_2dpc", "memory_speed_most", "die_bandwidth", "pcie",
+    "l3_per_die",
+)  # fmt: skip
+
+
+def _platform_itself(platform: Platform) -> Iterator[Wrong]:
+    """Yield a figure without a source, advice of a partitioning that is not offered, and what its traits demand besides."""
+    given = {name for name in _FIGURES if getattr(platform, name) is not None}
+    given |= {name for variant in platform.variants for name in _VARYING if getattr(variant, name) is not None}
+    if unsaid := sorted(given - platform.sources.keys()):
+        yield (unsaid[0],), f"{unsaid[0]} has no source", f"write {unsaid[0]}: ID, its publication, under sources"
+    if idle := sorted(platform.sources.keys() - given):
+        cure = did_you_mean(idle[0], given, f"there are {', '.join(sorted(given))}") or "take it out"
+        yield ("sources", idle[0]), f"sources names {idle[0]}, of which this sheet has no figure", cure
+    names = {cut.name for cut in platform.cuts}
+    for number, advice in enumerate(platform.best):
+        if advice.cut not in names:
+            cure = did_you_mean(advice.cut, names, f"there are {', '.join(sorted(names))}") or "correct it"
+            yield ("best", number, "cut"), f"best names the partitioning {advice.cut[:40]}, which cuts does not list", cure
+    yield from (((key,), said, cure) for key, said, cure in _lacking(platform))
+
+
+def _citations(platform: Platform) -> Iterator[tuple[Keys, str]]:
+    """Yield every publication that a platform names, with the place in its sheet."""
+    yield from ((("sources", name), source) for name, source in platform.sources.items())
+    for key in ("cuts", "best", "variants", "references"):
+        yield from (((key, number, "source"), part.source) for number, part in enumerate(getattr(platform, key)))
+    yield from ((("processors", name, "source"), each.source) for name, each in platform.processors.items())
+
+
+_SAID_OF: dict[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("flops_per_cycle", "memory_kind", "memory_speed", "pcie")),
+    "best": ("DIES", "NPS", "COD", "SNC"),
+}
+"""What every sheet says, or that it is not known, and of which schemes: without it audits and checklists are silently worse."""
+
+_CUTS_OF = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "WHOLE": ("none",)}
+"""The cuts that every firmware of a scheme offers."""
+
+
+def _lacking(platform: Platform) -> Iterator[tuple[str, str, str]]:
+    """Yield what a platform's traits demand and its sheet does not say: the key, what is wrong, and what to write."""
+    for key, of in _SAID_OF.items():
+        if key not in platform.model_fields_set and (of is None or platform.scheme in of):
+            empty = "[]" if key == "best" else "null"
+            yield "id", f"{key} is not said", f"write it with its publication, or {key}: {empty} where nobody has published it"
+    names = {cut.name for cut in platform.cuts}
+    for cut in _CUTS_OF.get(platform.scheme, ()):
+        if cut not in names:
+            said = f"scheme {platform.scheme} names the partitioning {cut}, and cuts does not list it"
+            yield (
+                "cuts",
+                said,
+                f"add {{name: {cut}, nodes: {2 if cut == 'COD' else 1}, called: NAME IN THE SETUP MENU, source: ID}}",
+            )
+    if platform.scheme in ("NPS", "DIES") and platform.l3_per_die is None:
+        said = f"scheme {platform.scheme} is offered by dies, and nothing says how many L3 groups a die has"
+        yield "scheme", said, "add l3_per_die: 1, and its publication under sources"
+    dimms = (platform.memory_kind or "").startswith("DDR")
+    if dimms and platform.channels is None and not any(variant.channels for variant in platform.variants):
+        yield (
+            "memory_kind",
+            f"{platform.memory_kind} stands in channels, and none are given",
+            "add channels, or variants with theirs",
+        )
+    if platform.hbm_and_dimms and not (platform.match.hbm or platform.match.name):
+        said = "hbm_and_dimms, but match does not tell it from processors without HBM"
+        yield "match", said, "add hbm: true or name: to match"
+
+
 def platform_mistakes() -> Iterator[BadSheet]:
     """Yield what is wrong in platform sheets, and between them."""
     sheets = {platform.id: read_sheet(file_of(platform.id)) for platform in platforms()}
-    for platform in platforms():
+    alone = [sheets[platform.id].wrong(*each) for platform in platforms() for each in islice(_platform_itself(platform), 1)]
+    yield from alone
+    for platform in () if alone else platforms():
         sheet = sheets[platform.id]
         yield from _recognised(platform, sheet)
         yield from _inherited_unseen(platform, sheet)
@@ -219,8 +293,9 @@ def platform_mistakes() -> Iterator[BadSheet]:
             if (variant.flops_per_cycle, variant.channels, variant.memory_speed) == (None, None, None):
                 said = f"nothing differs in variant {variant.name}"
                 yield sheet.wrong(("variants", number), said, "add flops_per_cycle, channels or memory_speed, or take it out")
-    yield from _two_that_fit_one(sheets)
-    yield from _processors_of_two(sheets)
+    if not alone:
+        yield from _two_that_fit_one(sheets)
+        yield from _processors_of_two(sheets)
 
 
 _VENDORS: Final = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel", "HygonGenuine": "Hygon"}
@@ -279,7 +354,7 @@ def _uncited(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     noted: list[tuple[Keys, str]] = [
         (("notes", number), word) for number, note in enumerate(platform.notes) for word in bracketed.findall(note)
     ]
-    for place, source in (*platform.citations(), *noted):
+    for place, source in (*_citations(platform), *noted):
         if source not in publications() and place[0] in sheet.data:
             cure = did_you_mean(source, publications(), "add it to rules/sources.yaml, or write unverified")
             yield sheet.wrong(place, f"{source[:60]} is not a known publication", cure)

@@ -136,7 +136,15 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
     wanted, absent = _offered(settled(asked_by_setting(asked, sheets.decided)), sheets, audit.platform_id)
     lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, places) for name, pairs in wanted.items()]
     numbers = {own[0].id: number for number, own in enumerate(audit.by_rule, 1)}
-    items = [_finished(item, numbers) for item in (*(item for item, _ in lines), *_wanted_states(asked))]
+    items = [
+        item.model_copy(
+            update={
+                "numbers": tuple(sorted(numbers[rule] for rule in item.rules if rule in numbers)),
+                "proof": bench_of(item.rules, item.setting, item.fix.where),
+            }
+        )
+        for item in (*(item for item, _ in lines), *_wanted_states(asked))
+    ]
     vendor = sheets.vendor
     benches = proofs((item.proof for item in items if item.proof), sheets.platform, sheets.known)
     checklist = Checklist(
@@ -155,12 +163,6 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
         sources=tuple(_sources(items, benches, sheets.publications)),
     )
     return checklist, tuple(wish for _, wish in lines)
-
-
-def _finished(item: Item, numbers: Mapping[str, int]) -> Item:
-    """Return a line with the numbers that the audit gives its findings, and the benchmark that proves it."""
-    found = tuple(sorted(numbers[rule] for rule in item.rules if rule in numbers))
-    return item.model_copy(update={"numbers": found, "proof": bench_of(item.rules, item.setting, item.fix.where)})
 
 
 def _groups(items: list[Item]) -> tuple[Group, ...]:

@@ -466,17 +466,12 @@ def _next_steps(found: WhatIf, written: str | None, width: int) -> list[Line]:
     steps: list[tuple[str, str]] = []
     if written is None:
         source = f" --from {word(found.source)}" if found.source else ""
-        steps.append(
-            (f"advisor whatif{source} {_options(found.assumption)} -o after.json", "saves the machine after the restart")
-        )
+        options = " ".join(f"--{each.replace('=', ' ', 1)}" for each in found.assumption.text.split(","))
+        steps.append((f"advisor whatif{source} {options} -o after.json", "saves the machine after the restart"))
     steps.append((f"advisor bind --from {file} -- ./app", "command and rankfile for after the restart"))
     steps.append((f"advisor compare {file} -", "after the restart: check that it is so"))
     # A command stays on one line, however long: it is there to be copied.
     return [line for command, why in steps for line in (((command, ""),), *wrapped([(f"    {why}", "dim")], width, indent=4))]
-
-
-def _options(assumption: Assumption) -> str:
-    return " ".join(f"--{word.replace('=', ' ', 1)}" for word in assumption.text.split(","))
 
 
 BEFORE_AFTER_SCHEMA: Final = "advisor-before-after/1"

@@ -509,19 +509,14 @@ def _filled(inside: str, scope: Scope) -> tuple[Node, str]:
         raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a list")
     if how in FORMATS and not alike(_inner(node.kind), NUMBER):
         raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a number")
-    if isinstance(_inner(node.kind), Record):
-        first = next(iter(_facts(node.kind)), "")
+    if isinstance(record := _inner(node.kind), Record):
+        first = next(iter(record.facts()), "")
         raise BadValue(f"{{{inside}}}: name a fact of {node.text}", cure=f"such as {node.text}.{first}")
     return node, how
 
 
 def _inner(kind: Kind) -> Kind:
     return kind.item if isinstance(kind, ListOf) else kind
-
-
-def _facts(kind: Kind) -> Mapping[str, Kind]:
-    inner = _inner(kind)
-    return inner.facts() if isinstance(inner, Record) else {}
 
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_.,:/@%+=-]*")

@@ -197,16 +197,13 @@ def kind_of(annotation: Any) -> Kind:
         return PAIRS if parts[0] == _PAIR else listed(kind_of(parts[0]))
     if annotation == dict[str, str]:
         return TABLE
-    return _named(annotation) if isinstance(annotation, type) else MIXED
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return Text(options=tuple(str(each.value) for each in annotation))
+    known = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return Record(name=annotation.__name__, model=annotation) if known else MIXED
 
 
 _PAIR = tuple[str, str | None]
-
-
-def _named(annotation: type) -> Kind:
-    if issubclass(annotation, StrEnum):
-        return Text(options=tuple(str(each.value) for each in annotation))
-    return Record(name=annotation.__name__, model=annotation) if issubclass(annotation, BaseModel) else MIXED
 
 
 @cache

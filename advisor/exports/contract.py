@@ -561,12 +561,8 @@ def _state(subject: Subject, what: str) -> float | str | None:
         state = subject.layout.smt.state
         return state if state in ("on", "off") else None
     speeds = [each.configured for each in subject.machine.memory.sockets or ()] if subject.machine.memory else []
-    return None if not speeds or None in speeds else _clock(min(each for each in speeds if each))
-
-
-def _clock(transfers: float) -> float:
-    """Return a speed in whole MT/s: 2933 and 2934 are the same memory (JEDEC rounds 2933.33)."""
-    return round(transfers / 1e6, 0) * 1e6
+    known = [each for each in speeds if each]
+    return None if not speeds or None in speeds else round(min(known) / 1e6) * 1e6  # 2933.33 is 2933 (JEDEC)
 
 
 def _dimms(wants: float, subjects: Sequence[Subject]) -> Term:
@@ -574,7 +570,9 @@ def _dimms(wants: float, subjects: Sequence[Subject]) -> Term:
     for subject in subjects:
         dimms = subject.machine.memory.dimms if subject.machine.memory else None
         own = [each for each in dimms or () if each.size != 0]
-        has += [Has(where=_named(subjects, subject, each.locator), value=_near(each.configured, wants)) for each in own]
+        for each in own:
+            near = each.configured is not None and abs(each.configured - wants) <= _SAME
+            has.append(Has(where=_named(subjects, subject, each.locator), value=wants if near else each.configured))
         if not own:
             has.append(Has(where=_named(subjects, subject), value=None))
     return Term(what="DIMM speed", op="=", wants=wants, unit="transfers/s", has=tuple(has))
@@ -582,10 +580,6 @@ def _dimms(wants: float, subjects: Sequence[Subject]) -> Term:
 
 _SAME: Final = 2e6
 """2933 MT/s is 2934 in some tables: the same speed."""
-
-
-def _near(speed: float | None, wants: float) -> float | None:
-    return wants if speed is not None and abs(speed - wants) <= _SAME else speed
 
 
 _UNKNOWN: Final = "unknown checks"

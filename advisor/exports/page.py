@@ -728,6 +728,7 @@ def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str
     steps = (step for finding in audit.found for step in finding.fix if step.where == "bios")
     raced = [each for page in content.races for each in ("--tuned", page.folder)]
     settings = _settings(audit, content.publications, only)
+    notes = Counter(note for line in content.launches for note in line.notes)
     found = {
         **_first_page(content, seen.title),
         "verdict": verdict(audit, only),
@@ -752,7 +753,7 @@ def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str
         "apply": list(dict.fromkeys(line for step in steps for line in step.apply)),
         "scripts": content.scripts,
         "launches": () if only else content.launches,
-        "launch_notes": _shared([note for line in content.launches for note in line.notes]),
+        "launch_notes": [note for note, number in notes.items() if number >= _OFTEN],  # said once
         "only": bool(only),
         "not_seen": missing_facts(audit),
         "sources": _sources(content, [*cards, *rest], settings),
@@ -856,8 +857,3 @@ def _verdicts(audit: Audit) -> Iterator[tuple[str, list[str]]]:
 def _of(names: Sequence[str]) -> str:
     more = f" and {count(len(names) - 6, 'other')}" if len(names) > 6 else ""
     return f": {', '.join(names[:6])}{more}" if names else ""
-
-
-def _shared(notes: Sequence[str]) -> list[str]:
-    """Return the notes that most lines have, to be said once."""
-    return [note for note in dict.fromkeys(notes) if notes.count(note) >= _OFTEN]

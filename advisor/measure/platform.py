@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError
 
 from advisor.errors import BadSheet, BadValue, did_you_mean
 from advisor.machine.fact import Bytes, made_from
@@ -32,7 +32,7 @@ from advisor.machine.platform_traits import (
     with_inherited,
 )
 from advisor.machine.topology import Topology
-from advisor.machine.value import Amount, Keys, Value, measured_in, optional, wrong_at
+from advisor.machine.value import Amount, Value, measured_in, optional
 from advisor.paths import rules
 from advisor.sheets import model_of, read_sheet
 
@@ -135,10 +135,6 @@ class Variant(Value):
 
 
 _VARYING = ("flops_per_cycle", "channels", "memory_speed")
-_FIGURES = (
-    *_VARYING, "launched", "socket", "memory_kind", "memory_speed_2dpc", "memory_speed_most", "die_bandwidth", "pcie",
-    "l3_per_die",
-)  # fmt: skip
 
 
 class Processor(Value):
@@ -178,85 +174,9 @@ class Platform(Traits):
     processors: dict[str, Processor] = optional("processors of it, for --cpu: EPYC 7702", {})
     notes: tuple[str, ...] = optional("what else to know", ())
 
-    @model_validator(mode="after")
-    def _is_sound(self) -> "Platform":
-        """Refuse a figure without a source, and advice of a NUMA partitioning that is not offered."""
-        given = {name for name in _FIGURES if getattr(self, name) is not None}
-        given |= {name for variant in self.variants for name in _VARYING if getattr(variant, name) is not None}
-        if lacking := sorted(given - self.sources.keys()):
-            raise wrong_at(
-                (lacking[0],), f"{lacking[0]} has no source", f"write {lacking[0]}: ID, its publication, under sources"
-            )
-        if idle := sorted(self.sources.keys() - given):
-            raise wrong_at(
-                ("sources", idle[0]),
-                f"sources names {idle[0]}, of which this sheet has no figure",
-                did_you_mean(idle[0], given, f"there are {', '.join(sorted(given))}") or "take it out",
-            )
-        names = {cut.name for cut in self.cuts}
-        for number, advice in enumerate(self.best):
-            if advice.cut not in names:
-                cure = did_you_mean(advice.cut, names, f"there are {', '.join(sorted(names))}") or "correct it"
-                raise wrong_at(
-                    ("best", number, "cut"), f"best names the partitioning {advice.cut[:40]}, which cuts does not list", cure
-                )
-        return self
-
     def core_peak(self, hertz: float | None) -> float | None:
         """Return double-precision FLOP/s of a core at a clock; None where either is not known."""
         return self.flops_per_cycle * hertz if self.flops_per_cycle and hertz else None
-
-    def citations(self) -> Iterator[tuple[Keys, str]]:
-        """Yield every publication it names, with the place in its sheet."""
-        yield from ((("sources", name), source) for name, source in self.sources.items())
-        for key in ("cuts", "best", "variants", "references"):
-            yield from (((key, number, "source"), part.source) for number, part in enumerate(getattr(self, key)))
-        yield from ((("processors", name, "source"), each.source) for name, each in self.processors.items())
-
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """Every publication it names."""
-        return tuple(source for _, source in self.citations())
-
-
-_SAID: dict[str, tuple[str, ...] | None] = {
-    **dict.fromkeys(("flops_per_cycle", "memory_kind", "memory_speed", "pcie")),
-    "best": ("DIES", "NPS", "COD", "SNC"),
-}
-"""What every sheet says, or that it is not known, and of which schemes: without it audits and checklists are silently worse."""
-
-_CUTS_OF = {"NPS": ("NPS1",), "SNC": ("none",), "COD": ("none", "COD"), "WHOLE": ("none",)}
-"""The cuts that every firmware of a scheme offers."""
-
-
-def lacking(platform: Platform) -> Iterator[tuple[str, str, str]]:
-    """Yield what a platform's traits demand and its sheet does not say: the key, what is wrong, and what to write."""
-    for key, of in _SAID.items():
-        if key not in platform.model_fields_set and (of is None or platform.scheme in of):
-            empty = "[]" if key == "best" else "null"
-            yield "id", f"{key} is not said", f"write it with its publication, or {key}: {empty} where nobody has published it"
-    names = {cut.name for cut in platform.cuts}
-    for cut in _CUTS_OF.get(platform.scheme, ()):
-        if cut not in names:
-            said = f"scheme {platform.scheme} names the partitioning {cut}, and cuts does not list it"
-            yield (
-                "cuts",
-                said,
-                f"add {{name: {cut}, nodes: {2 if cut == 'COD' else 1}, called: NAME IN THE SETUP MENU, source: ID}}",
-            )
-    if platform.scheme in ("NPS", "DIES") and platform.l3_per_die is None:
-        said = f"scheme {platform.scheme} is offered by dies, and nothing says how many L3 groups a die has"
-        yield "scheme", said, "add l3_per_die: 1, and its publication under sources"
-    dimms = (platform.memory_kind or "").startswith("DDR")
-    if dimms and platform.channels is None and not any(variant.channels for variant in platform.variants):
-        yield (
-            "memory_kind",
-            f"{platform.memory_kind} stands in channels, and none are given",
-            "add channels, or variants with theirs",
-        )
-    if platform.hbm_and_dimms and not (platform.match.hbm or platform.match.name):
-        said = "hbm_and_dimms, but match does not tell it from processors without HBM"
-        yield "match", said, "add hbm: true or name: to match"
 
 
 def for_model(platform: Platform, name: str | None) -> Platform:
@@ -568,8 +488,6 @@ def platform_sheet(name: str) -> Platform:
     sheet = with_inherited(read_sheet(path))
     platform = model_of(sheet, Platform)
     must_be_named(platform, sheet)
-    for key, problem, cure in lacking(platform):
-        raise sheet.wrong((key,), problem, cure)
     return platform
 
 

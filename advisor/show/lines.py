@@ -290,7 +290,10 @@ def listed(cpus: CpuSet) -> str:
     >>> listed(CpuSet.parse("0-3,8")), listed(CpuSet.parse("0-56:1/8")), listed(CpuSet.parse("0-48:1/16"))
     ('0-3,8', '0,8,..,56', '0,16,32,48')
     """
-    return ",".join(_sequence(runs) for runs in _sequences(list(cpus.ranges())))
+    return ",".join(
+        _run(runs[0]) if len(runs) == 1 else f"{_run(runs[0])},{_run(runs[1])},..,{_run(runs[-1])}"
+        for runs in _sequences(list(cpus.ranges()))
+    )
 
 
 def numbered(numbers: Iterable[int]) -> str:
@@ -309,17 +312,14 @@ def threads(cores: Sequence[CpuSet]) -> str:
     >>> threads([CpuSet([0, 64]), CpuSet([1, 65])]), threads([CpuSet([0, 1]), CpuSet([2, 3])])
     ('0-1 +64-65', '0-3')
     """
-    if all(_adjacent(core) for core in cores) or any(len(core) > LANES for core in cores):
+    adjacent = all(core and core == CpuSet.span(core.first or 0, core.last or 0) for core in cores)
+    if adjacent or any(len(core) > LANES for core in cores):
         return listed(union(cores))
     lanes: dict[int, list[int]] = {}
     for core in cores:
         for lane, cpu in enumerate(core):
             lanes.setdefault(lane, []).append(cpu)
     return " +".join(listed(CpuSet(lane)) for lane in lanes.values())
-
-
-def _adjacent(core: CpuSet) -> bool:
-    return core.first is not None and core.last is not None and core.last - core.first + 1 == len(core)
 
 
 def _sequences(runs: list[Run]) -> Iterator[list[Run]]:
@@ -342,12 +342,6 @@ def _length(runs: list[Run], at: int) -> int:
 def _step(runs: list[Run], at: int) -> tuple[int, int, int]:
     (first, last), (next_first, next_last) = runs[at - 1], runs[at]
     return next_first - first, last - first, next_last - next_first
-
-
-def _sequence(runs: list[Run]) -> str:
-    if len(runs) == 1:
-        return _run(runs[0])
-    return f"{_run(runs[0])},{_run(runs[1])},..,{_run(runs[-1])}"
 
 
 def _run(run: Run) -> str:

@@ -430,7 +430,11 @@ def _store(words: str, room: float) -> Tile:
 def _chips(devices: Sequence[Device], width: float) -> Tile:
     """Return devices on the branches of a line that comes from above, each with its link."""
     width = min(width, _CHIP)
-    devices = [alone for device in devices for alone in (_each(device) if device.kind == "gpu" else [device])]
+    devices = [  # a GPU is too much of a machine to be one of several
+        replace(device, names=names)
+        for device in devices
+        for names in ([(name,) for name in device.names] if device.kind == "gpu" else [device.names])
+    ]
     links = max(width_of(device.link, _SLOW_LINK if device.slow else _LINK) for device in devices)
     tiles = [_chip(device, width, min(0.6 * width, links + 32)) for device in devices if not device.switch]
     for switch in dict.fromkeys(device.switch for device in devices if device.switch):
@@ -440,11 +444,6 @@ def _chips(devices: Sequence[Device], width: float) -> Tile:
         tiles.append(_stacked((Tile(width, 32, head), Tile(width, own.height, _moved(own, 24, 0))), 0))
     hung = _stacked(tiles, 0)
     return Tile(width, hung.height, _line(16, 0, 16, sum(tile.height for tile in tiles[:-1]) + 26) + hung.body)
-
-
-def _each(device: Device) -> Iterator[Device]:
-    """Yield each of devices that are alike: a GPU is too much of a machine to be one of several."""
-    yield from (replace(device, names=(name,)) for name in device.names)
 
 
 def _chip(device: Device, width: float, branch: float) -> Tile:

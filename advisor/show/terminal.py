@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
-from advisor.machine.hardware import Gpu, Hca, Locality
+from advisor.machine.hardware import Hca, Locality
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
@@ -50,7 +50,9 @@ def topology_document(machine: Machine, layout: Layout) -> dict[str, Any]:
         "counts_whole": counts_document(whole),
         **layout_document(layout, whole),
         "hcas": None if machine.hcas is None else [_hca(hca) for hca in machine.hcas],
-        "gpus": None if machine.gpus is None else [_gpu(gpu) for gpu in machine.gpus],
+        "gpus": None
+        if machine.gpus is None
+        else [{**gpu.model_dump(mode="json", include=_OF_GPU), **_place(gpu.locality)} for gpu in machine.gpus],
         **_parts(whole or Topology()),
         "gaps": [gap.model_dump(mode="json") for gap in machine.gaps],
         "machine": machine.model_dump(mode="json"),
@@ -71,15 +73,13 @@ def layout_document(layout: Layout, topology: Topology | None) -> dict[str, Any]
     return {**said, "distances": {**said["distances"], **rows}}
 
 
+_OF_GPU: Final = {"address", "card", "vendor", "model", "memory", "index", "driver_version"}
+
+
 def _hca(hca: Hca) -> dict[str, Any]:
     keys = {"number", "state", "rate", "rate_name", "link_layer", "netdev"}
     ports = None if hca.ports is None else [port.model_dump(mode="json", include=keys) for port in hca.ports]
     return {"name": hca.name, **_place(hca.locality), "address": hca.address, "firmware": hca.firmware, "ports": ports}
-
-
-def _gpu(gpu: Gpu) -> dict[str, Any]:
-    keys = {"address", "card", "vendor", "model", "memory", "index", "driver_version"}
-    return {**gpu.model_dump(mode="json", include=keys), **_place(gpu.locality)}
 
 
 def _place(locality: Locality | None) -> dict[str, Any]:

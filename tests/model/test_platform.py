@@ -168,10 +168,7 @@ def test_advice_goes_with_the_cut_it_wants() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"channels": 8}, "channels has no source"),
-        ({"sources": {"l3_per_die": "x", "pcie": "x"}}, "sources names pcie"),
         ({"scheme": "NSP"}, "NSP is not a scheme; did you mean NPS"),
-        ({"best": [{"scopes": ["mpi"], "cut": "NPS3", "source": "x"}]}, "best names the partitioning NPS3"),
         ({"match": {"vendor": "x", "models": ["a-b"]}}, "a-b is not a number and no range"),
         ({"match": {"vendor": "x", "models": [1], "never": "("}}, "no regular expression"),
     ],

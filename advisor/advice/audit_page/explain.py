@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, get_args
+from functools import partial
+from typing import Final, NamedTuple, get_args
 
 from advisor.advice.audit_page.card import (
     ROOM,
@@ -400,13 +401,9 @@ def rule_page(text: RuleText, topic: str, where: str, publications: Mapping[str,
         "known": publications or {},
         "part": _part,
         "code": _code,
-        "given": _given,
+        "json": partial(json.dumps, ensure_ascii=False),
     }
     return fill(template("rule.md.j2"), given, "rule.md.j2")
-
-
-def _given(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
 
 
 def _part(gain: str) -> str:

@@ -452,7 +452,9 @@ def _finding(group: tuple[Finding, ...], width: int, publications: Publications,
     style = head.severity if head.verdict == "finding" else "dim" if head.verdict == "waived" else "down"
     spans = [(f"{word:<{LABEL}}", style), (head.id, "title"), (f"  {plain(head.title, LONGEST)}", "")]
     result = wrapped(spans, width, indent=LABEL)
-    result += _parts("claim", map(_claim, group), width)
+    claims = ((plain(each.claim or each.title, 2000), plain(each.subject or "", 80)) for each in group)
+    told = (claim if not subject or subject in claim else f"{subject}: {claim}" for claim, subject in claims)
+    result += _parts("claim", told, width)
     result += _parts("waived", [plain(head.waived or "", LONGEST)], width)
     result += _parts("why", [plain(head.why, 2000)], width)
     result += _parts("evidence", (evidence_words(one) for finding in group for one in finding.evidence), width)
@@ -471,11 +473,6 @@ def _parts(label: str, texts: Iterable[str], width: int, style: str = "") -> lis
     """Return texts under one another, each once, the first with the label; nothing of an empty one."""
     known = enumerate(filter(None, dict.fromkeys(texts)))
     return [line for at, text in known for line in labelled(f"  {'' if at else label}", [(text, style)], width, LABEL + 2)]
-
-
-def _claim(finding: Finding) -> str:
-    claim, subject = plain(finding.claim or finding.title, 2000), plain(finding.subject or "", 80)
-    return claim if not subject or subject in claim else f"{subject}: {claim}"
 
 
 def _cited(ref: str, publications: Publications) -> str:

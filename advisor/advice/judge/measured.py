@@ -465,7 +465,11 @@ def measured_facts(measurements: Measurements, case: Case, figures: Sequence[Pub
     results, conditions = measurements.results, measurements.conditions
     believed = (each for each in results if each.refused is None and len(each.values) >= FEWEST)
     worst = max(believed, key=lambda each: each.spread, default=None)
-    refused = tuple(Refused(name=_name(each), why=each.refused) for each in results if each.refused is not None)
+    refused = tuple(
+        Refused(name=each.task if each.task.endswith(each.variant) else f"{each.task} {each.variant}", why=each.refused)
+        for each in results
+        if each.refused is not None
+    )
     clocks = _clocks(measurements, case)
     through, runs = adapters(measurements, case), linpack(measurements, case, clocks)
     facts = MeasuredFacts(
@@ -522,10 +526,6 @@ def _ratios(measurements: Measurements, case: Case) -> dict[str, Any]:
     gain = None if inner is None else inner - 1
     own = {"one_core_per_l3": sparse, "one_core_spread": sparse_spread, "nps_gain": gain, "nps_spread": inner_spread}
     return {**own, "remote": remote}
-
-
-def _name(result: Result) -> str:
-    return result.task if result.task.endswith(result.variant) else f"{result.task} {result.variant}"
 
 
 _WIDTHS: Final = ("scalar", "avx512", "avx2", "avx", "sse2", "sve", "neon")

@@ -220,12 +220,13 @@ def asked_by_setting(asked: Iterable[Finding], decided: Mapping[str, str | None]
             if want.setting in known and known[want.setting] is None:
                 value = None
             result.setdefault(want.setting, []).append((finding, want.model_copy(update={"value": value})))
-    return {name: sorted(pairs, key=_says_most) for name, pairs in result.items()}
 
+    def says_most(asked: AskedValue) -> tuple[bool, int, int]:
+        """Return what is sorted by: a value that is known, the weight of the verdict, the severity."""
+        each, want = asked
+        return want.value is None, WEIGHT.index(each.verdict), SEVERITIES.index(each.severity)
 
-def _says_most(asked: AskedValue) -> tuple[bool, int, int]:
-    finding, want = asked
-    return want.value is None, WEIGHT.index(finding.verdict), SEVERITIES.index(finding.severity)
+    return {name: sorted(pairs, key=says_most) for name, pairs in result.items()}
 
 
 def wanted_setting(setting: Setting, row: Row | None, pairs: list[AskedValue], places: "Places", *, text: str) -> WantedSetting:

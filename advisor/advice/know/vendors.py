@@ -9,7 +9,6 @@ from pathlib import Path
 from advisor.advice.model.plan import Keeper, Kept
 from advisor.advice.model.sheets import (
     WHERES,
-    Entry,
     Generations,
     Match,
     Means,
@@ -22,7 +21,7 @@ from advisor.advice.model.sheets import (
 )
 from advisor.errors import BadValue, did_you_mean
 from advisor.machine.hardware import Cpu, Firmware
-from advisor.machine.platform_traits import Maker, TraitQuery, maker_of, traits
+from advisor.machine.platform_traits import TraitQuery, maker_of, traits
 from advisor.machine.value import Value
 from advisor.paths import rules
 from advisor.sheets import Sheet, load_sheet, model_of, read_sheet
@@ -266,10 +265,9 @@ def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *
     if platform_id is not None:
         return sheet
     maker = maker_of(cpu.vendor) if cpu and cpu.vendor else None
-    kept = {name: tuple(each for each in entries if _serves(sheet, each, maker)) for name, entries in sheet.settings.items()}
+    built = [each.id for each in traits() if each.maker == maker]
+    kept = {
+        name: tuple(each for each in entries if any(sheet.serves(each.platforms, platform) for platform in built))
+        for name, entries in sheet.settings.items()
+    }
     return sheet.model_copy(update={"settings": {name: entries for name, entries in kept.items() if entries}, "falls_back": None})
-
-
-def _serves(sheet: Vendor, entry: Entry, maker: Maker | None) -> bool:
-    """Return whether an entry is of some generation whose processors this maker builds."""
-    return any(each.maker == maker and sheet.serves(entry.platforms, each.id) for each in traits())

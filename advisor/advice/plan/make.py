@@ -49,7 +49,9 @@ def with_needs(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> li
     served = {entry.attribute for entries in ground.vendor.settings.values() for entry in entries if entry.attribute}
     kept: list[Draft] = []
     for draft in drafts:
-        needs, more = _needs(draft, ground), list[Draft]()
+        needs = [need for wish in draft.wishes if wish.place for need in wish.place.requires]
+        needs = [need for need in needs if not any(frees(lock, need) for lock in ground.locks)]  # a profile's is its own matter
+        more = list[Draft]()
         for need in needs:
             first = _met(draft, need, drafts, served, ground=ground, lists=lists)
             if first is None:
@@ -60,12 +62,6 @@ def with_needs(drafts: list[Draft], ground: FirmwareState, lists: LeftOut) -> li
             needed = [need.attribute for need in needs if need.attribute in there]
             kept += [*more, replace(draft, first=tuple(dict.fromkeys((*draft.first, *needed))))]
     return consistent(one_each(kept, lists), lists)
-
-
-def _needs(draft: Draft, ground: FirmwareState) -> list[Require]:
-    """Return what a draft needs beside it; the free value of a profile is the profile's own matter."""
-    needs = [need for wish in draft.wishes if wish.place for need in wish.place.requires]
-    return [need for need in needs if not any(frees(lock, need) for lock in ground.locks)]
 
 
 def frees(lock: Lock, need: Require) -> bool:
@@ -363,7 +359,8 @@ class _Profile:
             along: dict[str, Scalar | None] = {**self.ground.told_by_sheet(self.name, profile.value)}
             if self.ground.registry is not None:
                 along |= moved(self.ground.registry, self.ground.present, {self.name: profile.value})
-            found = [f"{name}={now} ({', '.join(wish.rules)})" for name, (now, wish) in self._against(along)]
+            content = [(name, self.lists.content[name]) for name in along if name in self.lists.content]
+            found = [f"{name}={now} ({', '.join(wish.rules)})" for name, (now, wish) in content if wish.chosen]
             return [*self.ground.forecast({self.name: profile.value, **along}), *found]
         found = []
         for stem, value in self._sets(profile.value).items():
@@ -372,11 +369,6 @@ class _Profile:
                 if own and is_named(stem, attribute) and not self.ground.same(attribute, now, value):
                     found.append(f"{attribute}={now} ({', '.join(wish.rules)})")
         return found
-
-    def _against(self, along: Mapping[str, Scalar | None]) -> list[tuple[str, tuple[VendorValue, WantedSetting]]]:
-        """Return what the server is set for, is so, and would be changed along."""
-        content = ((name, self.lists.content[name]) for name in along if name in self.lists.content)
-        return [(name, (now, wish)) for name, (now, wish) in content if wish.chosen]
 
     def _one_by_one(self, profile: Draft, held: list[Draft], upset: list[str]) -> list[Draft]:
         """Return the free value, then all that the profile would have set, with what is wanted otherwise in its place."""

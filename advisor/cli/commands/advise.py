@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from advisor.advice.audit import Audited, Explained, explain_rule
+from advisor.advice.audit import Audited, explain_rule
 from advisor.advice.audit import audit as run_audit
 from advisor.advice.audit_page.explain import explain_page, finding_page, rule_page, rules_page
 from advisor.advice.audit_page.screen import PARTS, TOPICS, Lines, Shown, Step, audit_page, whole_audit_page
@@ -194,14 +194,13 @@ def explain(
     given = bios.read(observer, here=source is None)
     found = explain_rule(rule, source, scope, site=site, bios=given, measurements=files, subject=subject, observer=observer)
     again = (*same_view(source, scope, {"--rules": rules, "--measurements": measurements}), *bios.words)
-    show(form, found.document, lambda: _explain_page(found, again, form.width, trace=trace, why_not=why_not))
 
+    def page() -> RenderableType:
+        if trace or why_not:
+            return explain_page(found.explanation, why_not=why_not, width=form.width)
+        return finding_page(found.told(asker(again, bios=found.audited.given.bios is not None)), form.width)
 
-def _explain_page(found: Explained, again: tuple[str, ...], width: int | None, *, trace: bool, why_not: bool) -> "RenderableType":
-
-    if trace or why_not:
-        return explain_page(found.explanation, why_not=why_not, width=width)
-    return finding_page(found.told(asker(again, bios=found.audited.given.bios is not None)), width)
+    show(form, found.document, page)
 
 
 @reads_bios
@@ -368,28 +367,20 @@ def rules(
     if not any(name.isdecimal() for name in named) and (source is not None or bios.there or measurements):
         raise BadValue("a finding's number needs --from", cure="write advisor rules show 1 --from FILE")
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or ()}
-    chosen = rules_named(rules or (), named, lambda: _numbers(source, scope, bios, files))
+
+    def numbers() -> dict[str, int]:
+        """Return the number that the audit of a machine gives each rule that found something."""
+        observer = Terminal()
+        given = bios.read(observer, here=source is None)
+        return run_audit(source, scope, bios=given, **files, observer=observer).numbers
+
+    chosen = rules_named(rules or (), named, numbers)
     if action in (Action.TEST, Action.CHECK):
         return _test(chosen) if action is Action.TEST else _check(chosen)
     if json:
-        emit_json(
-            {
-                "schema": "advisor-rules/1",
-                "rules": [
-                    (
-                        {
-                            **rule.text.model_dump(mode="json"),
-                            "topic": rule.topic,
-                            "where": rule.where,
-                            "file": rule.file,
-                            "line": rule.line,
-                        }
-                    )
-                    for rule in chosen
-                ],
-            },
-            None,
-        )
+        own = ("topic", "where", "file", "line")
+        rows = [{**rule.text.model_dump(mode="json"), **{name: getattr(rule, name) for name in own}} for rule in chosen]
+        emit_json({"schema": "advisor-rules/1", "rules": rows}, None)
     elif action is Action.SHOW:
         say("\n\n".join(rule_page(rule.text, rule.topic, rule.where) for rule in chosen) + "\n")
     else:
@@ -405,12 +396,6 @@ def _names_of(action: Action, words: "Sequence[str]", *, json: bool) -> int:
     else:
         say("".join("{name}  ({kind}{comma}{unit})  {about}\n".format(comma=", " * bool(row["unit"]), **row) for row in rows))
     return 0
-
-
-def _numbers(source: str | None, scope: Scope, bios: GivenBios, files: dict[str, Any]) -> dict[str, int]:
-    """Return the number that the audit of a machine gives each rule that found something."""
-    observer = Terminal()
-    return run_audit(source, scope, bios=bios.read(observer, here=source is None), **files, observer=observer).numbers
 
 
 def _check(chosen: "Sequence[Rule]") -> int:

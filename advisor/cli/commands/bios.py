@@ -523,7 +523,12 @@ def experiment(
     if dry_run:
         return _foresee(task.look(found, doors, no_slurm=no_slurm, observer=observer)[0], asked.form)
     how = task.ExperimentOptions(doors, folder or Path(f"experiment-{Path(plan).stem}"), keep_winner, no_slurm, seed)
-    done = task.run_experiment(found, how, lambda about: yes or _agreed(about, asked.form), observer)
+
+    def agree(about: Foreseen) -> bool:
+        _foresee(about, replace(asked.form, output=None, json=False))
+        return agreed("Restart these servers this many times, and change these settings?")
+
+    done = task.run_experiment(found, how, lambda about: yes or agree(about), observer)
     return _shown(done, asked.form, observer)
 
 
@@ -541,11 +546,6 @@ def _foresee(about: Foreseen, form: Form) -> int:
 
     show(form, about.document, lambda: plan_page(about.document(), about.plan, form.width))
     return 0
-
-
-def _agreed(about: Foreseen, form: Form) -> bool:
-    _foresee(about, replace(form, output=None, json=False))
-    return agreed("Restart these servers this many times, and change these settings?")
 
 
 def _shown(done: Ran, form: Form, observer: Terminal) -> int:
