@@ -101,7 +101,7 @@ def main() -> None:
         folder = Path(place)
         source = str(ROOT / "benchmarks/real_race.c")
         subprocess.run(["mpicc", "-O3", "-fopenmp", "-o", str(folder / "real_race"), source], check=True)
-        print("| program, your line | raced beside it | measured again | intervals that meet it | named the winner | runs |")
+        print("| program, your line | raced against | measured again | intervals that contain it | named the winner | runs |")
         print("|---|---|--:|--:|--:|--:|")
         for row in rows(races, folder):
             print(row, flush=True)
