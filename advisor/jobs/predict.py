@@ -619,7 +619,7 @@ def _borders(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
 
 
 def _adapter(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
-    """Yield a warning where ranks of several hosts are far from the adapter; on one host no message uses it."""
+    """Yield a warning where ranks of several hosts are far from the adapter; on one host no message goes through it."""
     if len({rank.host for rank in case.ranks or ()}) < 2:
         return
     hcas = {hca.name: hca for hca in case.machine.hcas or ()}

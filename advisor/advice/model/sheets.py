@@ -217,7 +217,7 @@ class RuleText(Value):
     title: Plain = Field(description="the fault in a few words")
     severity: Severity = Field(description="the most that it may be; the engine lowers it to what is surely lost")
     basis: Literal["fault", "guides"] = optional(
-        "its basis if no number is known: a fault, at any price, or guides, which allow medium at most", "guides"
+        "what it rests on where no number is known: a fault, at any price, or guides, which allow medium at most", "guides"
     )
     agree: Expression | None = optional(
         "where guides agree; elsewhere, without a number, there is something to consider and not to fix"
