@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.bios.experiment_plan import Cell, Column, ExperimentPlan, ExperimentResult
-from advisor.jobs.racing.result import in_time, interval_drawn, percent
+from advisor.jobs.racing.result import in_time, interval_drawn, interval_row, percent, relative_axes
 from advisor.machine.units import count, flop_rate, plain, throughput
-from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
+from advisor.measure.charts import COLOURS, FAINT, Form, need_matplotlib, settings, sheet, write_head, written
 from advisor.show.lines import Line, Page, Span, cut, wrapped
 
 if TYPE_CHECKING:
@@ -239,16 +239,11 @@ def experiment_chart(result: ExperimentResult, form: Form = "svg") -> bytes:
 def _panel(axes: "Axes", result: ExperimentResult, column: Column) -> None:
     cells = {each.state: each for each in result.cells if each.column == column.name}
     names = [each.name for each in result.states]
-    axes.axvspan(1 / (1 + result.worth), 1 + result.worth, color="#eef1f4")
-    axes.axvline(1.0, color=FAINT, linewidth=1.0)
+    relative_axes(axes, [plain(name, 34) for name in names], result.worth)
     first = cells[names[0]].median if names[0] in cells else None
     for at, name in enumerate(names):
         if name in cells:
             _state(axes, at, cells[name], column, first)
-    axes.set_yticks(range(len(names)), [plain(name, 34) for name in names])
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=True, axis="x")
     better = "more is better" if column.better == "high" else "less is better"
     axes.set_title(f"{plain(column.name, 40)}, relative to {plain(names[0], 40)}: {better}", loc="left", fontsize=10)
 
@@ -258,11 +253,7 @@ def _state(axes: "Axes", at: int, cell: Cell, column: Column, first: float | Non
     if first:
         dots = [each / first for each in cell.restarts]
         axes.plot(dots, [at] * len(dots), color=colour, marker="o", markersize=3.5, linestyle="none", alpha=0.45)
-    if cell.low is not None and cell.high is not None:
-        axes.plot([cell.low, cell.high], [at, at], color=colour, linewidth=2.2)
-    if cell.ratio is not None:
-        axes.plot([cell.ratio], [at], color=colour, marker="D", markersize=6, linestyle="none")
     said = "1" if cell.says == "first" else "no figure" if cell.ratio is None else f"{cell.ratio:.3f} {cell.says}"
     unit = "" if cell.median is None or column.unit in SPOKEN else f" {column.unit}"
     words = f"{spoken_median(cell, column.unit)}{unit}, {said}"
-    axes.annotate(words, (1.02, at), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=INK)
+    interval_row(axes, at, (cell.low, cell.ratio, cell.high), colour, words)

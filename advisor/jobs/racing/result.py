@@ -340,14 +340,9 @@ def race_chart(page: RacePage, form: Form = "svg") -> bytes:
         whole = sheet((10.0, high))
         axes = whole.add_axes((0.28, 0.55 / high, 0.48, (high - 1.5) / high))
         worth = page.result.worth
-        axes.axvspan(1 / (1 + worth), 1 + worth, color="#eef1f4")
-        axes.axvline(1.0, color=FAINT, linewidth=1.0)
+        relative_axes(axes, [plain(row.raced.name, 36) for row in rows], worth)
         for at, row in enumerate(rows):
             _interval(axes, at, row, page)
-        axes.set_yticks(range(len(rows)), [plain(row.raced.name, 36) for row in rows])
-        axes.set_ylim(max(1, len(rows)) - 0.5, -0.5)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=True, axis="x")
         axes.set_xlabel(f"time relative to {plain(page.result.baseline, 40)}", loc="left")
         band = f"grey: within {percent(worth)}"
         dashed = "dashed: supposes noise of one width for all" if any(not row.exact for row in rows) else ""
@@ -358,16 +353,37 @@ def race_chart(page: RacePage, form: Form = "svg") -> bytes:
 
 def _interval(axes: "Axes", at: int, row: RaceRow, page: RacePage) -> None:
     low, middle, high = row.relative or (1.0, 1.0, 1.0)
-    won = row.raced.name == page.result.winner
-    colour = COLOURS[2] if won else FAINT if row.raced.name == page.result.baseline else COLOURS[0]
-    axes.plot([low, high], [at, at], color=colour, linewidth=2.2, linestyle="-" if row.exact else (0, (3, 2)))
-    axes.plot([middle], [at], color=colour, marker="D" if won else "o", markersize=6, linestyle="none")
-    said = f"{middle:.3f} ({low:.3f} to {high:.3f})" if row.raced.name != page.result.baseline else "1"
-    axes.annotate(
-        f"{said}, {count(row.raced.runs, 'run')}",
-        (1.02, at),
-        xycoords=("axes fraction", "data"),
-        va="center",
-        fontsize=9,
-        color=INK,
-    )
+    won, base = row.raced.name == page.result.winner, row.raced.name == page.result.baseline
+    colour = COLOURS[2] if won else FAINT if base else COLOURS[0]
+    said = f"{'1' if base else f'{middle:.3f} ({low:.3f} to {high:.3f})'}, {count(row.raced.runs, 'run')}"
+    style: Any = "-" if row.exact else (0, (3, 2))
+    interval_row(axes, at, (low, middle, high), colour, said, marker="D" if won else "o", style=style)
+
+
+def relative_axes(axes: "Axes", names: Sequence[str], worth: float) -> None:
+    """Prepare a panel with a row a name, and a grey band around 1 within which a difference is worth nothing."""
+    axes.axvspan(1 / (1 + worth), 1 + worth, color="#eef1f4")
+    axes.axvline(1.0, color=FAINT, linewidth=1.0)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, axis="x")
+
+
+def interval_row(
+    axes: "Axes",
+    at: int,
+    ends: tuple[float | None, float | None, float | None],
+    colour: str,
+    said: str,
+    *,
+    marker: str = "D",
+    style: Any = "-",
+) -> None:
+    """Draw an interval with its middle, where they are known, and what is said of it beside."""
+    low, middle, high = ends
+    if low is not None and high is not None:
+        axes.plot([low, high], [at, at], color=colour, linewidth=2.2, linestyle=style)
+    if middle is not None:
+        axes.plot([middle], [at], color=colour, marker=marker, markersize=6, linestyle="none")
+    axes.annotate(said, (1.02, at), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=INK)
