@@ -354,6 +354,11 @@ def passed(environment: Mapping[str, str], option: str) -> Iterator[str]:
         yield from (option, name, value)
 
 
+def assigned(environment: Mapping[str, str], option: str) -> list[str]:
+    """Return the words that set variables: ``--env NAME=VALUE``."""
+    return [word for name, value in environment.items() for word in (option, f"{name}={value}")]
+
+
 def memory_notes(placement: Placement) -> tuple[str, ...]:
     """Return a note where ranks want memory that is not that of their own nodes: binding CPUs does not give it."""
     for plan, ranks in kinds(placement).items():

@@ -9,7 +9,18 @@ import re
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import LONGEST, Placement, devices_differ, filled, kinds, memory_notes, names, only_slots, runs
+from advisor.jobs.placement import (
+    LONGEST,
+    Placement,
+    assigned,
+    devices_differ,
+    filled,
+    kinds,
+    memory_notes,
+    names,
+    only_slots,
+    runs,
+)
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.topology import Topology
 
@@ -73,7 +84,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     listed = bind[-1] if bind else ""
     wrap = not bind or len(listed) > LONGEST
     avoided = () if not wrap or wish.wrap else (_LONG,) if bind else (_FORMS,)
-    variables = [word for name, value in wish.environment.items() for word in ("-e", f"{name}={value}")]
+    variables = assigned(wish.environment, "-e")
     size = ("-n", str(placement.size), "-N", str(each or placement.size), *_threads(placement))
     command = wrapper.wrapped(wish.command) if wrap else wish.command
     argv = ("aprun", *size, *variables, *(UNBOUND if wrap else bind or ()), *command)

@@ -28,6 +28,7 @@ from advisor.jobs.placement import (
     LintWarning,
     Placement,
     Slot,
+    assigned,
     host_of_each_rank,
     kinds,
     memory_notes,
@@ -189,7 +190,7 @@ def _line(placement: Placement, wish: LaunchRequest, affinity: str, avoided: tup
     wrap = affinity == "off"
     ordered = not version_of(wish.version) or version_of(wish.version) >= HOSTFILE_SINCE
     where, files = _where(placement, ordered=ordered, own=wish.scheduler == "flux")
-    variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
+    variables = assigned(wish.environment, "--env")
     command = wrapper.wrapped(wish.command) if wrap else each_rank.command(wish, NAME)
     # Each rank names its GPU itself: Flux's own variable would hide it, -1 where its scheduler allots no GPUs.
     gpus = (wrap or wish.each) and any(slot.gpu for plan in placement.plans for slot in plan.slots)

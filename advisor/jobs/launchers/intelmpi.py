@@ -50,13 +50,6 @@ Pins = Mapping[str, str]
 UNBOUND = ("-genv", "I_MPI_PIN", "0")
 
 
-def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a line whose ranks are not bound, up to its program."""
-    each = -(-total // max(1, len(hosts)))
-    named = ("-hosts", ",".join(hosts), "-ppn", str(each)) if hosts else ()
-    return "mpiexec.hydra", "-n", str(total), *named, *UNBOUND
-
-
 SEGMENTS, LONG = 16, 60_000
 """Segments of a command line, and characters of its masks; more go into a file (-configfile)."""
 
@@ -741,5 +734,5 @@ LAUNCHER = Launcher(
         aliases={**mpich.LINES.aliases, "-machine": "-f"},
         binds=True,
     ),
-    unbound_line=unbound,
+    unbound_line=mpich.unbound_line("mpiexec.hydra", UNBOUND),
 )

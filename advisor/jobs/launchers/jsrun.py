@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Dialect, JobScript, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.placement import Placement, devices_differ, kinds, memory_notes, names, runs
+from advisor.jobs.placement import Placement, assigned, devices_differ, kinds, memory_notes, names, runs
 from advisor.machine.cpuset import union
 
 NAME = "jsrun"
@@ -73,7 +73,7 @@ OPTIONS, _ALIASES = option_table("""
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the line: an explicit resource file, or the wrapper."""
     list(runs(placement))
-    variables = [word for name, value in wish.environment.items() for word in ("-E", f"{name}={value}")]
+    variables = assigned(wish.environment, "-E")
     if wish.wrap or devices_differ(placement):
         return _wrapped(placement, wish, variables)
     argv = ("jsrun", "--erf_input", FILE, *variables, *wish.command)

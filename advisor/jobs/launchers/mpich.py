@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 from typing import Final
@@ -109,11 +109,15 @@ RANKS = RankVariables(rank=("PMI_RANK",), size=("PMI_SIZE",), local=("MPI_LOCALR
 UNBOUND = ("-bind-to", "none")
 
 
-def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a line whose ranks are not bound, up to its program."""
-    each = -(-total // max(1, len(hosts)))
-    named = ("-hosts", ",".join(hosts), "-ppn", str(each)) if hosts else ()
-    return "mpiexec", "-n", str(total), *named, *UNBOUND
+def unbound_line(program: str, words: tuple[str, ...]) -> Callable[[int, Sequence[str]], tuple[str, ...]]:
+    """Return what gives the words of a line of Hydra's whose ranks are not bound, up to its program."""
+
+    def unbound(total: int, hosts: Sequence[str]) -> tuple[str, ...]:
+        each = -(-total // max(1, len(hosts)))
+        named = ("-hosts", ",".join(hosts), "-ppn", str(each)) if hosts else ()
+        return program, "-n", str(total), *named, *words
+
+    return unbound
 
 
 LINE = 16_000
@@ -583,5 +587,5 @@ LAUNCHER = Launcher(
     ranks=RANKS,
     without_binding=UNBOUND,
     dialect=LINES,
-    unbound_line=unbound,
+    unbound_line=unbound_line("mpiexec", UNBOUND),
 )

@@ -14,20 +14,20 @@ from advisor.errors import BadValue
 from advisor.jobs import each_rank
 from advisor.jobs.launcher import Avoided, Dialect, Launch, Launcher, LaunchRequest, Lines, RankVariables, option_table
 from advisor.jobs.launchers import wrapper
-from advisor.jobs.launchers.mpich import of_hydra
+from advisor.jobs.launchers.mpich import host_slots, of_hydra
 from advisor.jobs.placement import (
     LONGEST,
     LintRank,
     LintWarning,
     Placement,
     Slot,
+    assigned,
     filled,
     names,
     only_slots,
     runs,
 )
 from advisor.jobs.request import (
-    MOST_RANKS,
     BoundMemory,
     Given,
     Line,
@@ -103,7 +103,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     wrap = bool(avoided) or each_rank.wants_wrapper(placement, wish)
     named, files = ((), {}) if wish.scheduler else _named(hosts)
     where = ("-ppn", str(each), *named) if hosts and each else ()
-    variables = [word for name, value in wish.environment.items() for word in ("--env", f"{name}={value}")]
+    variables = assigned(wish.environment, "--env")
     bind = UNBOUND if wrap else ("--cpu-bind", f"{'verbose,' if wish.report else ''}{listed}", *_memory(slots or ()))
     command = wrapper.wrapped(wish.command) if wrap else each_rank.command(wish, NAME)
     argv = ("mpiexec", "-n", str(placement.size), *where, *variables, *bind, *command)
@@ -170,13 +170,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
 
 def _hosts(made: Prediction, total: int, each: int | None) -> Iterator[str | None]:
     """Yield the host of each rank: so many on one, then the next."""
-    file, listed = made.line.first.value("-f"), made.line.first.value("-hosts") or ""
-    if file is not None and file not in made.files:
-        raise Unclear(f"the host file {file[:80]} was not read")
-    words = made.files[file].split() if file is not None else listed.split(",")
-    names: list[str] = [word for word in words[: MOST_RANKS + 1] if word]
-    if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,255}", name, re.ASCII) for name in names) or len(set(names)) < len(names):
-        raise Unclear("a host that is named twice, or what is no name: how PALS counts those, is not documented")
+    names = [host.name for host in host_slots(made) if host.name is not None]
     if each is None and (len(names) > 1 or total > 4 * len(made.topology.inside.pus)):
         raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
     each = each or total
