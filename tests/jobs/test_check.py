@@ -158,6 +158,7 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [("mpiexec", 8, 2, 4, 0)],
     ),
     "LSF's GPUs of a task": ('#BSUB -n 8\n#BSUB -gpu "num=1/task"\nmpirun -n 8 ./a\n', [("mpirun", 8, None, 1, 8)]),
+    "aprun as its job": ("#!/bin/sh\n#SBATCH -N 5\n#SBATCH --ntasks-per-node=2\naprun -B ./a\n", [("aprun", 10, 5, 1, 0)]),
     "aprun says the nodes": ("#PBS -l mppwidth=128\naprun -n 128 -N 4 ./a\n", [("aprun", 128, 32, 1, 0)]),
     "charmrun reads its options behind the program": (
         ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=128\n"
@@ -302,6 +303,10 @@ CLEAN = {
         "#!/bin/sh\n#SBATCH -N 9\n#SBATCH --ntasks-per-node=1\n#SBATCH -c 32\nexport OMP_NUM_THREADS=2,16\nsrun ./a\n"
     ),
     "ranks of a node, as the line says them": "#PBS -l select=8:ncpus=12\nmpiexec -ppn 2 -np 9 ./a &\nmpiexec -ppn 12 -np 96 ./b",
+    "steps beside each other, each on nodes of its own": (
+        "#!/bin/sh\n#SBATCH -N 3\n#SBATCH -n 3\nsrun -N 1 -n 1 ./head &\n"
+        "for ((i = 2; i <= SLURM_NNODES; i++)); do srun -N 1 -n 1 ./worker & done\nwait\n"
+    ),
     "a heterogeneous job": (
         "#!/bin/sh\n#SBATCH -N 1 -n 3\n#SBATCH hetjob\n#SBATCH -N 2 -n 8\nsrun --het-group=1 -N 2 ./b &\nsrun ./a &\nwait\n"
     ),

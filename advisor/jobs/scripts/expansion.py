@@ -149,6 +149,8 @@ class Script:
     exported: dict[str, str] = field(default_factory=dict)
     """What is exported at its end."""
     comments: list[str] = field(default_factory=list)
+    uses_gpus: bool | None = None
+    """Whether its modules and commands look as if GPUs were used; None before anybody looked."""
     abandoned: tuple[int, int] | None = None
     """Of steps that still run in the background when it ends: the last one's position among launches, and the byte where the
     statement ends that starts it; None where it waits for them, or may."""

@@ -572,6 +572,9 @@ def _waiting(script: Scripted) -> Iterator[Fault]:
     """Yield steps that were meant to run beside each other, and wait for each other."""
     if script.known.slurm is not None and script.known.slurm < (20, 11):
         return
+    nodes = [step.nodes or 0 for step in script.every_turn if step.launch.background or step.launch.beside]
+    if all(nodes) and sum(nodes) <= (script.job.nodes or 0):  # each has nodes of its own
+        return
     pairs = list(_beside(script))
     looped = [(step, step) for step in script.starting if step.launch.background and step.launch.repeated and not step.turns]
     done: set[int] = set()
@@ -602,7 +605,7 @@ def _waiting(script: Scripted) -> Iterator[Fault]:
 
 
 def _is_helper(step: Step) -> bool:
-    return program_of(step) in ("hostname", "true", "sleep")
+    return program_of(step) in ("hostname", "true", "sleep", "nvidia-cuda-mps-control")
 
 
 def _torchrun(script: Scripted) -> Iterator[Fault]:

@@ -519,7 +519,9 @@ def _of_jsrun(step: Step, job: Job) -> None:
 def _of_aprun(step: Step, job: Job) -> None:
     counts = [_known(step, "ranks", each.value("-n")) or (None if each.value("-n") else 1) for each in step.segments]
     step.ranks = sum(each or 0 for each in counts) if None not in counts else None
-    step.per_node = step.number("per node", "-N")
+    if step.first.has("-B"):  # as the job was asked for
+        step.ranks, step.per_node = job.total, job.per_node
+    step.per_node = step.per_node or step.number("per node", "-N")
     step.nodes = job.nodes or (-(-step.ranks // step.per_node) if step.ranks and step.per_node else None)
     step.cpus = step.number("CPUs", "-d")
 
@@ -694,16 +696,14 @@ def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR0912 
     if job.gpus_per_node or job.gpus_per_task or job.gpus:
         step.why["GPUs"] = "the nodes of the job"
         return
-    signs = (
-        [module for module, _ in script.modules]
-        + list(step.launch.variables)
-        + [job.value("partition", "constraint", "-q") or ""]
-    )
-    signs += [shown(word.text) for word in step.launch.words] + [path for path, _ in script.sourced]
-    if any("system=" in each.value for each in job.directives):
-        signs += script.comments
-    signs += [shown(word.text) for words, _ in script.commands for word in words[:4]]
-    if any(_GPU_SIGNS.search(sign) for sign in signs):
+    signs = [*step.launch.variables, job.value("partition", "constraint", "-q") or ""]
+    signs += [shown(word.text) for word in step.launch.words]
+    if script.uses_gpus is None:
+        texts = [module for module, _ in script.modules] + [path for path, _ in script.sourced]
+        texts += script.comments if any("system=" in each.value for each in job.directives) else []
+        texts += [shown(word.text) for words, _ in script.commands for word in words[:4]]
+        script.uses_gpus = any(_GPU_SIGNS.search(text) for text in texts)
+    if script.uses_gpus or any(_GPU_SIGNS.search(sign) for sign in signs):
         step.why["GPUs"] = "none are asked for, and the script looks as if it used some"
     else:
         step.gpus = 0
