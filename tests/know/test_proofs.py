@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 
 from advisor.advice.judgement import own_rules
-from advisor.advice.know.benchmarks import BENCHES, OF_RULES, Known, bench_of, expected, proofs
+from advisor.advice.know.benchmarks import BENCHES, Known, bench_of, expected, of_rules, proofs
 from advisor.advice.know.vendors import publications, settings
 from advisor.cli.main import commands
 from advisor.measure.platform import Benchmark, platform_by_id, platforms
@@ -17,13 +17,13 @@ def told(platform: str, bench: str, known: Known | None = None) -> list[tuple[st
 def test_every_rule_and_setting_has_its_place() -> None:
     """Each rule of the product, and each setting that a site's rule may ask for, is proved by a benchmark or known not to be."""
     names = [*(rule.id for rule in own_rules().rules), *(name.replace(".", "-") for name in settings())]
-    assert [name for name in names if name.partition("-")[0] not in OF_RULES] == []
+    assert [name for name in names if name.partition("-")[0] not in of_rules()] == []
 
 
 def test_every_line_of_the_table_is_used() -> None:
     """What stands in it is what the id of some rule, or the name of some setting, begins with."""
     names = {rule.id for rule in own_rules().rules} | {name.replace(".", "-").replace("_", "-") for name in settings()}
-    assert {start for start in OF_RULES if not any(f"{name}-".startswith(f"{start}-") for name in names)} == set()
+    assert {start for start in of_rules() if not any(f"{name}-".startswith(f"{start}-") for name in names)} == set()
 
 
 def test_every_benchmark_is_a_command() -> None:
@@ -32,7 +32,7 @@ def test_every_benchmark_is_a_command() -> None:
     assert [each for each in words if each[0] != "advisor" or each[1] not in commands()] == []
     wanted = {name for bench in BENCHES.values() for name, _ in bench.wanted}
     assert wanted - set(get_args(Benchmark)) == set()
-    assert {name for name in OF_RULES.values() if name} - set(BENCHES) == set()
+    assert {name for name in of_rules().values() if name} - set(BENCHES) == set()
 
 
 @pytest.mark.parametrize(

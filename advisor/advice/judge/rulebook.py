@@ -18,7 +18,7 @@ from advisor.advice.model.sheets import ExampleText, RuleText, SiteFile, Waiver
 from advisor.errors import BadInput, BadSheet, did_you_mean
 from advisor.sheets import Place, Sheet, model_of, read_sheet
 
-NO_RULES = ("settings", "sources", "intents")
+NO_RULES = ("settings", "sources", "intents", "benchmarks")
 """Sheets beside the rules that hold none."""
 
 

@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NamedTuple
 
 from advisor.advice.model.findings import Finding
@@ -13,6 +14,8 @@ from advisor.machine.units import count, duration, flop_rate, memory_clock, mess
 from advisor.machine.value import Amount, Unit
 from advisor.measure.measured_facts import UNMEASURED
 from advisor.measure.platform import Platform, Reference
+from advisor.paths import rules
+from advisor.sheets import read_sheet
 
 
 @dataclass(frozen=True)
@@ -61,51 +64,25 @@ BENCHES: Final = {
     "placement": Bench("advisor verify", "where the ranks of a job really are"),
 }
 
-OF_RULES: Final[dict[str, str | None]] = {
-    "numa": "bandwidth", "numa-nps": "cut", "numa-nps0": "cut", "numa-naples": "cut", "numa-cod": "cut", "numa-snc": "cut",
-    "numa-l3": "cut", "numa-node-interleaving": "distance", "numa-distances": "distance", "numa-enumeration": "placement",
-    "memory": "bandwidth",
-    "cpu": "compute", "cpu-l3": "caches", "cpu-smt": "hpl", "cpu-threads": "hpl", "cpu-process": "placement",
-    "cpu-isolated": "placement", "cpu-mitigations": None, "cpu-microcode": None, "cpu-hwloc": "placement",
-    "cpu-virtual": "quick", "cpu-container": "quick", "cpu-interrupts": None, "cpu-beyond": "placement",
-    "power": "compute", "power-cstates": "latency", "power-c1e": "latency", "power-boost-off-latency": "latency",
-    "power-determinism": "hpl", "power-tdp": "hpl", "power-ppt": "hpl", "power-profile": "hpl", "power-workload": "hpl",
-    "power-uncore": "bandwidth", "power-fabric": "bandwidth", "power-xgmi": "distance", "power-upi": "distance",
-    "firmware": None, "firmware-bios": "quick",
-    "io": "messages", "io-preferred": "preferred", "io-accelerator": None, "io-irqs": "latency", "io-irqbalance": "latency",
-    "io-aspm": "latency", "io-nonposted": "messages",
-    "fabric": "messages",
-    "os": None, "os-thp": "bandwidth", "os-numa": "bandwidth", "os-zone": "bandwidth", "os-tuned": "quick",
-    "os-memlock": "messages", "os-memory-nodes": "bandwidth", "os-cpus": "compute", "os-idle": "latency", "os-cstates": "latency",
-    "os-init": "bandwidth", "os-debug": "quick", "os-hugepages": "hpl",
-    "scheduler": "placement", "scheduler-memory": None,
-    "mpi": "placement", "mpi-none": "messages", "mpi-several": None, "mpi-openmpi-before-ucx": "messages", "mpi-ucx": "messages",
-    "measured": "bandwidth", "measured-remote": "distance", "measured-latency": "distance", "measured-l3-map": "caches",
-    "measured-clock": "compute", "measured-flops": "compute", "measured-not": "quick", "measured-nps": "cut",
-    "errors": None, "errors-port": "messages", "errors-heat": "hpl", "gpu": None, "power-cap": "hpl", "mpi-single": None,
-    "hpl": "hpl", "hpl-clock": "compute", "messages": "messages", "messages-latency": "latency",
-    "fabric-dfcstates": "bandwidth", "fabric-apbdis": "bandwidth", "fabric-pstate": "bandwidth", "fabric-profile": "bandwidth",
-    "fabric-upi": "distance", "fabric-xgmi": "distance", "fabric-freq": "bandwidth", "fabric-latency": "latency",
-    "cxl": "bandwidth", "numa-group": None, "power-capping": None, "power-cooling": None, "power-c2": "latency",
-    "power-mwait": "latency", "limits": None, "limits-memlock": "messages", "boot": None,
-}  # fmt: skip
-"""Which benchmark shows what a rule asks for, by what its id begins with, or its setting's name: the longest that fits.
 
-None: no benchmark does.
-"""
+@cache
+def of_rules() -> Mapping[str, str | None]:
+    """Return which benchmark shows what rules ask for, by what their ids begin with; None where none does."""
+    return dict(read_sheet(rules() / "benchmarks.yaml").data)
+
 
 _OF_PLACES: Final = {"fabric": "messages", "scheduler": "placement", "mpi": "placement", "job": "placement"}
 """A site's rule is not among them: of it, what is set in some places decides."""
 
 
-def bench_of(rules: Iterable[str], setting: str | None, where: str) -> str | None:
+def bench_of(names: Iterable[str], setting: str | None, where: str) -> str | None:
     """Return the benchmark that shows what rules ask for, the first that says so; None where none does."""
-    for name in (*rules, re.sub("[._]", "-", setting or "")):
+    for name in (*names, re.sub("[._]", "-", setting or "")):
         words = name.split("-")
         starts = ("-".join(words[:many]) for many in range(len(words), 0, -1))
-        known = next((start for start in starts if start in OF_RULES), None)
+        known = next((start for start in starts if start in of_rules()), None)
         if known is not None:
-            return OF_RULES[known]
+            return of_rules()[known]
     return _OF_PLACES.get(where)
 
 
