@@ -49,9 +49,9 @@ _room: ContextVar[_Room | None] = ContextVar("_room", default=None)
 
 
 @contextmanager
-def bounded_sets(room: int = ROOM) -> Iterator[None]:
+def bounded_sets() -> Iterator[None]:
     """Bound the memory of all sets that are read inside: seven letters may name a million CPUs, again and again."""
-    token = _room.set(_Room(room))
+    token = _room.set(_Room(ROOM))
     try:
         yield
     finally:

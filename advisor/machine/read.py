@@ -8,9 +8,9 @@ from concurrent.futures import TimeoutError as TooLong
 from functools import lru_cache, partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from advisor import __version__
 from advisor.errors import AdvisorError, BadInput, BadMachine, in_words
@@ -55,6 +55,7 @@ def _opened(source: str, _changed: int) -> Host:
     return open_host(source)
 
 
+_Kind = TypeVar("_Kind", bound=BaseModel)
 _CURE = "write it again with advisor topology --json"
 
 
@@ -67,19 +68,26 @@ def machine_from_json(data: bytes, source: str) -> Machine:
         if isinstance(found, dict) and found.get("schema_version", SCHEMA) != SCHEMA:
             problem = f"its schema_version is {str(found.get('schema_version'))[:20]}, this advisor reads {SCHEMA}"
             raise BadMachine(problem, cure="update advisor, or write the file again")
-        with bounded_sets():
-            machine = Machine.model_validate_json(json.dumps(found))
     except BadInput as error:
         raise error.within(source) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:120]
-        raise BadMachine(
-            f"not a Machine: {in_words(first['msg'])[:120]}", file=source, place=place or None, cure="see advisor topology --json"
-        ) from error
+    machine = validated(Machine, found, source, BadMachine("not a Machine", cure="see advisor topology --json"))
     if machine.topology is None:
         raise BadMachine("a Machine without a topology", file=source, cure="write it with advisor topology --json")
     return machine
+
+
+def validated(kind: type[_Kind], found: object, file: str, otherwise: BadInput) -> _Kind:
+    """Return a document as a value of this kind; else raise what is said otherwise, with the first fault and its place."""
+    try:
+        with bounded_sets():
+            return kind.model_validate_json(json.dumps(found))
+    except BadInput as error:
+        raise error.within(file) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))[:120] or None
+        problem = f"{otherwise.problem}: {in_words(first['msg'])[:120]}"
+        raise type(otherwise)(problem, file=file, place=place, cure=otherwise.cure) from error
 
 
 def json_data(source: str) -> bytes | None:

@@ -1,6 +1,5 @@
 """Measures this machine: idle gate, plan, build, run, belief; and reads what was measured before."""
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,17 +10,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pydantic import ValidationError
-
 from advisor import __version__
-from advisor.errors import BadInput, BadValue, CannotWork, in_words
-from advisor.machine.cpuset import CpuSet, bounded_sets
+from advisor.errors import BadInput, BadValue, CannotWork
+from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.files import open_here
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.hosts.source import LARGEST_DOCUMENT, MEASURED_ROOM, MOST_RESULTS, read_json
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
-from advisor.machine.read import read_machine
+from advisor.machine.read import read_machine, validated
 from advisor.measure import contract
 from advisor.measure.build import (
     Builder,
@@ -243,15 +240,7 @@ def _read(file: Path) -> Measurements:
     if data.get("schema_version") != MEASUREMENTS_SCHEMA:
         problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {MEASUREMENTS_SCHEMA}"
         raise BadInput(problem, file=str(file), cure="update advisor, or measure again")
-    try:
-        with bounded_sets():
-            return Measurements.model_validate_json(json.dumps(data))
-    except BadInput as error:
-        raise error.within(str(file)) from error
-    except ValidationError as error:
-        worst = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place, problem = ".".join(map(str, worst["loc"]))[:120] or None, f"no Measurements: {in_words(worst['msg'])[:120]}"
-        raise BadInput(problem, file=str(file), place=place, cure=cure) from error
+    return validated(Measurements, data, str(file), BadInput("no Measurements", cure=cure))
 
 
 def build_all(march: str | None, folder: Path, observer: Observer = SILENT) -> None:

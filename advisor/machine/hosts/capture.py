@@ -259,10 +259,10 @@ def walk(store: Store, start: str, path: str) -> str | None:
     return here
 
 
-def top_of(store: Store, depth: int = 3) -> str | None:
+def top_of(store: Store) -> str | None:
     """Return the highest folder of a store that holds ``sys`` or ``proc``, or None if there is none."""
     level = [""]
-    for _ in range(depth):
+    for _ in range(3):
         for folder in level:
             if {"sys", "proc"} & set(store.names(folder)):
                 return folder

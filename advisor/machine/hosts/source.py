@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from zlib import adler32
 
 from advisor.errors import BadCapture, BadInput, BadXml, CannotWork
@@ -26,18 +26,6 @@ _STREAMS = 1000
 """Compressed streams in one file; pigz and pbzip2 write one for each block or CPU."""
 
 
-class _Decompressor(Protocol):
-    """What the standard library's three decompressors have in common."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
 def decompressed(data: bytes, file: str) -> bytes:
     """Return the data decompressed if it is compressed, else as it is."""
     if data.startswith(b"\x1f\x8b"):
@@ -49,46 +37,33 @@ def decompressed(data: bytes, file: str) -> bytes:
     if data.startswith(b"\xfd7zXZ\0"):
         import lzma
 
-        return _expand(data, file, lambda: lzma.LZMADecompressor(memlimit=_MEMORY), b"\xfd7zXZ\0")
+        return _expand(data, file, lambda: lzma.LZMADecompressor(memlimit=_MEMORY), b"\xfd7zXZ\0", lzma.LZMAError)
     return data
 
 
-def _expand(data: bytes, file: str, start: Callable[[], _Decompressor], magic: bytes) -> bytes:
+def _expand(data: bytes, file: str, start: Callable[[], Any], magic: bytes, torn: type[Exception] = zlib.error) -> bytes:
     """Return all streams of the data; what follows the last one and is none is padding."""
     expanded, position = BytesIO(), 0  # grows in place: pieces that are joined at the end would take the memory twice
     for _ in range(_STREAMS):
-        position = _stream(start(), data, position, expanded, file)
+        stream, given = start(), b""
+        while not stream.eof:
+            if getattr(stream, "needs_input", not given):
+                given = data[position : position + _PIECE]
+                position += len(given)
+            try:
+                piece = stream.decompress(given, _PIECE)
+            except (torn, OSError, EOFError, ValueError, MemoryError) as error:
+                raise BadCapture(f"cannot be decompressed: {error}", file=file, cure="copy it again") from error
+            if not piece and not given and not stream.eof:
+                raise BadCapture("ends early: it was cut short", file=file, cure="copy it again")
+            given = getattr(stream, "unconsumed_tail", b"")  # zlib's; the two others keep it
+            expanded.write(piece)
+            if expanded.tell() > LIMIT:
+                raise BadCapture(f"holds more than {LIMIT >> 20} MiB", file=file, cure="unpack it and name the folder")
+        position -= len(stream.unused_data)
         if not data.startswith(magic, position):
             return expanded.getvalue()
     raise BadCapture(f"has more than {_STREAMS} compressed streams", file=file)
-
-
-def _stream(stream: _Decompressor, data: bytes, position: int, expanded: BytesIO, file: str) -> int:
-    """Write what one stream holds, piece by piece; return where the next one begins."""
-    given = b""
-    while not stream.eof:
-        if getattr(stream, "needs_input", not given):
-            given = data[position : position + _PIECE]
-            position += len(given)
-        piece = _piece(stream, given, file)
-        if not piece and not given and not stream.eof:
-            raise BadCapture("ends early: it was cut short", file=file, cure="copy it again")
-        given = getattr(stream, "unconsumed_tail", b"")  # zlib's; the two others keep it
-        expanded.write(piece)
-        if expanded.tell() > LIMIT:
-            raise BadCapture(f"holds more than {LIMIT >> 20} MiB", file=file, cure="unpack it and name the folder")
-    return position - len(stream.unused_data)
-
-
-def _piece(stream: _Decompressor, data: bytes, file: str) -> bytes:
-    try:
-        return stream.decompress(data, _PIECE)
-    except (zlib.error, OSError, EOFError, ValueError, MemoryError) as error:
-        raise BadCapture(f"cannot be decompressed: {error}", file=file, cure="copy it again") from error
-    except Exception as error:
-        if type(error).__name__ != "LZMAError":  # its module is loaded for xz alone: start-up is felt
-            raise
-        raise BadCapture(f"cannot be decompressed: {error}", file=file, cure="copy it again") from error
 
 
 BLOCK = 512
@@ -282,12 +257,10 @@ _NAMES = 10_000
 Hook = Callable[[dict[str, Any]], Any]
 
 
-def read_json(
-    data: bytes, cure: str, *, room: int = ROOM, largest: int = LARGEST_DOCUMENT, hook: Hook = lambda each: each
-) -> Any:
+def read_json(data: bytes, cure: str, *, room: int = ROOM, hook: Hook = lambda each: each) -> Any:
     """Return what a document holds, without credentials; raise BadInput where it holds none, or fills the memory."""
-    if len(data) > largest:
-        raise BadInput(f"larger than {largest >> 20} MiB", cure="refused as unsafe")
+    if len(data) > LARGEST_DOCUMENT:
+        raise BadInput(f"larger than {LARGEST_DOCUMENT >> 20} MiB", cure="refused as unsafe")
     if sum(map(data.count, (b",", b"[", b"{"))) * _VALUE + data.count(b'"') * _QUOTE > room:
         raise BadInput("its values would fill the memory", cure="refused as unsafe")
 
