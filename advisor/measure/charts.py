@@ -703,12 +703,10 @@ def chart(
     intensity: float | None = None,
     *,
     machine: Machine | None = None,
-    levels: Mapping[str, int] | None = None,
 ) -> bytes:
     """Return a chart as a file.
 
-    ``intensity`` is the user's code in the roofline, in flop for each byte; the machine, or ``levels`` with the bytes of
-    caches by name, add where caches end in the ladder.
+    ``intensity`` is the user's code in the roofline, in flop for each byte; the machine adds where caches end in the ladder.
     """
     wanted = next((each for each in get_args(Form) if each == form), None)
     if wanted is None:
@@ -720,7 +718,7 @@ def chart(
         raise CannotWork(f"these measurements have nothing for the chart {kind}; {has}")
     need_matplotlib()
     with settings():
-        return written(drawing(measurements, kind, intensity, {**caches(machine), **(levels or {})}), wanted)
+        return written(drawing(measurements, kind, intensity, caches(machine)), wanted)
 
 
 def drawing(measurements: Measurements, kind: str, intensity: float | None, levels: Levels) -> "Figure":

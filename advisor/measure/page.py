@@ -123,19 +123,16 @@ def measured_page(
     width: int | None = None,
     *,
     machine: Machine | None = None,
-    levels: Mapping[str, int] | None = None,
     facts: MeasuredFacts | None = None,
     intensity: float | None = None,
 ) -> RenderableType:
     """Return everything that was measured; the machine adds where its caches end and which cores share what.
 
-    ``levels`` are the bytes of caches by name, where the caller knows more of them than the machine tells; ``facts`` have
-    what is published for such a machine; ``intensity`` is that of a code in the roofline.
+    ``facts`` have what is published for such a machine; ``intensity`` is that of a code in the roofline.
     """
-    ends = {**caches(machine), **(levels or {})}
 
     def draw(room: int) -> list[Line]:
-        lines = _tables(Seen(measurements, facts, room, ends, machine, intensity))
+        lines = _tables(Seen(measurements, facts, room, caches(machine), machine, intensity))
         if lines and facts is None:
             lines += [(), *wrapped([(ANOTHER, "dim")], room)]
         nothing: list[Line] = [(), (("Nothing was measured.", "warn"),)]

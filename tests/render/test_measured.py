@@ -9,6 +9,7 @@ from advisor.measure.figures import (
     HEATS,
     amount,
     bar,
+    caches,
     ends,
     figure,
     headline,
@@ -40,9 +41,10 @@ def test_everything_narrow(golden: Golden) -> None:
     golden("measured-80.txt", printed(measured_page(made.whole(FEW)), 80))
 
 
-def test_everything_wide(golden: Golden) -> None:
+def test_everything_wide(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a wide terminal, with the machine known, caches are marked and round trips are summed up by part."""
-    golden("measured-120.txt", printed(measured_page(made.whole(), machine=made.rome(), levels=LEVELS), 120))
+    monkeypatch.setattr("advisor.measure.page.caches", lambda machine: {**caches(machine), **LEVELS})
+    golden("measured-120.txt", printed(measured_page(made.whole(), machine=made.rome()), 120))
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -61,10 +63,11 @@ def test_no_line_is_too_wide(page: RenderableType, width: int) -> None:
     assert [line for line in lines if len(line) > width or line != line.rstrip()] == []
 
 
-def test_ascii() -> None:
+def test_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only ASCII is understood, bars are signs of it, and nothing becomes a question mark."""
-    plain = printed(measured_page(made.whole(FEW), levels=LEVELS), 80, "ascii")
-    full = printed(measured_page(made.whole(FEW), levels=LEVELS), 80)
+    monkeypatch.setattr("advisor.measure.page.caches", lambda _: LEVELS)
+    plain = printed(measured_page(made.whole(FEW)), 80, "ascii")
+    full = printed(measured_page(made.whole(FEW)), 80)
     assert (plain.count("?"), "#####" in plain, [len(line) for line in plain.splitlines()]) == (
         full.count("?"),
         True,

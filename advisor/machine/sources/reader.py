@@ -177,15 +177,17 @@ class Reader:
         """Return a file's CPU list (``0-3,8``), or None; a text that is none becomes a gap."""
         return self.value(path, fact, lambda text: None if text is None else CpuSet.parse(text))
 
-    def first(self, paths: Iterable[str], fact: str | None = None) -> str | None:
-        """Return the text of the first path that can be read, or None."""
-        for path in paths:
-            text = self.text(path)
-            if text is not None:
-                if fact:
-                    self.found(fact, path)
-                return text
+    def told(self, fact: str, ways: Iterable[tuple[str, V | None]]) -> V | None:
+        """Return the first answer that is one, of all with where each is from; that is noted. None where there is none."""
+        for where, answer in ways:
+            if answer is not None:
+                self.found(fact, where)
+                return answer
         return None
+
+    def first(self, paths: Iterable[str], fact: str) -> str | None:
+        """Return the text of the first path that can be read, or None."""
+        return self.told(fact, ((path, self.text(path)) for path in paths))
 
 
 ArmParts = tuple[tuple[tuple[int | None, int | None], tuple[int, ...]], ...]

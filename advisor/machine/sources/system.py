@@ -80,7 +80,7 @@ def collect_kernel(host: Host) -> Machine:
     name = reader.text(f"{_SYS}/kernel/hostname", "name")
     return Machine(
         name=name if name and is_name(name) else None,
-        architecture=_architecture(reader),
+        architecture=reader.told("architecture", _architecture(reader)),
         kernel=kernel,
         sources=reader.sources,
         gaps=(*reader.gaps, *(invalid_names("host", [name]) if name and name != "(none)" else ())),
@@ -172,17 +172,10 @@ def _irqbalance(reader: Reader) -> bool | None:
     return runs
 
 
-def _architecture(reader: Reader) -> str | None:
-    ways: tuple[tuple[str, Callable[[str], str | None]], ...] = (
-        (f"{_SYS}/kernel/arch", reader.text),
-        (" ".join(_UNAME), lambda _: (reader.host.run(_UNAME).text or "").strip()),
-        (CPUINFO, lambda path: reader.view(path, derive_architecture)),
-    )
-    for where, read in ways:
-        if name := read(where):
-            reader.found("architecture", where)
-            return name
-    return None
+def _architecture(reader: Reader) -> Iterator[tuple[str, str | None]]:
+    yield f"{_SYS}/kernel/arch", reader.text(f"{_SYS}/kernel/arch") or None
+    yield " ".join(_UNAME), (reader.host.run(_UNAME).text or "").strip() or None
+    yield CPUINFO, reader.view(CPUINFO, derive_architecture)
 
 
 def derive_architecture(cpuinfo: str) -> str | None:
@@ -402,7 +395,10 @@ _CGROUP_HINTS = (
 def collect_environment(host: Host) -> Machine:
     """Return whether the machine is virtual and whether this is a container."""
     reader = Reader(host)
-    environment = Environment(virtual=_virtual(reader), container=_container(reader))
+    environment = Environment(
+        virtual=reader.told("environment.virtual", _virtual(reader)),
+        container=reader.told("environment.container", _container(reader)),
+    )
     if environment == Environment():
         return unknown("environment")
     if environment.virtual is None:
@@ -412,18 +408,17 @@ def collect_environment(host: Host) -> Machine:
     return reader.machine(environment=environment)
 
 
-def _virtual(reader: Reader) -> str | None:
-    """Return the hypervisor's name: systemd asks the CPU itself; then come the flag, the kernel and the firmware's names."""
+def _virtual(reader: Reader) -> Iterator[tuple[str, str | None]]:
+    """Yield the hypervisor's names: systemd asks the CPU itself; then come the flag, the kernel and the firmware's names."""
     flag = _flag(reader)
     asked = _answer(reader.host.run(_ASK_VM))
-    if asked and not (asked == "none" and flag):
-        reader.found("environment.virtual", " ".join(_ASK_VM))
-        return asked
-    named = _named(reader, real_possible=flag is not True)
-    if named or flag is None:
-        return named
-    reader.found("environment.virtual", f"flags in {CPUINFO}")
-    return _OTHER if flag else "none"
+    yield " ".join(_ASK_VM), None if asked == "none" and flag else asked
+    control = re.search(r"^VM00 Control Program: *(z/VM|KVM)", reader.text(_SYSINFO) or "", re.MULTILINE)
+    yield _SYSINFO, control and {"z/VM": "zvm", "KVM": "kvm"}[control[1]]
+    for path in _DMI_FILES:
+        yield path, by_maker(reader.text(path) or "", real_possible=flag is not True)
+    yield _HYPERVISOR, (reader.text(_HYPERVISOR) if flag else None) or None
+    yield f"flags in {CPUINFO}", None if flag is None else _OTHER if flag else "none"
 
 
 def _answer(ran: Ran) -> str | None:
@@ -446,55 +441,21 @@ def _flags(text: str) -> str | None:
     return first_cpu(text).get("flags")
 
 
-def _named(reader: Reader, *, real_possible: bool) -> str | None:
-    control = re.search(r"^VM00 Control Program: *(z/VM|KVM)", reader.text(_SYSINFO) or "", re.MULTILINE)
-    if control:
-        reader.found("environment.virtual", _SYSINFO)
-        return "zvm" if control[1] == "z/VM" else "kvm"
-    for path in _DMI_FILES:
-        name = by_maker(reader.text(path) or "", real_possible=real_possible)
-        if name:
-            reader.found("environment.virtual", path)
-            return name
-    kind = reader.text(_HYPERVISOR) if not real_possible else None
-    if kind:
-        reader.found("environment.virtual", _HYPERVISOR)
-    return kind or None
-
-
 def by_maker(text: str, *, real_possible: bool) -> str | None:
     """Return the hypervisor that a firmware's vendor or product name gives away, or None."""
     makers = _MAKERS if real_possible else _MAKERS + _CLOUDS
     return next((name for maker, name in makers if text.startswith(maker)), None)
 
 
-def _container(reader: Reader) -> str | None:
+def _container(reader: Reader) -> Iterator[tuple[str, str | None]]:
     for path, name in _MARKS.items():
-        if reader.host.read(path).why is None:
-            reader.found("environment.container", path)
-            return name
-    asked = _answer(reader.host.run(_ASK_CONTAINER))
-    if asked:
-        reader.found("environment.container", " ".join(_ASK_CONTAINER))
-        return asked
-    told = reader.text(_SYSTEMD)
-    if told:
-        reader.found("environment.container", _SYSTEMD)
-        return told
-    return _of_first_process(reader)
-
-
-def _of_first_process(reader: Reader) -> str | None:
-    groups = reader.text(_CGROUP_OF_INIT)
-    if groups is None:
-        return None
-    name = next((name for hint, name in _CGROUP_HINTS if hint in groups), None)
+        yield path, name if reader.host.read(path).why is None else None
+    yield " ".join(_ASK_CONTAINER), _answer(reader.host.run(_ASK_CONTAINER))
+    yield _SYSTEMD, reader.text(_SYSTEMD) or None
+    groups = reader.text(_CGROUP_OF_INIT) or ""
     # systemd as the first process of a machine sits in init.scope; a container with its own view sees the root alone.
-    if name is None and re.search(r":/init\.scope$", groups, re.MULTILINE):
-        name = "none"
-    if name:
-        reader.found("environment.container", _CGROUP_OF_INIT)
-    return name
+    alone = "none" if re.search(r":/init\.scope$", groups, re.MULTILINE) else None
+    yield _CGROUP_OF_INIT, next((name for hint, name in _CGROUP_HINTS if hint in groups), alone)
 
 
 SOURCES = (

@@ -13,7 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from advisor.measure.imports import NUMBER, Format, Line, figure, has, known, numbers, value_after, whole
-from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Statistic
+from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope
 
 _WHAT = {
     "copy": "copy", "mul": "scale", "scale": "scale", "add": "add", "triad": "triad", "dot": "dot", "nstream": "nstream",
@@ -22,13 +22,11 @@ _ROW = re.compile(rf"^\s*(Copy|Scale|Mul|Add|Triad|Dot|Nstream)\s*:?\s+({NUMBER}
 _MIB = float(1 << 20)
 
 
-def _rates(
-    lines: Sequence[Line], scale: float, statistic: Statistic = "best", scope: Scope = "all threads"
-) -> Iterator[ImportedFigure]:
+def _rates(lines: Sequence[Line], scale: float, scope: Scope = "all threads") -> Iterator[ImportedFigure]:
     for line in lines:
         row = _ROW.match(line.text)
         if row and not row[2].startswith("*") and len(row[3].split()) >= 3:  # a row that was cut off has fewer
-            yield figure(_WHAT[row[1].lower()], "bytes/s", float(row[2]) * scale, scope, statistic)
+            yield figure(_WHAT[row[1].lower()], "bytes/s", float(row[2]) * scale, scope, "best")
 
 
 def _doubt(lines: Sequence[Line], wanted: Sequence[str], figures: Sequence[ImportedFigure]) -> str | None:
@@ -321,7 +319,7 @@ class Level(NamedTuple):
     groups: tuple[tuple[int, ...], ...]
 
 
-def levels(times: Times, count: int, gap: float = _GAP) -> list[Level]:
+def levels(times: Times, count: int) -> list[Level]:
     """Return the levels of a matrix, the nearest first.
 
     >>> four = {(0, 1): 1.0, (2, 3): 1.0, (0, 2): 4.0, (0, 3): 4.0, (1, 2): 4.0, (1, 3): 4.0}
@@ -331,7 +329,7 @@ def levels(times: Times, count: int, gap: float = _GAP) -> list[Level]:
     steps = list(_merges(times, count))
     found = []
     for (near, _), (far, parts) in pairwise(steps):
-        if near > 0 and far >= gap * near and len({len(part) for part in parts}) == 1:
+        if near > 0 and far >= _GAP * near and len({len(part) for part in parts}) == 1:
             found.append(Level((near * far) ** 0.5, far / near, tuple(sorted(parts))))
     return found
 
