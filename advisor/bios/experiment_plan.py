@@ -50,13 +50,13 @@ class Program(Value):
     run: str = Field(
         min_length=1, max_length=4000, description="the command as the node's /bin/sh reads it; {place} is the placement's words"
     )
-    folder: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$", description="where it is run, an absolute path")
+    folder: str | None = optional("where it is run, an absolute path", pattern=r"^/[^\x00-\x1f]*$")
     metric: str | None = optional("a regular expression: the figure is the number in its group")
     reads: Reads | None = optional("the figure is a result of advisor measure ... --json")
     better: Literal["high", "low"] = optional("whether more of the figure is better, or less", "low")
     unit: str = Field(default="s", pattern=r"^[\w/%. -]{1,20}$")
-    minutes: float = Field(default=10, gt=0, le=1440, description="how long one run may take")
-    takes: float | None = Field(default=None, gt=0, le=1440, description="minutes that one run is expected to take")
+    minutes: float = optional("how long one run may take", 10, gt=0, le=1440)
+    takes: float | None = optional("minutes that one run is expected to take", gt=0, le=1440)
     benchmark: str | None = optional("what published results of it are called: stream-triad, hpl")
 
     @field_validator("metric")
@@ -105,7 +105,7 @@ class ExperimentPlan(Value):
 
     format: Literal["advisor-experiment/1"]
     title: str = Field(default="", max_length=120)
-    needs: str = Field(default="", max_length=300, description="on which servers it makes sense, in a sentence")
+    needs: str = optional("on which servers it makes sense, in a sentence", "", max_length=300)
     factors: dict[Name, Annotated[tuple[Neutral, ...], Field(min_length=1, max_length=MOST_STATES)]] = optional(
         "setting -> its levels; every combination is a state, the first is what others are held against", {}
     )
@@ -113,14 +113,14 @@ class ExperimentPlan(Value):
     states: tuple[State, ...] = optional("in place of factors: the states one by one", ())
     placement: dict[Word, str] = optional("name -> words for {place} of the programs: all run at each restart", {})
     measure: tuple[Measured, ...] = Field(min_length=1, max_length=12, description="programs, or names of ready ones")
-    restarts: int = Field(default=4, ge=1, le=32, description="of each state on each node")
-    repeats: int = Field(default=3, ge=1, le=100, description="runs of each program at a restart, after one that does not count")
+    restarts: int = optional("of each state on each node", 4, ge=1, le=32)
+    repeats: int = optional("runs of each program at a restart, after one that does not count", 3, ge=1, le=100)
     order: Literal["random", "balanced"] = optional(
         "random: all restarts shuffled; balanced: each state once in a block, blocks shuffled", "random"
     )
-    settle: float = Field(default=60, ge=0, le=7200, description="seconds to wait after a restart, the same for all")
-    restart_minutes: float = Field(default=15, gt=0, le=240, description="how long a restart is expected to take")
-    worth: float = Field(default=2, ge=0.1, le=50, description="percent: a smaller difference is none")
+    settle: float = optional("seconds to wait after a restart, the same for all", 60, ge=0, le=7200)
+    restart_minutes: float = optional("how long a restart is expected to take", 15, gt=0, le=240)
+    worth: float = optional("percent: a smaller difference is none", 2, ge=0.1, le=50)
     published: tuple[Published, ...] = ()
 
     @model_validator(mode="after")

@@ -53,17 +53,11 @@ class Terms(Value):
     """A contract as it is written."""
 
     contract: Literal[1] = Field(description="version of this format: 1")
-    title: str = Field(default="", description="what is accepted: Cluster X, lot 1", max_length=200)
-    repeats: int = Field(default=3, description="fewest repeats of a measured figure", ge=1, le=1000)
-    idle: Literal["required", "any"] = Field(
-        default="required", description="whether the machine must have been idle: required, any"
-    )
-    measured_by: Literal["advisor", "any program"] = Field(
-        default="any program", description="whose figures count: advisor, any program"
-    )
-    checks: Literal["all", "known"] = Field(
-        default="all", description="whether a line about findings needs every check answered: all, known"
-    )
+    title: str = optional("what is accepted: Cluster X, lot 1", "", max_length=200)
+    repeats: int = optional("fewest repeats of a measured figure", 3, ge=1, le=1000)
+    idle: Literal["required", "any"] = optional("whether the machine must have been idle: required, any", "required")
+    measured_by: Literal["advisor", "any program"] = optional("whose figures count: advisor, any program", "any program")
+    checks: Literal["all", "known"] = optional("whether a line about findings needs every check answered: all, known", "all")
     lines: tuple[str, ...] = Field(description="what must hold, a line each", min_length=1, max_length=500)
 
 

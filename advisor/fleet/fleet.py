@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.machine.hosts.errands import Outcome, expanded
 from advisor.machine.secrecy import without_secrets
-from advisor.machine.value import HostName, Value
+from advisor.machine.value import HostName, Value, optional
 
 ANSWERS: Final = "answers.jsonl"
 """The file in a fleet's folder that holds the Answers."""
@@ -38,12 +38,12 @@ class Answer(Value):
     node: HostName = Field(description="the name it was asked by")
     at: str = Field(description="when, by the clock of who asked: 2026-01-31T06:10:00Z", max_length=40)
     outcome: Outcome = Field(description="answered, or why not")
-    why: Annotated[str, AfterValidator(lambda why: without_secrets(why)[:400])] | None = Field(
-        default=None, description="the reason in the words of ssh, srun or the shell, without credentials", max_length=400
+    why: Annotated[str, AfterValidator(lambda why: without_secrets(why)[:400])] | None = optional(
+        "the reason in the words of ssh, srun or the shell, without credentials", max_length=400
     )
-    archive: str | None = Field(default=None, description="the capture's file, in the same folder", max_length=300)
-    sha256: str | None = Field(default=None, description="of the capture's file", max_length=64)
-    seen_as: str | None = Field(default=None, description="the name that the node has itself", max_length=300)
+    archive: str | None = optional("the capture's file, in the same folder", max_length=300)
+    sha256: str | None = optional("of the capture's file", max_length=64)
+    seen_as: str | None = optional("the name that the node has itself", max_length=300)
 
     def line(self) -> bytes:
         """Return the line that is put at the end of ``answers.jsonl``."""
@@ -98,10 +98,10 @@ class Wrong(Value):
     nodes: str = Field(description="folded")
     count: int
     title: str = ""
-    claim: str = Field(default="", description="what is so on the first of them")
-    fix: str = Field(default="", description="one step for all of them")
-    of: int = Field(default=0, description="nodes of the kind")
-    bound: float | None = Field(default=None, description="the part of a node's work that is surely lost")
+    claim: str = optional("what is so on the first of them", "")
+    fix: str = optional("one step for all of them", "")
+    of: int = optional("nodes of the kind", 0)
+    bound: float | None = optional("the part of a node's work that is surely lost")
 
 
 class Drift(Value):
@@ -112,8 +112,8 @@ class Drift(Value):
     majority: str = Field(description="the value of the rest")
     nodes: str = Field(description="those that differ, folded")
     count: int
-    value: str = Field(default="", description="what they have instead")
-    of: int = Field(default=0, description="nodes of the kind of which it is known")
+    value: str = optional("what they have instead", "")
+    of: int = optional("nodes of the kind of which it is known", 0)
 
 
 class Population(Value):
@@ -142,11 +142,9 @@ class Slow(Value):
     z: float = Field(description="how many times the usual distance from the median it is away; below 0 is worse")
     kind: str = ""
     unit: str = ""
-    among: int = Field(default=0, description="nodes that it is compared with")
-    explained: str | None = Field(
-        default=None, description="the setting that accounts for it: nodes with the same value are as slow"
-    )
-    again: bool = Field(default=False, description="it was measured twice, and is slow in both")
+    among: int = optional("nodes that it is compared with", 0)
+    explained: str | None = optional("the setting that accounts for it: nodes with the same value are as slow")
+    again: bool = optional("it was measured twice, and is slow in both", default=False)
 
 
 class Same(Value):
@@ -155,7 +153,7 @@ class Same(Value):
     kind: str
     same: int
     facts: int
-    varied: int = Field(default=0, description="facts that are another on most nodes, such as an address")
+    varied: int = optional("facts that are another on most nodes, such as an address", 0)
 
 
 class Odd(Value):
@@ -177,15 +175,15 @@ class Incident(Value):
     id: str = Field(description="kind/rule/subject: stays the same while the cause does, for tickets")
     action: Action = Field(description="drain: keep jobs away; ticket: repair or set; ask: which side is meant; watch; ignore")
     severity: Severity
-    kind: str = Field(default="", description="of hardware; empty: of several, or not known")
+    kind: str = optional("of hardware; empty: of several, or not known", "")
     nodes: str = Field(description="folded")
     count: int
-    of: int = Field(default=0, description="nodes of the kind")
+    of: int = optional("nodes of the kind", 0)
     text: str = Field(description="the cause in words")
-    facts: tuple[str, ...] = Field(default=(), description="what differs because of it, equal values folded")
-    rules: tuple[str, ...] = Field(default=(), description="what is found because of it")
+    facts: tuple[str, ...] = optional("what differs because of it, equal values folded", ())
+    rules: tuple[str, ...] = optional("what is found because of it", ())
     fix: str = ""
-    lost: float | None = Field(default=None, description="node-hours a day: all of a node to be drained, or the part surely lost")
+    lost: float | None = optional("node-hours a day: all of a node to be drained, or the part surely lost")
 
     @property
     def rule(self) -> str:
@@ -210,10 +208,10 @@ class Fleet(Value):
     slow: tuple[Slow, ...] = ()
     same: tuple[Same, ...] = ()
     odd: tuple[Odd, ...] = ()
-    incidents: tuple[Incident, ...] = Field(default=(), description="the same by causes, the most urgent first")
-    begun: str | None = Field(default=None, description="when the first node was asked")
-    ended: str | None = Field(default=None, description="when the last was")
-    exclude: str = Field(default="", description="nodes that should get no jobs, folded, as srun --exclude takes them")
+    incidents: tuple[Incident, ...] = optional("the same by causes, the most urgent first", ())
+    begun: str | None = optional("when the first node was asked")
+    ended: str | None = optional("when the last was")
+    exclude: str = optional("nodes that should get no jobs, folded, as srun --exclude takes them", "")
 
     def reaches(self, severity: Severity) -> bool:
         """Return whether a finding is as severe as this, or worse."""

@@ -26,7 +26,7 @@ from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.hosts.files import Use, open_trusted
 from advisor.machine.machine import Machine
 from advisor.machine.read import read_machine
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 from advisor.sheets import model_of, parse_sheet
 
 SCHEMA: Final = "advisor-fleet-golden/1"
@@ -61,11 +61,11 @@ class GoldenKind(Value):
     """What the nodes of a kind have to be."""
 
     hardware: str = ""
-    owner: str = Field(default="", description="who answers for it", max_length=200)
+    owner: str = optional("who answers for it", "", max_length=200)
     nodes: str = Field(description="those that there have to be, folded", max_length=1_000_000)
-    machine: str | None = Field(default=None, description="the file of the golden node's machine, beside this one")
-    accepted: tuple[str, ...] = Field(default=(), description="rules whose findings are accepted")
-    undecided: tuple[str, ...] = Field(default=(), description="facts that divide the kind: move the one that is meant to facts")
+    machine: str | None = optional("the file of the golden node's machine, beside this one")
+    accepted: tuple[str, ...] = optional("rules whose findings are accepted", ())
+    undecided: tuple[str, ...] = optional("facts that divide the kind: move the one that is meant to facts", ())
     facts: dict[str, Text]
 
 

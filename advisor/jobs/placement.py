@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, model_validator
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.topology import Topology
-from advisor.machine.value import Value
+from advisor.machine.value import Value, optional
 
 Strategy = Literal["compact", "spread-numa", "spread-l3", "hybrid", "hca-near", "balanced", "per-hca", "gpu-near"]
 STRATEGIES: Final[tuple[Strategy, ...]] = (
@@ -64,36 +64,32 @@ class Slice(Value):
 class JobShape(Value):
     """The shape of a job; of ranks, ranks_per_node and per at most one is given, and where none is, as many ranks as fit."""
 
-    ranks: int | None = Field(default=None, ge=1, le=1 << 24, description="ranks in all")
-    ranks_per_node: int | None = Field(default=None, ge=1, le=1 << 16, description="ranks on each node")
-    per: Per | None = Field(default=None, description="ranks are counted in these")
-    per_count: int = Field(default=1, ge=1, le=1 << 12, description="so many ranks for each of them")
-    threads: int = Field(
-        default=1,
-        ge=1,
-        le=1 << 12,
-        description="threads of a rank: cores it gets for itself, or hardware threads where smt is use",
+    ranks: int | None = optional("ranks in all", ge=1, le=1 << 24)
+    ranks_per_node: int | None = optional("ranks on each node", ge=1, le=1 << 16)
+    per: Per | None = optional("ranks are counted in these")
+    per_count: int = optional("so many ranks for each of them", 1, ge=1, le=1 << 12)
+    threads: int = optional(
+        "threads of a rank: cores it gets for itself, or hardware threads where smt is use", 1, ge=1, le=1 << 12
     )
     strategy: Strategy | Literal["auto"] = "auto"
-    purpose: Purpose | None = Field(default=None, description="what auto places for")
-    gpus: int | None = Field(default=None, ge=1, le=1 << 16, description="GPUs in all: the first ones of each host; None: all")
-    near: DeviceName | None = Field(default=None, description="HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
-    smt: Literal["skip", "use", "first"] = Field(
-        default="skip",
-        description="whether second hardware threads run threads of their own; first: ranks do not get them at all, as where the "
+    purpose: Purpose | None = optional("what auto places for")
+    gpus: int | None = optional("GPUs in all: the first ones of each host; None: all", ge=1, le=1 << 16)
+    near: DeviceName | None = optional("HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
+    smt: Literal["skip", "use", "first"] = optional(
+        "whether second hardware threads run threads of their own; first: ranks do not get them at all, as where the "
         "site has --threads-per-core=1",
+        "skip",
     )
-    core_kind: CoreChoice = Field(
-        default="auto",
-        description="auto: the fastest cores first, slower ones for what does not fit there; any: all alike; else these alone",
+    core_kind: CoreChoice = optional(
+        "auto: the fastest cores first, slower ones for what does not fit there; any: all alike; else these alone", "auto"
     )
-    mem: Mem | None = Field(default=None, description="memory of ranks; null: of the nodes they run on, as it is by default")
-    reserve: int = Field(default=0, ge=0, le=1 << 12, description="cores of each node left to the system: the first ones free")
-    reserve_per: Literal["socket", "numa", "l3"] | None = Field(
-        default=None, description="reserve so many of each of these instead: the centres keep the first core of each L3 group"
+    mem: Mem | None = optional("memory of ranks; null: of the nodes they run on, as it is by default")
+    reserve: int = optional("cores of each node left to the system: the first ones free", 0, ge=0, le=1 << 12)
+    reserve_per: Literal["socket", "numa", "l3"] | None = optional(
+        "reserve so many of each of these instead: the centres keep the first core of each L3 group"
     )
     slice: Slice | None = None
-    hosts: tuple[HostName, ...] = Field(default=(), description="in the job's order; () for one node without a name")
+    hosts: tuple[HostName, ...] = optional("in the job's order; () for one node without a name", ())
 
     @model_validator(mode="after")
     def _once(self) -> "JobShape":
@@ -115,16 +111,14 @@ class Slot(Value):
     cores: int = Field(description="cores that these are, or are of")
     nodes: tuple[int, ...] = Field(description="NUMA nodes of its CPUs")
     memory: tuple[int, ...] = Field(description="NUMA nodes its memory should come from")
-    policy: MemoryPolicy | None = Field(
-        default=None, description="prefer: from these nodes first; only: from no others; null: where it is first touched"
+    policy: MemoryPolicy | None = optional(
+        "prefer: from these nodes first; only: from no others; null: where it is first touched"
     )
     l3: tuple[int, ...] = Field(description="positions in NodePlan.topology of its CPUs' L3 groups; () where none are known")
     socket: int | None = Field(description="position of its package in NodePlan.topology; None where it spans several")
-    hca: str | None = Field(default=None, description="the adapter it should use")
-    distance: int | None = Field(
-        default=None, description="SLIT distance from its farthest node to the adapter's; None where not known"
-    )
-    gpu: str | None = Field(default=None, description="address of the GPU it should use")
+    hca: str | None = optional("the adapter it should use")
+    distance: int | None = optional("SLIT distance from its farthest node to the adapter's; None where not known")
+    gpu: str | None = optional("address of the GPU it should use")
 
 
 class NodePlan(Value):
@@ -159,10 +153,10 @@ class Placement(Value):
     job: JobShape
     strategy: Strategy
     why: tuple[str, ...] = Field(description="why this strategy, most important first")
-    runner_up: tuple[Strategy, str] | None = Field(
-        default=None, description="the best one of those that place ranks elsewhere, and why it is not the first"
+    runner_up: tuple[Strategy, str] | None = optional(
+        "the best one of those that place ranks elsewhere, and why it is not the first"
     )
-    notes: tuple[str, ...] = Field(default=(), description="what to know: cores left idle, ranks that are not alike")
+    notes: tuple[str, ...] = optional("what to know: cores left idle, ranks that are not alike", ())
     plans: tuple[NodePlan, ...]
     hosts: tuple[HostPlan, ...]
 
@@ -204,9 +198,9 @@ class LintAnswer(Value):
     """One answer to where ranks go."""
 
     kind: Placed = Field(description="asked of the launcher itself, simulated here, or observed by the ranks")
-    by: str = Field(default="", description="who answers: the launcher and its version, or the file that the ranks wrote")
-    ranks: tuple[LintRank, ...] | None = Field(default=None, description="None where it is refused, or not known")
-    refused: str | None = Field(default=None, description="why nothing starts")
+    by: str = optional("who answers: the launcher and its version, or the file that the ranks wrote", "")
+    ranks: tuple[LintRank, ...] | None = optional("None where it is refused, or not known")
+    refused: str | None = optional("why nothing starts")
 
 
 class LintWarning(Value):
@@ -216,8 +210,8 @@ class LintWarning(Value):
     what: str = Field(description="what will happen")
     why: str = Field(description="why it happens, and what it costs")
     evidence: str = Field(description="what of the line and of this machine shows it")
-    better: str | None = Field(default=None, description="the line, or the words in it, that should stand there")
-    misbinds: bool = Field(default=False, description="whether ranks will not be where the line's own words put them")
+    better: str | None = optional("the line, or the words in it, that should stand there")
+    misbinds: bool = optional("whether ranks will not be where the line's own words put them", default=False)
 
 
 class LintTranslation(Value):
@@ -225,8 +219,8 @@ class LintTranslation(Value):
 
     launcher: str
     line: str | None = Field(description="None where it not known")
-    files: dict[str, tuple[str, ...]] = Field(default={}, description="files beside the line, and their lines")
-    lost: tuple[str, ...] = Field(default=(), description="what could not be translated")
+    files: dict[str, tuple[str, ...]] = optional("files beside the line, and their lines", {})
+    lost: tuple[str, ...] = optional("what could not be translated", ())
 
 
 class Lint(Value):
@@ -239,11 +233,11 @@ class Lint(Value):
     options: tuple[LintOption, ...]
     command: tuple[str, ...]
     ranks: tuple[LintRank, ...] | None = Field(description="None where it is not known exactly")
-    placed: Placed = Field(default="not-told", description="how it is known where ranks go, or that nothing starts")
-    answers: tuple[LintAnswer, ...] = Field(default=(), description="every answer; where they differ none of them counts")
+    placed: Placed = optional("how it is known where ranks go, or that nothing starts", "not-told")
+    answers: tuple[LintAnswer, ...] = optional("every answer; where they differ none of them counts", ())
     binding: str = Field(description="what the line does, in words")
     threads: int | None = Field(description="threads of each rank, where the line says so")
-    assumed: tuple[str, ...] = Field(default=(), description="what is taken for granted of the cluster")
+    assumed: tuple[str, ...] = optional("what is taken for granted of the cluster", ())
     warnings: tuple[LintWarning, ...]
     translations: tuple[LintTranslation, ...]
 

@@ -13,10 +13,11 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 
 from advisor.machine.secrecy import WITHHELD, screened_boot_options, screened_settings
+from advisor.machine.value import optional
 
 T = TypeVar("T")
 
@@ -322,4 +323,4 @@ def inside_of(annotation: Any) -> tuple[Any, bool]:
 
 def made_from(origin: str, description: str, default: Any = None) -> Any:
     """Return a field that is made from another fact of the Machine."""
-    return Field(default=default, description=description, json_schema_extra={"of": origin})
+    return optional(description, default, json_schema_extra={"of": origin})

@@ -116,9 +116,7 @@ class Traits(Value):
     core_type: CoreType = optional("dense: Zen 4c and 5c; efficient: E-cores", "performance")
     hbm_and_dimms: bool = optional("whether the package holds HBM beside channels of DIMMs", default=False)
     scheme: SchemeName = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
-    l3_per_die: int | None = Field(
-        default=None, ge=1, le=64, description="L3 groups of a compute die; None where the L3 is not cut by dies"
-    )
+    l3_per_die: int | None = optional("L3 groups of a compute die; None where the L3 is not cut by dies", ge=1, le=64)
     match: Match = Field(description="how it is recognised: {vendor: AuthenticAMD, family: 26, models: [0-7]}")
     series: NamePattern = Field(description="names of its processors as they stand on an order, for --cpu: EPYC 7\\w\\w2P?")
 

@@ -53,9 +53,9 @@ class BitField(Value):
     """What some bits of an answer say."""
 
     bits: Annotated[tuple[tuple[int, int], ...], BeforeValidator(_spans)] = Field(description="ranges; any of several")
-    word: int = Field(default=0, ge=0, le=7, description="in which word of the answer")
-    on: int | None = Field(default=None, ge=0, le=1, description="the value that means on")
-    times: float = Field(default=1, gt=0, description="what the number is multiplied by: to hertz, to watts")
+    word: int = optional("in which word of the answer", 0, ge=0, le=7)
+    on: int | None = optional("the value that means on", ge=0, le=1)
+    times: float = optional("what the number is multiplied by: to hertz, to watts", 1, gt=0)
     words: dict[int, str] = optional("value -> word; another value is not known", {})
     flags: tuple[str, ...] = optional("names of the single bits, the lowest first", ())
     setting: str | None = optional("what it is a witness of")
@@ -106,7 +106,7 @@ class Message(_Asked):
     words: int = Field(ge=1, le=8, description="how many words come back, as the driver's own table has it")
     arguments: tuple[int, ...] = optional("one run for each; () one run without", ())
     protocol: int = optional("the least version of the firmware's interface", 0)
-    samples: int = Field(default=1, ge=1, le=20, description="how often it is sent")
+    samples: int = optional("how often it is sent", 1, ge=1, le=20)
 
     @property
     def names(self) -> tuple[str, ...]:

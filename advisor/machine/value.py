@@ -39,9 +39,9 @@ class Value(BaseModel):
         return self.model_copy(update=changes)
 
 
-def optional(description: str, default: Any = None) -> Any:
+def optional(description: str, default: Any = None, **limits: Any) -> Any:
     """Return a field that may be left out, with what it says."""
-    return Field(default=default, description=description)
+    return Field(default=default, description=description, **limits)
 
 
 class Whole(Value):

@@ -324,12 +324,10 @@ def one_core_per_l3(measurements: Measurements, groups: int | None = None) -> Ga
 class MeasuredForPlacement(Value):
     """What was measured on a machine that bears on placement; None where it was not."""
 
-    one_core_per_l3: float | None = Field(
-        default=None, gt=0, description="memory bandwidth with one core of each L3 group, as a share of that with all cores"
+    one_core_per_l3: float | None = optional(
+        "memory bandwidth with one core of each L3 group, as a share of that with all cores", gt=0
     )
-    near_messages: float | None = Field(
-        default=None, gt=0, description="message rate of the adapter's socket, as a share of the other socket's"
-    )
+    near_messages: float | None = optional("message rate of the adapter's socket, as a share of the other socket's", gt=0)
 
 
 def measured_for_placement(measurements: Measurements, groups: int | None = None) -> MeasuredForPlacement:

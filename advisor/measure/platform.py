@@ -140,19 +140,17 @@ _VARYING = ("flops_per_cycle", "channels", "memory_speed")
 class Processor(Value):
     """One processor as its maker describes it."""
 
-    cores: int | None = Field(default=None, ge=1, le=4096, description="cores of a socket")
-    dies: int | None = Field(
-        default=None, ge=1, le=256, description="compute dies of a socket; None where that is not known or does not count"
-    )
+    cores: int | None = optional("cores of a socket", ge=1, le=4096)
+    dies: int | None = optional("compute dies of a socket; None where that is not known or does not count", ge=1, le=256)
     source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
 
 
 class Platform(Traits):
     """A processor generation."""
 
-    launched: str | None = Field(default=None, pattern=r"\d{4}-\d{2}", description="year and month: 2023-01")
-    flops_per_cycle: float | None = Field(default=None, ge=1, le=1024, description="double-precision FLOP of a core in a cycle")
-    channels: int | None = Field(default=None, ge=1, le=64, description="memory channels of a socket; None where models differ")
+    launched: str | None = optional("year and month: 2023-01", pattern=r"\d{4}-\d{2}")
+    flops_per_cycle: float | None = optional("double-precision FLOP of a core in a cycle", ge=1, le=1024)
+    channels: int | None = optional("memory channels of a socket; None where models differ", ge=1, le=64)
     memory_kind: str | None = optional("DDR4, DDR5, LPDDR5X, HBM3")
     memory_speed: Transfers | None = optional("transfers a second with one DIMM a channel, of the fastest model")
     memory_speed_2dpc: Transfers | None = optional("transfers a second with two DIMMs a channel")
@@ -163,7 +161,7 @@ class Platform(Traits):
         "bytes a second that a compute die reads from the memory controllers at most, over all its links"
     )
     memory_speed_by_model: bool = optional("whether slower models run their memory slower", default=False)
-    pcie: float | None = Field(default=None, ge=1, le=9, description="generation of PCI Express")
+    pcie: float | None = optional("generation of PCI Express", ge=1, le=9)
     sources: dict[str, str] = Field(description="publication of each figure above, by its name: {channels: ID}")
     cuts: tuple[CutOffer, ...] = Field(
         description="NUMA partitionings that the firmware offers: [{name: NPS1, nodes: 1, called: NAME IN THE MENU, source: ID}]"
@@ -402,20 +400,18 @@ class PublishedFigure(Value):
     sockets: int = Field(description="sockets that the figure is of", ge=1, le=16)
     metric: Metric = Field(description="triad, copy, load: bandwidth; latency of local memory; hpl: rate")
     value: Amount = Field(description="229.3 GB/s, or a range 270..300 GB/s")
-    threads: int | None = Field(default=None, description="threads or ranks that ran", ge=1, le=4096)
+    threads: int | None = optional("threads or ranks that ran", ge=1, le=4096)
     numa: CutName | None = optional("NUMA partitioning: NPS4, SNC2, COD, none")
     smt: Literal["on", "off"] | None = optional("whether SMT was on")
-    channels: int | None = Field(default=None, description="memory channels filled in each socket", ge=1, le=64)
-    memory: str | None = Field(
-        default=None, description="kind and transfers a second, in millions: DDR4-3200", pattern=r"[A-Z0-9]+-\d{3,5}"
-    )
+    channels: int | None = optional("memory channels filled in each socket", ge=1, le=64)
+    memory: str | None = optional("kind and transfers a second, in millions: DDR4-3200", pattern=r"[A-Z0-9]+-\d{3,5}")
     stores: Literal["regular", "streaming"] | None = optional("whether stores read the line first")
     program: Program | None = optional("the program, where its output is one that is read")
     cloud: Literal["metal", "virtual"] = Field(description="whether it ran on the hardware itself or in a virtual machine")
-    problem: int | None = Field(default=None, description="N of HPL", ge=1)
-    grid: str | None = Field(default=None, description="P x Q of HPL: 8x16", pattern=r"\d+x\d+")
+    problem: int | None = optional("N of HPL", ge=1)
+    grid: str | None = optional("P x Q of HPL: 8x16", pattern=r"\d+x\d+")
     kind: Literal["measured", "reference"] = Field(description="reference: what a centre expects of its nodes, with a tolerance")
-    year: int | None = Field(default=None, description="when it was published", ge=2005, le=2100)
+    year: int | None = optional("when it was published", ge=2005, le=2100)
     grade: Literal["vendor", "paper", "centre", "user"] = Field(description="who published it")
     source: str = Field(description="where: a repository's file, a page, or an id of rules/sources.yaml", min_length=3)
     others: tuple[str, ...] = optional("conditions in words that no fact can meet: of sheets alone", ())
@@ -646,12 +642,15 @@ def published_figures(platform: Platform | None) -> tuple[PublishedFigure, ...]:
     A bandwidth that nobody has published of whole machines with them is that of neighbours: of the same socket, kind of memory
     and nearest generation, scaled by channels and memory speed. It says so, and what it is of is a condition that is never met.
     """
-    path = rules() / "published" / f"{platform.id if platform else WITHOUT_SHEET}.csv"
-    rows = tuple(figure for _, figure in read_published(path)) if path.is_file() else ()
-    own = (*of_references(platform), *rows, *_of_site(platform))
+    own = (*of_references(platform), *_rows(platform.id if platform else WITHOUT_SHEET), *_of_site(platform))
     known = {one.metric for one in own if (one.of, one.cloud) == ("node", "metal")}
     lacking = {"triad", "copy", "load"} - known
     return (*own, *(one for one in (_of_neighbours(platform) if platform and lacking else ()) if one.metric in lacking))
+
+
+def _rows(name: str) -> Iterator[PublishedFigure]:
+    path = rules() / "published" / f"{name}.csv"
+    yield from (figure for _, figure in (read_published(path) if path.is_file() else ()))
 
 
 def _of_site(platform: Platform | None) -> Iterator[PublishedFigure]:
@@ -675,9 +674,7 @@ def _of_neighbours(platform: Platform) -> Iterator[PublishedFigure]:
             if not other or other.memory_kind != platform.memory_kind or not other.channels or not other.memory_speed:
                 continue
             factor = platform.channels * platform.memory_speed / (other.channels * other.memory_speed)
-            path = rules() / "published" / f"{other.id}.csv"
-            rows = tuple(figure for _, figure in read_published(path)) if path.is_file() else ()
-            for one in (*of_references(other), *rows):
+            for one in (*of_references(other), *_rows(other.id)):
                 if (one.of, one.cloud, one.value.unit) == ("node", "metal", "bytes/s"):
                     found = True
                     yield _scaled(one, other, platform, factor)
@@ -691,5 +688,5 @@ def _scaled(one: PublishedFigure, other: Platform, platform: Platform, factor: f
     to = f"scaled to {platform.channels} channels of {platform.memory_kind}-{(platform.memory_speed or 0) / 1e6:.0f}"
     ends = {end: value and value * factor for end, value in (("low", one.value.low), ("high", one.value.high))}
     name = f"{other.name}, {to}"
-    told = {"value": one.value.model_copy(update=ends), "memory": None, "channels": None}
-    return one.model_copy(update={**told, "neighbour": name, "others": (*one.others, f"of {name}")})
+    value = one.value.but(**ends)
+    return one.but(value=value, memory=None, channels=None, neighbour=name, others=(*one.others, f"of {name}"))

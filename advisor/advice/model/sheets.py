@@ -54,28 +54,18 @@ class Reading(Value):
 class Means(Value):
     """Where an operating system keeps a setting; {value} stands for what is written."""
 
-    sysctl: str | None = Field(
-        default=None, pattern=r"^\w+(\.[\w*-]+)+$", description="its name, with points: kernel.numa_balancing"
+    sysctl: str | None = optional("its name, with points: kernel.numa_balancing", pattern=r"^\w+(\.[\w*-]+)+$")
+    sysfs: str | None = optional(
+        "a file, or a pattern of files with *, that takes the value at once", pattern=r"^/(sys|proc|dev)/"
     )
-    sysfs: str | None = Field(
-        default=None,
-        pattern=r"^/(sys|proc|dev)/",
-        description="a file, or a pattern of files with *, that takes the value at once",
-    )
-    cmdline: str | None = Field(
-        default=None, pattern=r"\{value\}", description="the boot option as it stands on the line: iommu={value}"
-    )
-    service: str | None = Field(
-        default=None, pattern=r"^[\w@.:-]+$", description="a systemd unit that is switched on or off: irqbalance"
-    )
-    limits: str | None = Field(default=None, pattern=r"^[a-z]+$", description="an item of limits.conf: memlock")
-    tuned: str | None = Field(
-        default=None,
-        pattern=r"^\[\w+\] [^=]+=.*\{value\}",
-        description="section and option of a tuned profile: [vm] transparent_hugepages={value}",
+    cmdline: str | None = optional("the boot option as it stands on the line: iommu={value}", pattern=r"\{value\}")
+    service: str | None = optional("a systemd unit that is switched on or off: irqbalance", pattern=r"^[\w@.:-]+$")
+    limits: str | None = optional("an item of limits.conf: memlock", pattern=r"^[a-z]+$")
+    tuned: str | None = optional(
+        "section and option of a tuned profile: [vm] transparent_hugepages={value}", pattern=r"^\[\w+\] [^=]+=.*\{value\}"
     )
     command: str | None = optional("a command that sets it at once: cpupower frequency-set -g {value}")
-    divide: int = Field(default=1, ge=1, description="what a number is divided by before it is written: bytes to kilobytes")
+    divide: int = optional("what a number is divided by before it is written: bytes to kilobytes", 1, ge=1)
     writes: dict[str, str] = optional("neutral value -> what is written where that differs", {})
 
 
@@ -129,7 +119,7 @@ class Publication(Value):
 
     title: str = Field(description="what it is called", min_length=3)
     by: str = Field(description="author or publisher", min_length=2)
-    year: int | None = Field(default=None, ge=1990, le=2100, description="year of publication; None where it does not state one")
+    year: int | None = optional("year of publication; None where it does not state one", ge=1990, le=2100)
     where: str = Field(description="URL, or the document by the name under which it can be found", min_length=3)
 
 
@@ -222,7 +212,7 @@ class RuleText(Value):
     agree: Expression | None = optional(
         "where guides agree; elsewhere, without a number, there is something to consider and not to fix"
     )
-    scope: tuple[Scope, ...] = Field(default=SCOPES, min_length=1, description="the work it matters for; all if none")
+    scope: tuple[Scope, ...] = optional("the work it matters for; all if none", SCOPES, min_length=1)
     where: Where | None = optional("where it is fixed; the setting's own place where set is given")
     each: Plain | None = optional("NAME in LIST: one verdict for each item")
     subject: Plain | None = optional("what the verdict is about: {adapter.name}")
@@ -243,8 +233,8 @@ class RuleText(Value):
     spare: Plain | None = optional("when to leave it as it is")
     guides: tuple[Guide, ...] = optional("what differing guides say", ())
     refs: tuple[Id, ...] = Field(min_length=1, description="publications it rests on")
-    tests: tuple[ExampleText, ...] = Field(
-        default=(), min_length=1, description="examples that fire, pass and stay unknown; () where they were not read"
+    tests: tuple[ExampleText, ...] = optional(
+        "examples that fire, pass and stay unknown; () where they were not read", (), min_length=1
     )
 
 
