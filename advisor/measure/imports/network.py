@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 from advisor.measure.imports import NUMBER, Format, Known, Line, figure, has, known, leading, numbers, value_after, whole
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Statistic, Unit
@@ -211,6 +212,8 @@ def _perf_figures(lines: Sequence[Line], *, both: bool) -> Iterator[ImportedFigu
         kinds = {name: kind for name in columns if (kind := _perf_column(name, columns, both=both))}
         row = leading(line.text)
         if head or not kinds or len(row) < max(map(columns.index, kinds)) + 3:
+            if not head and kinds and len(row) > 1 and numbers(line.text):
+                yield f"torn at line {line.number}: its row is cut off"
             continue
         told, size = dict(zip(columns, row[2:], strict=False)), row[0]
         rate = told.get("MsgRate[Mpps]", 0.0) * 1e6
@@ -253,6 +256,8 @@ def read_perftest(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     full = kind == "Latency" and verb.startswith(("RDMA_Read", "Atomic"))
     why = None if first else f"torn at line {lines[-1].number}: a header without rows"
     why = next((each for each in odd if each != _RELABELLED), why)
+    last = max((at for at, line in enumerate(lines) if len(leading(line.text)) > 2), default=0)
+    left_open = len({size for _, size in first}) > 1 and not has(lines[last:], r"-{20,}")  # a row of one size is all there is
     yield ImportedRun(
         format="perftest",
         tool=f"perftest, {verb} {kind}" if title else "perftest",
@@ -260,7 +265,11 @@ def read_perftest(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         figures=tuple(first.values()),
         conditions=told,
         not_said=("version", *(() if title else ("which test",)), *(() if "device" in told else ("device",))),
-        notes=(*(("its latency is the full round trip",) if full else ()), *((_RELABELLED,) if _RELABELLED in odd else ())),
+        notes=(
+            *(("its latency is the full round trip",) if full else ()),
+            *((_RELABELLED,) if _RELABELLED in odd else ()),
+            *(("no line closes its table: sizes may be missing",) if left_open else ()),
+        ),
         refused=f"{_TWICE} with other figures: the output of two runs is mixed" if torn else why,
     )
 
@@ -347,6 +356,8 @@ def read_nccl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield the runs of nccl-tests or rccl-tests: the columns of out of place; a header after a row begins another table."""
     test = value_after(lines, r"Collective test starting:\s*(\S+)")
     gpus = sum(bool(re.match(r"^\W*Rank\s+\d+\s.*\bdevice\s", line.text)) for line in lines)
+    # Where no rank is listed, as many as its header asks of one process.
+    told = prod(int(value_after(lines, rf"\b{name} (\d+)") or 1) for name in ("nThread", "nGpus"))
     tables: list[list[Line]] = [[]]
     for line in lines:
         if _NCCL_HEAD.match(line.text) and any(_NCCL_ROW.match(each.text) for each in tables[-1]):
@@ -366,7 +377,7 @@ def read_nccl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             version=value_after(lines, r"nccl-tests version ([\d.]+)"),
             line=table[0].number,
             figures=tuple(figures),
-            conditions=known({"test": test, "GPUs": gpus}),
+            conditions=known({"test": test, "GPUs": gpus or (told if told > 1 else None)}),
             not_said=() if test else ("which collective",),
             notes=("its results were not checked",) if rows and all(row["wrong"] == "N/A" for row in rows) else (),
             refused=_nccl_refused(table, rows),
