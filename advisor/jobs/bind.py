@@ -325,7 +325,7 @@ def bind(
     if command != given:
         notes.append(HAD_CREDENTIAL)
     if host_options.learned is not None:
-        job, said = with_learned(host_options.learned, command, job or JobOptions(), job_hosts.machines[0])
+        job, command, said = with_learned(host_options.learned, command, job or JobOptions(), job_hosts.machines[0])
         notes.append(said)
     wanted, measured = shape(job or JobOptions(), job_hosts, notes), _measured(host_options, job_hosts)
     placement = place(wanted, job_hosts.machines, measured, allowed=job_hosts.affinity)

@@ -161,8 +161,8 @@ class RaceLine:
     binding: Binding | None = None
     expected: tuple[tuple[int, str | None, CpuSet], ...] | None = None
     """Rank, host and CPUs that are planned; None where it is not known."""
-    like_first: bool = False
-    """Whether its ranks shall be where those of the first line are: it differs in a variable."""
+    setting: str | None = None
+    """NAME=VALUE, where it differs from the first line in a variable alone: its ranks shall be where those of the first are."""
 
     @property
     def text(self) -> str:
@@ -213,13 +213,11 @@ def lines_of(asked: Asked, observer: Observer = SILENT) -> RaceField:
     words = asked.command
     if not words:
         raise BadValue("no line to tune", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
-    launchers = {program for spoken in of_lines().values() for program in spoken.programs}
-    own = _parsed(words) if any(each.rpartition("/")[2] in launchers for each in words[:8]) else None
+    own, program = parted(words)
     lint = lint_line(words, version=asked.version, observer=observer) if own else None
     hosts = asked.hosts
     if lint and not hosts:
         hosts = ",".join(dict.fromkeys(rank.host for rank in lint.ranks or () if rank.host not in (None, "localhost"))) or None
-    program = program_of(own) if own else words
     job_hosts = hosts_of_job(HostOptions(hosts=hosts), program, None, observer)
     notes: list[str] = []
     job = shape(_with_line(JobOptions(ranks=asked.ranks, threads=asked.threads, near=asked.near), lint, own), job_hosts, notes)
@@ -238,7 +236,9 @@ def lines_of(asked: Asked, observer: Observer = SILENT) -> RaceField:
     first = _own(words, own, lint, program) if own and lint else _default(placed, job, program)
     # env sets a variable on every node, whatever the launcher
     tried = (
-        replace(first, name=f"{first.name} {name}={value}", argv=(*first.argv, "env", f"{name}={value}"), like_first=True)
+        replace(
+            first, name=f"{first.name} {name}={value}", argv=(*first.argv, "env", f"{name}={value}"), setting=f"{name}={value}"
+        )
         for name, value in varied
     )
     others = (each for each in placed if each.expected is None or each.expected != first.expected)
@@ -269,6 +269,13 @@ def settings_of(asked: Asked, machine: Machine) -> tuple[tuple[str, str], ...]:
     if len(pairs) > most - 1:
         raise BadValue(f"{len(pairs)} variables are too many", cure=f"{most} lines race at most, yours among them")
     return tuple(pairs)
+
+
+def parted(words: tuple[str, ...]) -> tuple[Line | None, tuple[str, ...]]:
+    """Return a line's launch, None where it has no launcher, and the words of the program that it starts."""
+    launchers = {program for spoken in of_lines().values() for program in spoken.programs}
+    own = _parsed(words) if any(each.rpartition("/")[2] in launchers for each in words[:8]) else None
+    return own, program_of(own) if own else words
 
 
 def _parsed(words: Sequence[str]) -> Line:

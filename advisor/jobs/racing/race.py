@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from math import exp, isfinite, log
 from pathlib import Path
+from shutil import rmtree
 from statistics import median
 from time import monotonic
 from typing import Annotated, Any, Final
@@ -21,7 +22,7 @@ import advisor
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.launcher import why_failed
 from advisor.jobs.observe import GatheredReports, Listener, PlannedRank, probe_words
-from advisor.jobs.racing.lines import Asked, RaceField, RaceLine, lines_of, what_ranks_get, why_different, write
+from advisor.jobs.racing.lines import Asked, RaceField, RaceLine, lines_of, parted, what_ranks_get, why_different, write
 from advisor.jobs.racing.proof import Race, Verdict, median_interval, order, two_speeds
 from advisor.jobs.racing.result import LEARNED, Learned, PlannedRace, RacedLine, RacePage, RaceResult, RaceRow, in_time
 from advisor.jobs.started.folder import checked
@@ -354,14 +355,22 @@ def race_lines(
     })  # fmt: skip
     if resume:
         _must_fit(read_journal(folder).head, head, folder)
+    watch = BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
+    if watch:  # before a folder is made: a refused start leaves none behind
+        watch.must_be_idle(busy_ok=limits.busy_ok)
+    made = not folder.exists()
     journal = resumed(folder) if resume else begun(folder, head)
     entries = replace(entries, lines=tuple(write(line, folder) for line in entries.lines))
     race = Race(len(entries.lines), journal.head["worth"])
     raced = Raced(entries, race, journal, metric, limits, notes=list(entries.notes))
     try:
-        Runner(raced, machine, observer).run()
+        Runner(raced, machine, watch, observer).run()
     except KeyboardInterrupt:
         raced.interrupted, raced.ended = True, "interrupted"
+    except CannotWork:
+        if made and all(run.why for run in journal.runs):  # nothing to go on with: the same command may be given again
+            rmtree(folder, ignore_errors=True)
+        raise
     finally:
         observer.end()
         if journal.file is not None:
@@ -387,12 +396,12 @@ def _must_fit(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None
 class Runner:
     """Runs block after block, from where the journal ends, in the time and the runs that there are: those before count."""
 
-    def __init__(self, raced: Raced, machine: Machine, observer: Observer) -> None:
+    def __init__(self, raced: Raced, machine: Machine, watch: BusyWatch | None, observer: Observer) -> None:
         self._raced, self._race, self._journal, self._lines = raced, raced.race, raced.journal, raced.entries.lines
         self._topology, self._observer = machine.topology, observer
         self._places: object = None
         self._failures = [0] * len(self._lines)
-        self._watch = BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
+        self._watch = watch
         self._begun, self._before = monotonic(), raced.journal.seconds
         self._time = raced.limits.minutes * 60 if raced.limits.minutes else None
         self._most = raced.limits.runs or BLOCKS * len(self._lines)
@@ -403,8 +412,6 @@ class Runner:
 
     def run(self) -> None:
         """Warm up, then run blocks until the race is over or the budget is spent."""
-        if self._watch:
-            self._watch.must_be_idle(busy_ok=self._raced.limits.busy_ok)
         for candidate in range(len(self._lines)):
             self._warm(candidate)
         self._foretell()
@@ -482,7 +489,7 @@ class Runner:
         if candidate == 0:
             self._places = places
             return None
-        if self._lines[candidate].like_first:
+        if self._lines[candidate].setting:
             return None if places == self._places else f"its ranks are not where those of {first} are"
         if places and places == self._places:
             return f"its ranks get the same CPUs as those of {first}"
@@ -570,7 +577,7 @@ def replayed(folder: Path) -> Raced:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise damaged(folder) from error
     with suppress(_EndOfJournalError):
-        _Replay(raced, Machine(), SILENT).run()
+        _Replay(raced, Machine(), None, SILENT).run()
     busy = journal.runs[-1].busy if journal.runs else ()
     raced.notes += [f"others worked on the machine: {words}" for words in busy]
     return raced
@@ -676,12 +683,13 @@ def learned(raced: Raced) -> Learned | None:
     """Return what advisor bind may offer for this program and kind of machine; None where nothing was proven."""
     winner, lines = raced.verdict.winner, raced.entries.lines
     bounds = None if winner is None else raced.race.interval(winner)
-    if winner is None or bounds is None or (job := lines[winner].job) is None:
+    if winner is None or bounds is None or not (lines[winner].job or lines[winner].setting):
         return None
     return Learned(
         program=Path(lines[winner].program[0]).name,
         machine=identity_of(raced.entries.job_hosts.machines[0]),
-        job=job,
+        job=lines[winner].job,
+        setting=lines[winner].setting,
         name=lines[winner].name,
         faster=round(max(0.0, 1 - exp(bounds[2])), 4),
         baseline=lines[0].text,
@@ -721,6 +729,10 @@ def planned_race(asked: Asked, limits: Limits, observer: Observer = SILENT) -> P
     return PlannedRace(rows, min(most, _CLEAR_AFTER * len(rows)), most + len(rows), entries.notes)
 
 
+_BEFORE: Final = ("env", "numactl", "taskset", "time", "nice", "bash", "sh", "python", "python3")
+"""Programs that start another one: a race is named after that."""
+
+
 def tune_line(
     asked: Asked | None,
     limits: Limits | None = None,
@@ -738,10 +750,10 @@ def tune_line(
         asked, limits = _again(folder or Path(), limits)
     if asked is None:
         raise BadValue("no line to tune", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
-    if folder is None:  # the last word of a command that is a program's name
-        names = [Path(word).name for word in asked.command if not word.startswith("-") and "=" not in word]
-        word = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in (names or ["line"])[-1])
-        folder = Path(f"tune-{word[:40]}")
+    if folder is None:
+        words = (Path(word).name for word in parted(asked.command)[1] if not word.startswith("-") and "=" not in word)
+        name = next((word for word in words if word not in _BEFORE and not word.isdigit()), "line")
+        folder = Path(f"tune-{''.join(letter if letter.isalnum() or letter in '._-' else '_' for letter in name)[:40]}")
     place = checked(folder)
     trusted(place, Use.RUNS)  # before anything is started
     metric = metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better)

@@ -59,7 +59,10 @@ class Learned(Value):
     schema_: Annotated[Literal["advisor-learned/1"], Field(alias="schema")] = LEARNED_SCHEMA
     program: str = Field(description="the name of the program's file")
     machine: Identity
-    job: JobShape
+    job: JobShape | None = optional("how it was placed; None where the user's own line won, with another variable")
+    setting: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,63}=[^\x00-\x1f\x7f]{0,200}$")] | None = optional(
+        "a variable that made it faster: NAME=VALUE"
+    )
     name: str
     faster: float = Field(description="by so much of the baseline's time at least; the lower end, for winners are flattered")
     baseline: str
@@ -83,8 +86,8 @@ def read_learned(file: Path) -> Learned:
         raise BadInput(in_words(first["msg"])[:120], file=name, place=place, cure="give learned.json of advisor tune") from error
 
 
-def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: Machine) -> tuple[JobOptions, str]:
-    """Return a job placed as a race found best for this program on this kind of machine, and a note on it.
+def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: Machine) -> tuple[JobOptions, Sequence[str], str]:
+    """Return a job placed as a race found best for this program on this kind of machine, its command, and a note on it.
 
     What the user asks for himself stays as it is; of another program or kind of machine nothing is taken.
     """
@@ -93,12 +96,17 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
     about = f"advisor tune found {plain(found.name, 60)} on {plain(found.date, 20)}"
     other = machine_mismatch(found.machine.model_copy(update={"name": None}), machine)
     if program != found.program:
-        return job, f"not used: {about}, for {plain(found.program, 60)} and not for {plain(program, 60)}"
+        return job, command, f"not used: {about}, for {plain(found.program, 60)} and not for {plain(program, 60)}"
     if other is not None:
-        return job, f"not used: {about}, but it was {other}"
+        return job, command, f"not used: {about}, but it was {other}"
     wanted = found.job
+    with_setting = ("env", found.setting, *command) if found.setting else command
+    why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less time than {plain(found.baseline, 120)}"
+    under = f"; then: {'; '.join(plain(each, 100) for each in found.conditions[:2])}" if found.conditions else ""
+    if wanted is None:
+        return job, with_setting, f"{about}: {why}{under}"
     if job.strategy != "auto" or job.purpose or job.near:
-        return job, f"not used: {about}; the options say where ranks go"
+        return job, command, f"not used: {about}; the options say where ranks go"
     taken = JobOptions(
         ranks=job.ranks or (None if job.ranks_per_node or job.ranks_per else wanted.ranks),
         ranks_per_node=job.ranks_per_node,
@@ -113,9 +121,7 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
         core_kind=job.core_kind,
         mem=job.mem,
     )
-    why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less time than {plain(found.baseline, 120)}"
-    under = f"; then: {'; '.join(plain(each, 100) for each in found.conditions[:2])}" if found.conditions else ""
-    return taken, f"{about}: {why}{under}"
+    return taken, with_setting, f"{about}: {why}{under}"
 
 
 PLAN_SCHEMA: Final = "advisor-tune-plan/1"

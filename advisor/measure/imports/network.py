@@ -213,7 +213,7 @@ def _perf_figures(lines: Sequence[Line], *, both: bool) -> Iterator[ImportedFigu
         row = leading(line.text)
         if head or not kinds or len(row) < max(map(columns.index, kinds)) + 3:
             if not head and kinds and len(row) > 1 and numbers(line.text):
-                yield f"torn at line {line.number}: its row is cut off"
+                yield f"torn at line {line.number}: its row is not whole"
             continue
         told, size = dict(zip(columns, row[2:], strict=False)), row[0]
         rate = told.get("MsgRate[Mpps]", 0.0) * 1e6

@@ -107,7 +107,7 @@ def test_a_variable_is_tried_on_the_users_line_alone() -> None:
     """Each variable is a line of its own: the user's, with env in front of the program, its ranks where the user's are."""
     words = ("A=b", "mpirun", "-np", "16", "--bind-to", "none", "./app", "x")
     found = lines(*words, settings=("UCX_TLS=rc,sm", "OMP_PROC_BIND=spread")).lines
-    assert [each.text for each in found if each.like_first] == [
+    assert [each.text for each in found if each.setting] == [
         "A=b mpirun -np 16 --bind-to none env UCX_TLS=rc,sm ./app x",
         "A=b mpirun -np 16 --bind-to none env OMP_PROC_BIND=spread ./app x",
     ]

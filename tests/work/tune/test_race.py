@@ -10,12 +10,14 @@ import pytest
 from advisor.errors import BadInput, CannotWork
 from advisor.jobs.placement import JobShape
 from advisor.jobs.racing import race
-from advisor.jobs.racing.lines import RaceField, RaceLine
+from advisor.jobs.racing.lines import Asked, RaceField, RaceLine
 from advisor.jobs.racing.proof import order
 from advisor.jobs.racing.race import Limits, Metric, Outcome, Raced, learned, race_lines, read_journal, tuned
 from advisor.jobs.started.hosts import Allocated, JobHosts
 from advisor.machine.hosts.files import FILE
 from advisor.machine.machine import Machine
+from advisor.machine.read import read_machine
+from tests.machines.catalogue import write_archive
 
 ASKED: dict[str, Any] = {"command": ["mpirun", "./app"]}
 TIMES = {"yours": 1.0, "spread": 0.8, "packed": 1.5, "near": 0.81}
@@ -90,8 +92,56 @@ def test_what_was_found_is_there_for_bind(go: Callable[..., Raced]) -> None:
     """What bind may learn has the job of the winner and the least gain, not the one in the middle."""
     found = learned(go(Program()))
     assert found is not None
-    assert (found.program, found.job.ranks) == ("app", 4)
+    assert (found.program, found.job and found.job.ranks) == ("app", 4)
     assert 0.1 < found.faster < 0.2
+
+
+def test_a_start_that_is_refused_leaves_nothing_behind(go: Callable[..., Raced], tmp_path: Path) -> None:
+    """Where the own line does not run: the same command may be given again."""
+    with pytest.raises(CannotWork, match="does not run"):
+        go(Program(odd=lambda _name, _run: Outcome(None, 1.0, "exit status 1")))
+    assert not (tmp_path / "race").exists()
+    assert learned(go(Program())) is not None
+
+
+def test_a_busy_machine_is_said_before_a_folder_is_made(
+    go: Callable[..., Raced], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The retry with --busy-ok begins a race of its own."""
+
+    class Busy:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def must_be_idle(self, *, busy_ok: bool) -> None:
+            raise CannotWork(f"not idle, {busy_ok}")
+
+    monkeypatch.setattr(race, "BusyWatch", Busy)
+    machine = read_machine(str(write_archive("b-c6525-2x7702-nps4", tmp_path / "rome.tar.gz")))
+    with pytest.raises(CannotWork, match="not idle, False"):
+        go(Program(), entries=RaceField(field().lines, JobHosts(Allocated(), (machine,))))
+    assert not (tmp_path / "race").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("mpirun -n 64 ./app input", "tune-app"),
+        ("srun -n 4 numactl -l bin/solve-2.x -i case.dat", "tune-solve-2.x"),
+        ("python train.py 3", "tune-train.py"),
+        ("env A=1 ./app", "tune-app"),
+    ],
+)
+def test_a_race_is_kept_in_a_folder_named_after_its_program(words: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after its launcher, what sets it up, or its input."""
+
+    def stop(folder: Path) -> None:
+        raise CannotWork(str(folder))
+
+    monkeypatch.setattr(race, "checked", stop)
+    with pytest.raises(CannotWork) as said:
+        race.tune_line(Asked(tuple(words.split())))
+    assert str(said.value) == name
 
 
 def test_a_journal_that_is_cut_anywhere_ends_as_the_whole_one(go: Callable[..., Raced], tmp_path: Path) -> None:

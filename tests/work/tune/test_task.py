@@ -63,6 +63,17 @@ def test_what_does_not_fit_is_not_taken(machine: str, program: str, job: JobOpti
     assert (note.startswith("not used: "), says in note) == (True, True)
 
 
+@pytest.mark.parametrize("job", [None, JobShape(ranks=16, threads=4, strategy="compact")])
+def test_a_variable_that_won_is_set_for_the_program(rome: str, found: Path, job: JobShape | None) -> None:
+    """Of the user's own line, which has no placement that is known, and of a line that was placed."""
+    kept = Learned.model_validate_json((found / LEARNED).read_text()).model_copy(update={"job": job, "setting": "UCX_TLS=rc,sm"})
+    (found / LEARNED).write_text(kept.model_dump_json(by_alias=True))
+    made = bind(
+        ["./app"], JobOptions(ranks=8), HostOptions((rome,), learned=found), LauncherOptions("openmpi", "5.0.6"), environment={}
+    )
+    assert made.launch.argv[-3:] == ("env", "UCX_TLS=rc,sm", "./app")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "advisor-learned/9"}', "\0"])
 def test_a_file_that_is_no_such_result_is_refused(rome: str, tmp_path: Path, text: str) -> None:
     """It is named in one line with what to give."""
