@@ -14,6 +14,7 @@ from advisor.advice.judge.engine import Origins, ask, ask_of_any, explain, findi
 from advisor.advice.judge.measured import with_measurements
 from advisor.advice.judge.rule import (
     Rule,
+    SettingReader,
     Words,
     env_of,
     facts_of_rules,
@@ -47,6 +48,12 @@ from advisor.machine.platform_traits import Maker
 from advisor.measure.measurement import Measurements
 from advisor.measure.platform import Ordered, Platform, Scope, best_cut, match_platform, platform_on_order, published_figures
 from advisor.paths import rules as rules_folder
+
+
+@cache
+def _ways() -> tuple[SettingReader, ...]:
+    """Return how settings are read from a system, their expressions parsed once for all machines."""
+    return setting_readers(settings())
 
 
 @cache
@@ -297,7 +304,7 @@ def _seen(
     applied = neutral_values(vendor, kind, bios) if vendor and bios else {}
     coming = neutral_values(vendor, kind, bios, pending=True) if vendor and bios else {}
     pending = {name: value for name, value in coming.items() if applied.get(name) != value}
-    case = with_standings(case, settings_in_effect(case, settings(), setting_readers(settings()), applied, pending))
+    case = with_standings(case, settings_in_effect(case, settings(), _ways(), applied, pending))
     looked, missed = (watch.sources, watch.gaps) if watch else ((), ())
     origins = Origins((*machine.sources, *looked), (*machine.gaps, *missed), case, settings())
     words = sheet_for_machine(vendor or vendor_by_id(UNKNOWN_VENDOR), machine.cpu, kind, known_maker=vendor is not None)
