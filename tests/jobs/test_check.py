@@ -49,6 +49,7 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "options that are not known": (f"{HEAD}srun $OPTS ./a\n", [("srun", None, 2, 4, 0)]),
     "a launcher in a variable": (f'{HEAD}RUN="mpirun -np 6"\n$RUN ./a\n', [("mpirun", 6, 2, 4, 0)]),
     "a launcher that is not known": (f"{HEAD}$MPIEXEC -n 6 ./a\n", [("mpiexec", 6, 2, 4, 0)]),
+    "jsrun in a variable is not srun": (f"{HEAD}$JSRUN -n 6 ./a\n", [("jsrun", 6, 2, 1, 0)]),
     "a launcher in an array": (f"{HEAD}RUN=(mpirun -np 6)\n${{RUN[@]}} ./a\n", [("mpirun", 6, 2, 4, 0)]),
     "programs joined by a colon": (f"{HEAD}mpirun -np 1 ./a : -np $((SLURM_NTASKS-1)) ./b\n", [("mpirun", 16, 2, 4, 0)]),
     "a loop, each time": (f"{HEAD}for n in 2 4 8; do srun -n $n ./a; done\n", [("srun", [2, 4, 8], 2, 4, 0)]),

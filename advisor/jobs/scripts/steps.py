@@ -259,17 +259,7 @@ def _plain(program: str) -> str:
     """Return a launcher's usual name: mpirun of mpirun.actual, of $MPIRUN."""
     if names := names_in(program):
         low = names[0].lower().replace("_", "")
-        return (
-            "srun"
-            if "srun" in low
-            else "mpiexec"
-            if "mpiexec" in low
-            else "jsrun"
-            if "jsrun" in low
-            else "aprun"
-            if "aprun" in low
-            else "mpirun"
-        )
+        return next((each for each in ("jsrun", "srun", "mpiexec", "aprun") if each in low), "mpirun")
     if re.match(r"(mpirun|mpiexec)[._-]", program) and program != "mpirun_rsh":
         return program[:6] if program.startswith("mpirun") else program[:7]
     return program
@@ -413,14 +403,20 @@ def _of_srun(step: Step, job: Job) -> None:  # noqa: C901, PLR0912 - a case an o
     step.cpus = step.cpus or by_gpu
 
 
+def _said_gpus(step: Step) -> int | None:
+    """Return the GPUs of an srun line in all, as its own options say them."""
+    if text := step.value("gpus"):
+        return directives.gpu_count(text)
+    text = step.value("gpus-per-node")
+    each = directives.gpu_count(text) if text else directives.gres(step.value("gres"))
+    return each * step.nodes if each is not None and step.nodes else None
+
+
 def _gpus_of_line(step: Step, job: Job) -> int | None:
     """Return the GPUs of an srun line in all: its own, or those of the job."""
-    first = step.first
-    if text := first.value("gpus") or (None if first.has("gpus-per-node", "gres") else step.launch.variables.get("SLURM_GPUS")):
-        return directives.gpu_count(text)
-    text = first.value("gpus-per-node")
-    each = directives.gpu_count(text) if text else directives.gres(first.value("gres"))
-    return each * step.nodes if each and step.nodes else None if each else job.total_gpus
+    if step.first.has("gpus", "gpus-per-node") or directives.gres(step.value("gres")):
+        return _said_gpus(step)
+    return directives.gpu_count(step.launch.variables.get("SLURM_GPUS")) or job.total_gpus
 
 
 def _cpus_by_gpu(step: Step, job: Job) -> int | None:
@@ -674,11 +670,8 @@ def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR0912 
         if (text := first.value("gpus-per-task")) is not None:
             each = directives.gpu_count(text)
             step.gpus = each * step.ranks if each is not None and step.ranks is not None else None
-        elif (text := first.value("gpus")) is not None:
-            step.gpus = directives.gpu_count(text)
-        elif (text := first.value("gpus-per-node")) is not None or (text := first.value("gres")) is not None:
-            each = directives.gpu_count(text) if first.has("gpus-per-node") else directives.gres(text)
-            step.gpus = each * step.nodes if each is not None and step.nodes else None
+        elif first.has("gpus", "gpus-per-node", "gres"):
+            step.gpus = _said_gpus(step)
         elif (ranks := whole(first.value("ntasks-per-gpu") or "")) and step.ranks and step.ranks % ranks == 0:
             step.gpus = step.ranks // ranks
         if step.gpus is not None or first.has("gpus-per-task", "gpus", "gpus-per-node", "gres"):
