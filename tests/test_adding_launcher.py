@@ -15,7 +15,7 @@ from tests.machines.catalogue import write_archive
 
 ROOT = Path(__file__).parents[1]
 MODULE, READER = "advisor/jobs/launchers/hpcrun.py", "tests/jobs/readers/hpcrun.py"
-VERSIONS, ROWS = "advisor/machine/sources/scheduler.py", "VERSIONS: Final = (\n"
+VERSIONS, ROWS = "advisor/machine/sources/scheduler.py", "VERSIONS = (\n"
 USED = """
 import contextlib, io, json, sys
 from advisor.cli.job_options import LauncherName
