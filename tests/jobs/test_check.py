@@ -308,6 +308,17 @@ CLEAN = {
         "#!/bin/sh\n#SBATCH -N 3\n#SBATCH -n 3\nsrun -N 1 -n 1 ./head &\n"
         "for ((i = 2; i <= SLURM_NNODES; i++)); do srun -N 1 -n 1 ./worker & done\nwait\n"
     ),
+    "one rank more than GPUs, on a core of its own": (
+        "#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 5\nsrun --cpu-bind=map_cpu:24,16,8,0,23 ./a\n"
+    ),
+    "another program's variable": f"{HEAD}{OMP}export OMP_NUM_THREADS_CH=2\nsrun ./a\n",
+    "a count that a sourced file may set": (
+        "#PBS -l nodes=2:ppn=8\n. ./settings.sh\nRANKS_PER_NODE=4\nmpirun -perhost $MPIRANKS_PER_NODE -n 8 ./a\n"
+    ),
+    "numbers that a template leaves open": "#!/bin/sh\n#SBATCH -N %NODES%\n#SBATCH -n __TASKS__\nsrun ./a\n",
+    "two branches of a template": (
+        "#!/bin/sh\n{% if gpu %}\n#SBATCH -p gpu\n{% else %}\n#SBATCH -p cpu\n{% endif %}\n#SBATCH -n 4\nsrun ./a\n"
+    ),
     "a heterogeneous job": (
         "#!/bin/sh\n#SBATCH -N 1 -n 3\n#SBATCH hetjob\n#SBATCH -N 2 -n 8\nsrun --het-group=1 -N 2 ./b &\nsrun ./a &\nwait\n"
     ),

@@ -285,7 +285,7 @@ def _number(job: Job, *names: str) -> int | None:
         return int(match[1])
     if "$" in found.value:
         job.odd.append((found, f"{found.value} is not replaced: no shell reads a directive"))
-    elif not re.fullmatch(r"[<{\[].*[>}\]]|.*<.*>.*|@\w+@", found.value):
+    elif not re.fullmatch(r"[<{\[].*[>}\]]|.*<.*>.*|[@%_!]+\w+[@%_!]*", found.value):
         job.odd.append((found, f"{found.value or 'nothing'} is not a number"))
     return None
 

@@ -181,7 +181,7 @@ _TWICE: Final = sorted(
 
 def _twice(script: Scripted) -> Iterator[Fault]:
     """Yield the same option twice, with values that differ."""
-    for name in _TWICE if script.is_slurm else ():
+    for name in _TWICE if script.is_slurm and "{%" not in script.text else ():
         same = [each for each in script.job.directives if each.name == name and each.counts]
         if len({each.value for each in same}) > 1:
             first, last = same[0], same[-1]
@@ -428,7 +428,7 @@ def _misspelt(script: Scripted) -> Iterator[Fault]:
     """Yield openMP's variables with a letter too few."""
     for name, values in script.script.assigned.items():
         if name.startswith("OMP_") and name not in _OPENMP and name not in script.script.used:
-            near = get_close_matches(name, _OPENMP, 1, 0.9)
+            near = [each for each in get_close_matches(name, _OPENMP, 1, 0.9) if not name.startswith(f"{each}_")]
             for _, span, _ in values if near else ():
                 written = script.written(span)
                 new = written.replace(name, near[0], 1)
@@ -498,7 +498,7 @@ def _other_name(script: Scripted) -> Iterator[Fault]:
             word = option.value_word
             if word is None or word.variable is None or is_known(word.text) or word.variable in script.script.assigned:
                 continue
-            if re.match(r"(SLURM|PBS|LSB|SGE)_|\d$|[@*#]$", word.variable):
+            if re.match(r"(SLURM|PBS|LSB|SGE)_|\d$|[@*#]$", word.variable) or script.script.sourced:  # or a file there sets it
                 continue
             near = max(
                 (name for name in script.script.assigned if name != word.variable),

@@ -721,7 +721,7 @@ def _odd_one(script: Scripted) -> Iterator[Fault]:
     """Yield a list of CPUs in which one entry falls out of the pattern of all others."""
     for step in script.starting:
         entries = [int(each) for each in cpus_listed(step) if each.isdigit()]
-        if len(entries) < 5 or len(set(entries)) != len(entries):
+        if len(entries) < 6 or len(set(entries)) != len(entries):
             continue
         for stride in (16, 8, 4):
             rest = Counter(entry % stride for entry in entries)
