@@ -18,7 +18,7 @@ from advisor.advice.imported import compare_measured
 from advisor.advice.model.findings import Change, Difference, FindingChange
 from advisor.advice.whatif import diff, runs_in
 from advisor.errors import BadInput, BadValue, CannotWork
-from advisor.exports.page import SCOPES, PageVerdict, ReportContent, dark_rules, embedded, marked, verdict
+from advisor.exports.page import SCOPES, PageVerdict, ReportContent, embedded, marked, styles, verdict
 from advisor.exports.single import Report, measurements_inside, report
 from advisor.fleet.audit import diff_nodes, file_of_node, is_fleet
 from advisor.fleet.read import asked
@@ -184,8 +184,7 @@ class ChangeReport:
 
     def html(self) -> str:
         """Return one page: no script, no request, light, dark and for printing."""
-        drawn = {"style": template("report/style.css"), "dark": dark_rules()}
-        return fill(template("report/change.html.j2"), {**values(self.content), **drawn}, "change.html.j2")
+        return fill(template("report/change.html.j2"), {**values(self.content), **styles()}, "change.html.j2")
 
     def markdown(self) -> str:
         """Return what changed for a ticket."""

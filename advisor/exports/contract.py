@@ -25,7 +25,7 @@ from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.errors import AdvisorError, BadValue, did_you_mean
 from advisor.exports.export import is_fleet
 from advisor.exports.formats.junit import quoted
-from advisor.exports.page import dark_rules
+from advisor.exports.page import styles
 from advisor.fleet.fold import fold
 from advisor.fleet.kinds import group
 from advisor.fleet.read import asked
@@ -665,7 +665,7 @@ class Acceptance:
         if form == "json":
             return json.dumps(self.document(), indent=1, ensure_ascii=True) + "\n"
         name = f"contract.{form}.j2"
-        drawn = {"style": template("report/style.css"), "dark": dark_rules()} if form == "html" else {}
+        drawn = styles() if form == "html" else {}
         return fill(template(f"report/{name}"), {**self._values(), **drawn}, name)
 
     def _values(self) -> dict[str, Any]:

@@ -223,22 +223,6 @@ def comparisons(measured: MeasuredFacts | None, publications: Mapping[str, Publi
     return rows
 
 
-PALETTE: Final[Mapping[str, str]] = {
-    # ink, lines, paper
-    "#1f2933": "#e8ebef", "#52606d": "#aab4c0", "#d5dae0": "#3a4148", "#ffffff": "#171a1d", "white": "#171a1d",
-    # the machine: boxes and their edges
-    "#f4f6f9": "#20252b", "#9aa8b8": "#5d6b7a", "#e8f3ea": "#1d2c22", "#7fb08a": "#5c8f69", "#fdf3dc": "#332b17",
-    "#d9b665": "#9c8040", "#f6faf7": "#1d2621", "#b3cbb8": "#5f7a66", "#b8c2cc": "#5d6873", "#ffd8a6": "#6b4410",
-    "#c77f1a": "#e0a04a", "#e4e7eb": "#2b2f34", "#9aa5b1": "#6c7783", "#efe7f6": "#2c2336", "#a98bc4": "#8e72a8",
-    "#e1eefb": "#1b2a3a", "#6c9bd1": "#6c9bd1", "#fde2df": "#44201c", "#d64535": "#ef7a6d", "#eef1f5": "#22272d",
-    "#6b7a8c": "#6b7a8c", "#d5e3f7": "#23364f", "#5b7fb2": "#6e93c8", "#fbe3c0": "#4a3410", "#b06a00": "#e2a54a",
-    "#fafbfc": "#1b1f23", "#3e5c7e": "#9dbbe0", "#9a3f0a": "#ffab73", "#a0210f": "#ff9c8f", "#8d2b0b": "#ffab8a",
-    # the curves of charts
-    "#0072b2": "#56b4e9", "#d55e00": "#ff8f3f", "#009e73": "#3cc79d", "#cc79a7": "#e2a0c4", "#56b4e9": "#8fd0f5",
-    "#e69f00": "#f0b93a",
-}  # fmt: skip
-"""Each colour of a drawing, and what stands for it in the dark. Heat maps and the numbers of findings keep theirs."""
-
 _UNITS: Final = 13
 """Units of a drawing that are as wide as a letter of the page is high: its letters are then three quarters of that."""
 
@@ -265,10 +249,9 @@ _KINDS: Final = (
 """Charts: name, title, the command that measures it, what it shows."""
 
 
-def dark_rules() -> str:
-    """Return the rules of a style sheet that give drawings their colours in the dark."""
-    pairs = ((what, light, dark) for light, dark in PALETTE.items() for what in ("fill", "stroke"))
-    return "\n".join(f'svg [{what}="{light}" i]{{{what}:{dark}}}' for what, light, dark in pairs)
+def styles() -> dict[str, str]:
+    """Return the style sheets of a page: its own, and what gives drawings their colours in the dark."""
+    return {"style": template("report/style.css"), "dark": template("report/dark.css").rstrip()}
 
 
 def embedded(svg: str, name: str, title: str, about: str) -> str:
@@ -705,8 +688,7 @@ class SettingGroup(NamedTuple):
 
 def html_report(content: ReportContent) -> str:
     """Return the page: one file, without script and without request."""
-    drawn = {"style": template("report/style.css"), "dark": dark_rules()}
-    return fill(template("report/report.html.j2"), {**values(content, form="-o report.html"), **drawn}, "report.html.j2")
+    return fill(template("report/report.html.j2"), {**values(content, form="-o report.html"), **styles()}, "report.html.j2")
 
 
 def markdown_report(content: ReportContent) -> str:

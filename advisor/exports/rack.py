@@ -17,7 +17,7 @@ from advisor.bios.rollout_steps import FIGURES, MEASURED, read_figures
 from advisor.bios.stage import load_record
 from advisor.errors import AdvisorError
 from advisor.exports.compared import figure_name, finding_line
-from advisor.exports.page import PageVerdict, dark_rules
+from advisor.exports.page import PageVerdict, styles
 from advisor.fleet.audit import audit_fleet, file_of_node
 from advisor.jobs.started.hosts import fold_names
 from advisor.machine.hosts.files import write_file
@@ -61,7 +61,7 @@ def write_rack_report(done: Rollout, observer: Observer = SILENT) -> Path:
     """Write what a rollout that is through did to the rack, as a page and for a ticket; return the page."""
     folder = Path(done.folder)
     content = _content(done, folder, observer)
-    drawn = {"style": template("report/style.css"), "dark": dark_rules()}
+    drawn = styles()
     page = fill(template("report/rack.html.j2"), {**content, **drawn}, "rack.html.j2")
     write_file(folder / REPORT, page.encode())
     write_file(folder / "report.md", fill(template("report/rack.md.j2"), content, "rack.md.j2").encode())
