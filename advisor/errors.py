@@ -44,11 +44,11 @@ _VALIDATORS = (
     (r"^Input should be a valid (?:boolean|bool)\b.*", "must be true or false"),
     (r"^Input should be a valid (?:list|tuple|array)\b.*", "must be a list"),
     (r"^Input should be an object$|^Input should be a valid dict\w*.*", "must be an object with keys"),
-    (r"^Input should be an? instance of .*", "is of another kind than it should be"),
+    (r"^Input should be an? instance of .*", "is of the wrong kind"),
     (r"^Input should be ", "must be "),
     (r"^Field required$", "is missing"),
     (r"^Extra inputs are not permitted$", "is not known here"),
-    (r"^String should match pattern .*", "is not written as it must be"),
+    (r"^String should match pattern .*", "is not in the required form"),
     (r"^(?:String|Tuple|List) should have at (least|most) (\d+) \w+.*", r"must have at \1 \2"),
 )
 

@@ -244,7 +244,7 @@ def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -
         expected = [word.strip("' ") for word in re.split(r",| or ", str(context.get("expected", "")))]
         return sheet.wrong(place, f"{name}: {said} is not one of {', '.join(expected)}", did_you_mean(said, expected, None))
     if first["type"] == "string_pattern_mismatch":
-        return sheet.wrong(place, f"{name}: {said} is not written as it must be", wanted or f"it matches {context['pattern']}")
+        return sheet.wrong(place, f"{name}: {said} is not in the required form", wanted or f"it matches {context['pattern']}")
     if first["type"] == "wrong_at":
         return sheet.wrong((*place, *context["place"]), context["problem"], context["cure"])
     problem = plain_problem(first["type"], first.get("input"), context, first["msg"])

@@ -255,7 +255,7 @@ LACKING = [
     (
         "family: epyc",
         "family: Epyc",
-        "line 5: family: Epyc is not written as it must be; the product line, in small letters: epyc",
+        "line 5: family: Epyc is not in the required form; the product line, in small letters: epyc",
     ),
     (
         "generation: 6 ",
@@ -609,7 +609,7 @@ SETTING_LACKING = [
     (
         "sysctl: kernel.drilled,",
         "sysctl: kernel/drilled,",
-        "kernel/drilled is not written as it must be; its name, with points",
+        "kernel/drilled is not in the required form; its name, with points",
     ),
     ("sysctl: kernel.drilled, ", "", "set names no place; write sysctl, sysfs, cmdline, service, limits, command; or set: null"),
     (
@@ -638,7 +638,7 @@ SETTING_LACKING = [
         "read: [{value: '\"onn\"', sure: high, how: here}]",
         "os.drilled reads onn, which is no value of it; did you mean on?",
     ),
-    ("os.drilled:", "drilled:", "drilled: drilled is not written as it must be; it matches ^[a-z]+"),
+    ("os.drilled:", "drilled:", "drilled: drilled is not in the required form; it matches ^[a-z]+"),
 ]
 """What is written otherwise in the setting of the page, and what is said then."""
 

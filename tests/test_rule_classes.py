@@ -57,7 +57,7 @@ def test_a_list_in_a_command_has_no_blanks(rule: Rule) -> None:
 def test_no_rule_tells_to_switch_idle_states_off_by_latency(rule: Rule) -> None:
     """The command cpupower idle-set -D 2 may be named as what does harm, never as what to do."""
     advice = " ".join([*(text.text for text in sentences(rule)), rule.text.want or ""])
-    assert ("idle-set -D" in advice) is ("disables too where C1" in advice)
+    assert ("idle-set -D" in advice) is ("disables C1 too if C1" in advice)
 
 
 STATES = {

@@ -117,7 +117,7 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Bios
     if vendor is None or not vendor.match:
         most, likest = scores(vendors().values())
         if most >= _TELLING:
-            text = f"the BIOS attributes are {likest.name}'s, and who made this machine is not known"
+            text = f"the BIOS attributes are {likest.name}'s, and the vendor of this machine is not known"
             yield BiosMismatch(f"{text}: advisor checklist --vendor {likest.id}", sure=False)
         return
     stems = _stems(vendor)
@@ -176,7 +176,7 @@ def _other_generation(names: tuple[str, ...], vendor: Vendor | None, platform: s
     own = _hits(_stems(vendor, (platform,)), names)
     for word, ids in vendor.generations.items():
         if platform not in ids and ids and _hits(_stems(vendor, ids), names) >= own + _ENOUGH:
-            text = f"the BIOS attributes are rather those of {vendor.name} {word} than of a server with {platform}"
+            text = f"the BIOS attributes look more like those of {vendor.name} {word} than a server with {platform}"
             yield BiosMismatch(text, sure=False)
             return
 
@@ -225,7 +225,7 @@ def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
         raise BadInput("no BIOS attributes in it that can be read", file=str(found[0][0]), cure=cure)
     if told and not registries and in_menu_words(told[0]):
         cure = "add the attribute registry with a further --bios, or write both with advisor bios read --bmc HOST -o FILE"
-        raise BadInput("attributes by the menu's words: what the tools call them is not known", file=str(found[0][0]), cure=cure)
+        raise BadInput("attributes named as in the menus: the tools' names are not known", file=str(found[0][0]), cure=cure)
     bios = with_pending(told[0], told[1]) if len(told) == 2 else told[0] if told else None
     registry = registries[0] if registries else None
     return BiosInput(
@@ -240,7 +240,7 @@ def of_bmc(document: dict[str, Any], file: str) -> BiosInput:
     """Return what a file of ``advisor bios read`` holds."""
     present, waiting, registry = (document.get(name) for name in ("bios", "settings", "registry"))
     if not isinstance(present, dict) or document.get("schema") != f"{_OF_BMC}1":
-        raise BadInput("no file of advisor bios read", file=file, cure="write it again: advisor bios read --bmc HOST -o FILE")
+        raise BadInput("no file of advisor bios read", file=file, cure="create it again: advisor bios read --bmc HOST -o FILE")
     bios = bios_of(present, file)
     pending = bios_of(waiting, file).attributes if isinstance(waiting, dict) else {}
     bios = bios.model_copy(update={"pending": dict(pending)})
@@ -268,7 +268,7 @@ def _must_be_one_servers(now: dict[str, Any], later: dict[str, Any], file: str) 
     """Refuse a second resource that is not what waits on the server of the first: of what it is, its address tells."""
     cure = "give one server's Bios, and its own Settings"
     if later.get("@odata.id") and not is_settings(later):
-        raise BadInput("present values, and another file has such: of two servers, or of two days", file=file, cure=cure)
+        raise BadInput("present values, and another file has them too: from two servers, or two days", file=file, cure=cure)
     registries = [each.get("AttributeRegistry") for each in (now, later)]
     for mine, theirs in ([system_of(each) for each in (now, later)], registries):
         if mine and theirs and mine != theirs:
@@ -316,7 +316,7 @@ def must_fit(given: BiosInput, vendor: Vendor | None, platform: str | None, firm
     if found.sure:
         raise BadInput(
             found.text,
-            cure="give the --bios of this machine; advisor checklist takes --vendor, where the vendor is taken for another",
+            cure="give the --bios of this machine; advisor checklist takes --vendor, if the vendor is misidentified",
         )
     return found.text
 
@@ -339,6 +339,6 @@ def with_apply_time(vendor: Vendor, given: BiosInput) -> Vendor:
         return vendor
     kept = {name: value for name, value in redfish.apply.items() if name != "@Redfish.SettingsApplyTime"}
     left = (
-        f"ApplyTime {asked.get('ApplyTime')} is left out, for this BIOS does not offer it: make the job that applies it by hand"
+        f"ApplyTime {asked.get('ApplyTime')} is left out: this BIOS does not support it; create the job that applies it by hand"
     )
     return vendor.model_copy(update={"redfish": redfish.model_copy(update={"apply": kept, "notes": (left, *redfish.notes)})})

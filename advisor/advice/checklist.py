@@ -379,7 +379,7 @@ class TuningChecklist:
         """Return the file of a format that a template makes; refuse one that is for another maker's tools."""
         template = template_of(form)
         if template is None:
-            raise BadValue(f"{form} is made by no template", cure="take document() or plan_document()")
+            raise BadValue(f"no template makes {form}", cure="take document() or plan_document()")
         refused = complaint(form, template, self.vendor)
         if refused:
             raise refused

@@ -274,7 +274,7 @@ class _Reader:
     def test(self, tree: ast.Compare, op: ast.cmpop, left: Node, right: Node) -> Function:
         """Return the function of one comparison after looking at its kinds."""
         if not alike(left.kind, right.kind):
-            cure = "for an empty set there is size(...) == 0" if CPUS in (left.kind, right.kind) else None
+            cure = "for an empty set use size(...) == 0" if CPUS in (left.kind, right.kind) else None
             self.refuse(tree, f"{left.text} is a {left.kind}, {right.text} a {right.kind}: they cannot be compared", cure)
         self.must_be_of_unit(tree, left, right)
         self.must_be_of_unit(tree, right, left)
@@ -491,7 +491,7 @@ def read_sentence(text: str, scope: Scope) -> Sentence:
 
 def _plain(text: str) -> str:
     if "{" in text or "}" in text:
-        raise BadValue(f"a brace without its other: {text.strip()[:60]}", cure="expressions stand in {braces}, not nested")
+        raise BadValue(f"a brace without its other: {text.strip()[:60]}", cure="expressions go in {braces}, not nested")
     return text
 
 

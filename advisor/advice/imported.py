@@ -133,7 +133,7 @@ def contradictions(machine: Machine, name: str, cuts: Sequence[Level]) -> Iterat
         groups = {frozenset(cpus[at] for at in group) for group in level.groups}
         if groups not in known:
             found = f"{len(groups)} groups of {len(level.groups[0])} CPUs, {level.ratio:.1f} times nearer to each other"
-            yield f"{name}: its times show {found}; this machine reports nothing like it: another one, or it does not show all"
+            yield f"{name}: its times show {found}; this machine reports nothing like it: another machine, or partly hidden"
 
 
 def must_have_results(found: Imported) -> Measurements:
@@ -151,7 +151,7 @@ def compare_measured(
     one, other = (_side(each, source, placed, observer) for each in (first, second))
     wrong = [name for name in ("cpu", "cpus", "nodes") if getattr(one.machine, name) != getattr(other.machine, name)]
     if wrong:
-        raise BadInput("another machine, or another NUMA partitioning, than the first file", file=str(second))
+        raise BadInput("a different machine or NUMA partitioning than the first file", file=str(second))
     before, after = _best(one), _best(other)
     rows = tuple(Beside(words, unit, before[words, unit], after[words, unit]) for words, unit in before if (words, unit) in after)
     if not rows:
@@ -167,7 +167,7 @@ def _side(path: Path, source: str | None, placed: str | None, observer: Observer
     found = import_files([path], source, placed, observer)
     if found.measurements is None:
         why = "; ".join((*found.refused, *found.notes)) or "give --from: which machine it is of"
-        raise BadInput(f"nothing of it is a figure of a machine: {why[:300]}", file=str(path))
+        raise BadInput(f"it contains no figure of a machine: {why[:300]}", file=str(path))
     return found.measurements
 
 

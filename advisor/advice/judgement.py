@@ -125,7 +125,7 @@ def rules_named(
             known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
             if name.isdecimal():
                 raise BadValue(f"there is no finding {name[:20]}", cure="advisor audit numbers them; a rule's id works too")
-            last = f"name a file with --rules {name}" if Path(name).exists() else "advisor rules list has them"
+            last = f"name a file with --rules {name}" if Path(name).exists() else "advisor rules list shows them"
             raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, last))
     return tuple(rule for rule in every if not asked or rule.id in asked or rule.topic in asked)
 
@@ -370,7 +370,7 @@ def forecast(
     case = with_standings(result.case, ({**known, **new}).values())
     rules = (rule for rule in result.book.rules if rule.id not in aside)
     found = foreseen(rules, result.case, case, settings(), result.origins)
-    told = {"finding": "with it {} ({})", "unknown": "whether it brings {} ({}) is not known here: give --from CAPTURE"}
+    told = {"finding": "with it {} ({})", "unknown": "whether it causes {} ({}) is not known here: give --from CAPTURE"}
     return tuple(dict.fromkeys(told[each.verdict].format(each.rule.id, each.rule.text.title) for each in found))
 
 

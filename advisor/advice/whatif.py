@@ -78,7 +78,7 @@ def _wanted_by(name: str, judgement: Judgement) -> str:
             texts.append(f"{fields[want.setting]}={value}")
     if not texts:
         cure = "name a setting, such as nps=4; advisor explain has the fix"
-        raise BadValue(f"{name}: {rule} is fixed by no setting that can be foreseen here", cure=cure)
+        raise BadValue(f"{name}: no setting that fixes {rule} can be predicted here", cure=cure)
     return ",".join(dict.fromkeys(texts))
 
 

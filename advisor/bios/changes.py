@@ -48,7 +48,7 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
         )
     settings, tag = session.tagged(found.settings_link)
     if waiting(settings, found.applied) != found.waiting or tag != found.tag:
-        session.fail("the pending settings changed meanwhile, nothing was written; read them again")
+        session.fail("the pending settings changed meanwhile; nothing was written; read them again")
     spellings = [values, *([{**values, **other}] if other else [])]
     bodies = [{"Attributes": dict(each), **found.apply_time} for each in spellings]
     session.committed = True
@@ -58,11 +58,11 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
         job = answer.headers.get("location") if answer is not None and answer.status == 202 else None
         job = session.local(job) if job else _the_job(session) if answer is None else None
     except CannotWork as error:
-        how = "no whole answer came to the PATCH" if answer is None else "it accepted the PATCH"
+        how = "no complete answer to the PATCH arrived" if answer is None else "it accepted the PATCH"
         how = f"the PATCH was answered HTTP {answer.status}" if answer is not None and answer.status >= 500 else how
         raise CannotWork(f"{error}; {how}: check with advisor bios status whether it is staged") from None
     if lost and answer is None:
-        session.fail(f"no whole answer came to the PATCH, and {_named(lost)} is not staged; look with advisor bios status")
+        session.fail(f"no complete answer to the PATCH arrived, and {_named(lost)} is not staged; check with advisor bios status")
     if answer is not None and lost and answer.status >= 500:
         session.refused(answer, "staging")  # it was looked at: nothing of it is staged
     if lost:
@@ -148,7 +148,7 @@ def resets(session: "Session", system: Resource) -> tuple[str, tuple[str, ...]]:
     actions = system.get("Actions")
     action = actions.get("#ComputerSystem.Reset") if isinstance(actions, dict) else None
     if not isinstance(action, dict) or not isinstance(action.get("target"), str):
-        session.fail("its system names no reset: restart it from its operating system")
+        session.fail("its system offers no reset: restart it from its operating system")
     kinds = action.get("ResetType@Redfish.AllowableValues")
     if not isinstance(kinds, list) and action.get("@Redfish.ActionInfo"):
         told = (session.look(action["@Redfish.ActionInfo"]) or {}).get("Parameters")
@@ -195,7 +195,7 @@ def restart(session: "Session", system: Resource) -> None:
         _wait_until_off(session, system)
     except (KeyboardInterrupt, Interrupted) as error:
         raise type(error)(
-            f"{session.address.name}: interrupted after it was asked to shut down: start it once it is off"
+            f"{session.address.name}: interrupted after a shutdown was requested: start it once it is off"
         ) from None
     start(session, system)
 
@@ -222,7 +222,7 @@ def _reset(session: "Session", target: str, kind: str, what: str) -> None:
         raise Unclear(f"{error}; {what} was requested once and is not requested again; check whether it happens") from None
     if answer.status >= 500:
         said = session.said(answer) or "it does not say why"
-        told = f"{what} was answered HTTP {answer.status} ({said}) and is not asked again: look whether it happens"
+        told = f"{what} was answered HTTP {answer.status} ({said}) and is not requested again; check whether it happens"
         raise Unclear(f"{session.address.name}: {session.clean(told)}")
     if answer.status not in (200, 202, 204):
         session.refused(answer, what)
@@ -233,6 +233,6 @@ def withdraw(session: "Session", job: str) -> None:
     try:
         answer = session.ask("DELETE", job)
     except NoAnswer as error:
-        raise CannotWork(f"{error}; whether its job {job} is deleted is not known: look with advisor bios status") from None
+        raise CannotWork(f"{error}; whether its job {job} is deleted is not known: check with advisor bios status") from None
     if answer.status not in (200, 202, 204, 404):
         session.refused(answer, f"deleting our job {job}")

@@ -206,7 +206,7 @@ def scheduler_here(drain: str | None, undrain: str | None, *, drained: bool, no_
     if (drain is None) != (undrain is None):
         raise BadValue("--drain and --undrain go together", cure="give both commands; the node's name is added to each")
     if drained and drain is not None:
-        raise BadValue("--drained and --drain do not go together", cure="leave --drained out where a command drains the nodes")
+        raise BadValue("--drained and --drain do not go together", cure="leave --drained out if a command drains the nodes")
     if drain is not None and undrain is not None:
         return Own(LiveHost(), _words("--drain", drain), _words("--undrain", undrain))
     if drained:
@@ -225,7 +225,7 @@ def _words(option: str, text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise BadValue(f"{option} {text[:60]}: {error}", cure="write a command and its words; no shell reads it") from error
+        raise BadValue(f"{option} {text[:60]}: {error}", cure="write a command and its arguments; no shell runs it") from error
     if not words or find(words[0]) is None:
         raise BadValue(f"{option} {text[:60]}: there is no such command here", cure="write its path")
     return words

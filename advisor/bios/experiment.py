@@ -118,7 +118,7 @@ def ready(plan: ExperimentPlan, door: Door, *, no_slurm: bool = False, observer:
     node = Node(name)
     observer.step("looking at", name)
     if node.boot() is None:
-        raise CannotWork(f"{name}: it does not answer over ssh; an experiment measures there: ssh {name} true must work")
+        raise CannotWork(f"{name}: it does not answer over ssh, where the experiment measures: ssh {name} true must work")
     with TemporaryDirectory(prefix="advisor-") as folder:
         place = node.capture(Path(folder) / "now.tar.gz")
         machine, captured = read_machine(str(place)), place.read_bytes()
@@ -179,7 +179,7 @@ def _change(name: str, level: Any, reading: BiosReading, vendor: Vendor, platfor
     """Return a setting's attribute and its value on this server; refuse where either is not known, or what stands there now."""
     place = locate(vendor, platform, settings()[name], level, reading.bios)
     if place is None or place.attribute is None or place.vendor_value is None or not place.exact:
-        raise CannotWork(f"{reading.bmc}: how {vendor.name} calls {name}={level} on this server is not known")
+        raise CannotWork(f"{reading.bmc}: {vendor.name}'s name for {name}={level} on this server is not known")
     now = reading.bios.attributes.get(place.attribute)
     if now is None:
         raise CannotWork(

@@ -33,7 +33,7 @@ from advisor.measure.run import LEAST, MOST, SHARE
 _KIND: Final = Kind(
     "an experiment",
     "advisor-experiment-journal/1",
-    cure="name the folder of an experiment; one that is damaged has home-NODE.json for advisor bios undo",
+    cure="name the folder of an experiment; a damaged one still has home-NODE.json for advisor bios undo",
     other="another --folder",
     alone=True,
 )
@@ -294,7 +294,7 @@ class Driver:
             while unit.number not in self.at.done:
                 attempts += 1
                 if attempts > _ATTEMPTS:
-                    raise CannotWork(f"{self.server.name}: it restarted by itself while it was measured, twice")
+                    raise CannotWork(f"{self.server.name}: it restarted on its own while it was measured, twice")
                 yield from self._unit(unit, len(units))
 
     def _unit(self, unit: Unit, many: int) -> Iterator[None]:
@@ -407,7 +407,7 @@ class Driver:
                 while self.server.away() and self.server.now() < until:
                     self.server.pause(_LOOK)
         if at.touched and self._course.firmware and (left := self.server.away()):
-            raise CannotWork(f"{self.server.name}: not as before: {'; '.join(left[:5])}")
+            raise CannotWork(f"{self.server.name}: not restored: {'; '.join(left[:5])}")
         self._keep("home", how="as before")
 
     def _stage_back(self) -> None:
@@ -417,7 +417,7 @@ class Driver:
         except AdvisorError as error:
             if not any("waits" in each for each in self.server.away()):
                 raise
-            self._observer.say(f"{self.server.name}: what waits is applied first, then taken back: {error}")
+            self._observer.say(f"{self.server.name}: the pending change is applied first, then undone: {error}")
 
     def keep(self, state: int, unit: int) -> Iterator[None]:
         """Go to a state and stay there, in place of going back."""

@@ -66,7 +66,7 @@ def _plan_lines(
     yield (
         "owner:  # the server it is for; without uuid it is for every server of this model and BIOS"
         if owner
-        else ("owner: {}  # the file does not say whose BIOS it is: bios stage shows the server, and checks every value again")
+        else ("owner: {}  # the file does not name its server: bios stage shows it, and checks every value again")
     )
     for key, value in plan.owner.model_dump(mode="json").items():
         if value is not None:
@@ -76,7 +76,7 @@ def _plan_lines(
             yield f"{key}: {_word(told)}"
     for note in notes:
         yield from _note(note, "")
-    yield "changes:" if plan.changes else "changes: []  # nothing is to be changed"
+    yield "changes:" if plan.changes else "changes: []  # nothing to change"
     for change in changes:
         yield from _change_lines(change, legal.get(change.attribute))
     if moves:
@@ -171,11 +171,9 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
             [(f"Nothing to {told['doing']}: everything is set already, or pending for the next restart.", "good")], width
         )
     elif told["state"] == "withdrawn":
-        yield from wrapped(
-            [("Taken back: the BMC's job, which had not begun, was deleted. Nothing was restarted.", "good")], width
-        )
+        yield from wrapped([("Undone: the BMC's job, which had not started, was deleted. Nothing was restarted.", "good")], width)
     elif told["state"] == "applied":
-        yield from wrapped([("Applied at once: this BMC does not wait for a restart. Nothing was restarted.", "good")], width)
+        yield from wrapped([("Applied immediately: this BMC does not wait for a restart. Nothing was restarted.", "good")], width)
     elif done:
         yield from wrapped([("Staged for the next restart. Nothing was restarted.", "good")], width)
     yield from _listed("BMC", [f"{told['bmc']} ({told['verified']})"], width)
@@ -229,7 +227,7 @@ def restart_page(told: Mapping[str, Any], owner: Owner, width: int | None = None
     """Return which server is about to be restarted, or was asked to, from the document of it."""
 
     def lines(room: int) -> list[Line]:
-        head = [("The BMC was asked once to restart it gracefully.", "good")] if told["state"] == "asked" else []
+        head = [("A graceful restart was requested from the BMC, once.", "good")] if told["state"] == "asked" else []
         return [
             *(wrapped(head, room) if head else []),
             *_listed("BMC", [told["bmc"]], room),
@@ -256,7 +254,7 @@ def _proof_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
     if told["proven"]:
         yield from wrapped([(f"The plan is in effect on {told['bmc']}, by {spoke} of 3 witnesses.", "good")], width)
     else:
-        by = " and ".join(against) or "no witness for it"
+        by = " and ".join(against) or "no evidence for it"
         yield from wrapped([(f"The plan is not in effect on {told['bmc']}: {by}.", "high")], width)
     for each in told["witnesses"]:
         yield from wrapped([(f"{each['witness']}: ", "label"), (each["says"], _STYLES[each["says"]])], width)

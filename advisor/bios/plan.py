@@ -137,7 +137,7 @@ def _machine_of(given: BiosInput, observer: Observer) -> Machine:
     owner, here = given.owner, LiveHost()
     if owner is None or not (owner.uuid or owner.model):
         cure = "give --from CAPTURE of its machine, or write the file with advisor bios read --bmc HOST"
-        raise BadValue("whose BIOS this is, the file does not say", cure=cure)
+        raise BadValue("the file does not say whose BIOS this is", cure=cure)
     uuid, product = (here.read(f"/sys/class/dmi/id/{name}").text or "" for name in ("product_uuid", "product_name"))
     if uuid.strip() and owner.uuid:
         own = owner.uuid.lower() in _both_orders(uuid.strip().lower())
@@ -202,7 +202,7 @@ def _planned(found: TuningChecklist, given: BiosInput, bios: Bios, only: Sequenc
         must_be_one_of("attribute", name, bios.attributes, "see advisor bios read")
     checked = [each for each in found.plan.writes if given.registry is not None or each.attribute in unchecked]
     changes, refused = _legal(tuple(checked), ground)
-    reason = f"nobody can check it: {given.without or 'no attribute registry is given'}; --unchecked NAME plans it all the same"
+    reason = f"it cannot be checked: {given.without or 'no attribute registry is given'}; --unchecked NAME plans it anyway"
     blind = (("not checked", _unwritten(each, reason)) for each in found.plan.writes if each not in checked)
     plan = BiosPlan(
         format="advisor-bios-plan/1",
@@ -292,7 +292,7 @@ def _plain_values(sheet: Sheet, path: Path) -> None:
     found = sheet.data.get("changes") if isinstance(sheet.data, dict) else None
     changes = found if isinstance(found, list) else []
     if len(changes) > MOST_CHANGES:
-        raise BadSheet(f"{len(changes)} changes", file=str(path), cure=f"at most {MOST_CHANGES} are one plan")
+        raise BadSheet(f"{len(changes)} changes", file=str(path), cure=f"a plan has at most {MOST_CHANGES}")
     for at, each in enumerate(changes):
         if isinstance(each, dict) and "value" in each and not isinstance(each["value"], bool | int | str):
             line = sheet.line(("changes", at, "value"))

@@ -53,7 +53,7 @@ class Proof:
         against = [each.name for each in self.witnesses if each.says == "does not hold"]
         spoke = [each.name for each in self.witnesses if each.says == "holds"]
         by = f"{spoke[0]} alone" if len(spoke) == 1 else " and ".join(spoke)
-        return f"proven by {by}" if self.good else f"not in effect: {' and '.join(against) or 'no witness for it'}"
+        return f"proven by {by}" if self.good else f"not in effect: {' and '.join(against) or 'no evidence for it'}"
 
     @property
     def good(self) -> bool:
@@ -108,7 +108,7 @@ def _of_bmc(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: t
         said = (f"about the settings it applied last, it reports: {text}" for text in reading.raw.last_messages)
         return Witness("the BMC", "does not hold", (*wrong, *said))
     shown = [f"{name}={value} is applied" for name, value in plan.values.items()]
-    return Witness("the BMC", "holds", (*shown, "nothing waits for the next restart"))
+    return Witness("the BMC", "holds", (*shown, "nothing is pending for the next restart"))
 
 
 def _against(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: tuple[Job, ...]) -> Iterator[str]:

@@ -38,7 +38,7 @@ from advisor.machine.observer import SILENT, Observer
 _KIND: Final = Kind(
     "a rollout",
     "advisor-rollout-journal/1",
-    cure="name the folder of a rollout; one that is damaged has records/NODE.json for advisor bios undo",
+    cure="name the folder of a rollout; a damaged one still has records/NODE.json for advisor bios undo",
     other="another --folder",
     alone=True,
 )
@@ -275,7 +275,7 @@ class Runner:
             journal.add("", "stopped", why=why)
         if journal.now.stopped:
             for name in to_take_back(journal.now):
-                journal.add(name, "back", why=f"taken back, for the rollout stopped: {journal.now.stopped}")
+                journal.add(name, "back", why=f"undone, because the rollout stopped: {journal.now.stopped}")
             return
         first = {"first": not journal.now.proven, "all": True, "none": False}
         for name in may_begin(journal.now, policy):

@@ -176,7 +176,7 @@ class Policy:
     undo_on_failure: bool = False
     measure: Literal["first", "all", "none"] = "first"
     restart_minutes: float = 45
-    """A node that is not up by then did not come back."""
+    """Time until a node that is not up counts as not back."""
     drain_hours: float = 24
     """A node that is not free by then is taken back."""
     unchecked: tuple[str, ...] = ()

@@ -215,19 +215,19 @@ class Steps:
         except AdvisorError as error:
             return _is("unclear", f"whether it is staged is not known: {why or self._short(name, error)}")
         if not place.exists():
-            foreign = "these values wait already, and no record says that we staged them"
+            foreign = "these values are already pending, and no record shows that we staged them"
             return _is("refused", foreign) if reading.changes else _is("in effect", "it was so before")
         record = load_record(place)
         if _waits(record, reading):
             if record.outcome == "begun":
                 if len(jobs) > 1:
-                    return _is("unclear", "several jobs for the BIOS wait, and which is ours is not known")
+                    return _is("unclear", "several BIOS jobs are pending, and which is ours is not known")
                 job = jobs[0].link if jobs else None
                 save_record(place, record.model_copy(update={"outcome": "staged", "job": job}))
             return _is("staged")
         if not _differing(record.asked, reading, record):
             return _is("applied")
-        return _is("refused", why or "what was staged waits no more: somebody took it back")
+        return _is("refused", why or "the staged change is no longer pending: someone removed it")
 
     def _undo(self, node: Node, journal: Journal) -> list[Event]:
         name, ground = node.name, self._ground
@@ -251,7 +251,7 @@ class Steps:
         if not waits and (left := _differing({each: record.applied.get(each) for each in record.asked}, reading, record)):
             return _is("lost", f"not as before: {left[0]}")
         if waits and not node.restarted:
-            return _is("lost", "what was staged still waits, and would take effect at its next restart")
+            return _is("lost", "the staged change is still pending, and would take effect at its next restart")
         return _is("undone", waits=waits)
 
     # drain and restart
@@ -277,7 +277,7 @@ class Steps:
 
     def _restart(self, node: Node, journal: Journal, here: Seen) -> list[Event]:
         if here.boot is None:
-            return _is("not asked", "it does not answer over ssh, and is not restarted blindly")
+            return _is("not asked", "it does not answer over ssh, so it is not restarted blindly")
         journal.add(node.name, "asking", boot=here.boot)
         return self._ask(node)
 
@@ -368,7 +368,7 @@ class Steps:
 
     def _release(self, node: Node, journal: Journal) -> list[Event]:
         if node.drained != "ours":
-            return _is("released", note="it was drained before, and is left so" if node.drained else "")
+            return _is("released", note="it was drained before, and stays drained" if node.drained else "")
         journal.add(node.name, "return")
         try:
             self._ground.scheduler.resume(node.name)

@@ -170,7 +170,7 @@ class Staging:
     def word(self) -> str:
         """Return it in a word or two, by which many are folded."""
         rows = (f"{name}: {now} -> {then}" for name, (now, then) in self.asked.items())
-        waits = "" if self.answered else ", though no whole answer came"
+        waits = "" if self.answered else ", though no complete answer arrived"
         return f"{_WORDS[self.state]}{waits}" + (f": {'; '.join(rows)}" if self.state != "nothing to do" else "")
 
     good = True
@@ -284,7 +284,7 @@ def _say_it_is_staged(place: Path, begun: BiosRecord, job: str | None) -> None:
     try:
         save_record(place, begun.model_copy(update={"outcome": "staged", "job": job}))
     except CannotWork as error:
-        told = "it is staged, and the record brings it back, but does not say yet that it is staged"
+        told = "it is staged, and the record can undo it, but does not yet say that it is staged"
         raise CannotWork(f"{begun.bmc}: {told}: {error}") from error
 
 
@@ -310,7 +310,7 @@ def to_be(reading: BiosReading, name: str) -> Any:
 def _all_checked(reading: BiosReading, names: Iterable[str], unchecked: Collection[str], file: str) -> None:
     """Refuse what nobody could check, for this BMC has no attribute registry, unless each is named."""
     if reading.registry is None and (blind := [name for name in names if name not in unchecked]):
-        cure = f"{' '.join(f'--unchecked {name}' for name in blind[:5])} stages it all the same"
+        cure = f"{' '.join(f'--unchecked {name}' for name in blind[:5])} stages it anyway"
         raise BadInput(f"{reading.bmc} cannot check {', '.join(blind[:5])}: {reading.without}", file=file, cure=cure)
 
 
@@ -456,9 +456,7 @@ def without_advisor(record: Path) -> str:
     """Return how to go back to what a record saved, by hand."""
     lines = load_record(record).by_hand
     if not lines:
-        raise CannotWork(
-            f"{record}: of this BIOS no other way than its setup menus is known; the record has every value as it was"
-        )
+        raise CannotWork(f"{record}: only its setup menus can change this BIOS; the record has every previous value")
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -589,7 +587,7 @@ def restart_server(
         _ours_waits(session, saved, reading, exactly=exactly)
         power = reading.raw.system.get("PowerState")
         if power not in ("On", None) and not is_ours:
-            session.fail(f"the server is off ({session.clean(str(power))}): what waits takes effect when it is started")
+            session.fail(f"the server is off ({session.clean(str(power))}): the pending change takes effect when it is started")
         name = node or door.node or (reading.owner.host_name or "").partition(".")[0] or None
         how = partial(_drained, host, name, reading.bmc, no_slurm=no_slurm, drained=drained, scheduler=scheduler)
         kind = restart_kind(session, reading.raw.system) if power in ("On", None) else "On"
@@ -620,14 +618,16 @@ def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosRead
         return
     missing = [name for name, value in record.asked.items() if not ground.same(name, to_be(reading, name), value)]
     if missing or not reading.changes:
-        what = f"{', '.join(missing[:5])} of the record does not wait" if reading.changes else "nothing of the record waits"
-        session.fail(f"not restarted, for {what}: it is in effect, or was taken back")
+        what = f"{', '.join(missing[:5])} in the record is not pending" if reading.changes else "nothing in the record is pending"
+        session.fail(f"not restarted, because {what}: it is in effect, or was undone")
     mine = (record.job or "").rpartition("/")[2]
     jobs = {job.link.rpartition("/")[2]: job for job in open_jobs(session)}
     if other := next((job for name, job in jobs.items() if name != mine), None):
         session.fail(f"not restarted, for another job for the BIOS waits: {other.link} ({other.state})")
     if record.job and mine not in jobs and ((job := job_at(session, record.job)) is None or job.ended):
-        session.fail(f"not restarted, for the record's job is {job.state if job else 'gone'}: what waits would not be applied")
+        session.fail(
+            f"not restarted: the record's job is {job.state if job else 'gone'}: the pending change would not be applied"
+        )
 
 
 def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained: bool, scheduler: Scheduler | None) -> str:
@@ -635,8 +635,8 @@ def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained:
     program = None if no_slurm else find("scontrol")
     if scheduler is None and (program is None or asks_the_network("scontrol", program)):  # command and configuration
         if not drained:
-            why = "in no Slurm cluster, as --no-slurm says" if no_slurm else "no Slurm on this host to ask"
-            raise CannotWork(f"{bmc}: whether it runs jobs is not known ({why}): say --drained where it runs none")
+            why = "not in a Slurm cluster, according to --no-slurm" if no_slurm else "no Slurm on this host to ask"
+            raise CannotWork(f"{bmc}: whether it runs jobs is not known ({why}): give --drained if it runs none")
         return "drained, as --drained says"
     if name is None:
         raise CannotWork(f"{bmc}: its Slurm node is unknown; give --node NAME, or --no-slurm if it has none")

@@ -30,16 +30,16 @@ AuditHost = Annotated[
 Where = Annotated[
     str | None,
     typer.Option(
-        "--hosts", "-w", metavar="LIST", help="Many BMCs: bmc[001-400], @group of ClusterShell, or fleet/: a node each capture."
+        "--hosts", "-w", metavar="LIST", help="Many BMCs: bmc[001-400], @group of ClusterShell, or fleet/: one node per capture."
     ),
 ]
 HostsFile = Annotated[
     Path | None,
-    typer.Option("--hostfile", metavar="FILE", help="Many BMCs, a line each: bmc01, or a node and its BMC, node01 bmc01."),
+    typer.Option("--hostfile", metavar="FILE", help="Many BMCs, one per line: bmc01, or a node and its BMC, node01 bmc01."),
 ]
 BmcName = Annotated[
     str | None,
-    typer.Option("--bmc-name", metavar="NAME", help="What the BMCs of the nodes of -w and --hostfile are called: bmc-%h."),
+    typer.Option("--bmc-name", metavar="NAME", help="Pattern for the BMC names of the nodes of -w and --hostfile: bmc-%h."),
 ]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user; default: ADVISOR_BMC_USER, or a prompt.")]
 PasswordFd = Annotated[
@@ -56,7 +56,7 @@ Pin = Annotated[
     bool, typer.Option("--pin", help="Show the BMC's own certificate once, and trust it from now on after you confirm it.")
 ]
 Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Skip certificate checks and allow http, this once; the record says so.")
+    bool, typer.Option("--insecure", help="Skip certificate checks and allow http for this run; the record says so.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 RecordFile = Annotated[
@@ -72,7 +72,7 @@ Unchecked = Annotated[
     ),
 ]
 PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="What advisor bios plan wrote; %h is the BMC's name, or the node's.")
+    Path, typer.Argument(metavar="PLAN", help="The file that advisor bios plan wrote; %h is the BMC's name, or the node's.")
 ]
 
 

@@ -50,19 +50,19 @@ Near = Annotated[str | None, typer.Option("--near", metavar="DEV", help="Place r
 Gpus = Annotated[int | None, typer.Option("--gpus", metavar="N", min=1, help="Total number of GPUs, one rank near each.")]
 Smt = Annotated[
     Literal["skip", "use", "first"] | None,
-    typer.Option("--smt", help="Second hardware threads: come with the core (skip), count (use), or are left out (first)."),
+    typer.Option("--smt", help="Second hardware threads: belong to the core (skip), count (use), or are left out (first)."),
 ]
 CoreKind = Annotated[
     str,
     typer.Option(
         "--core-kind",
         metavar="KIND",
-        help="Where cores differ: auto takes the fastest first; fast, slow or P-core only these; any takes all alike.",
+        help="If cores differ: auto takes the fastest first; fast, slow or P-core only these; any takes all equally.",
     ),
 ]
 Mem = Annotated[
     Literal["auto", "hbm", "dram"],
-    typer.Option("--mem", help="Where there is HBM: auto fills HBM first, then DRAM; hbm uses only HBM, dram only DRAM."),
+    typer.Option("--mem", help="If there is HBM: auto fills HBM first, then DRAM; hbm uses only HBM, dram only DRAM."),
 ]
 Reserve = Annotated[
     str,
@@ -143,7 +143,7 @@ MeasurePer = Annotated[
 ]
 Pattern = Annotated[
     str | None,
-    typer.Option("--pattern", metavar="LIST", help="Of membw: load,triad-nt and so on, or all; --list names them."),
+    typer.Option("--pattern", metavar="LIST", help="For membw: load,triad-nt and so on, or all; --list names them."),
 ]
 Cpus = Annotated[str | None, typer.Option("--cpus", metavar="LIST", help="Use these CPUs only: 0-15,32.")]
 Node = Annotated[int | None, typer.Option("--node", metavar="N", min=0, help="Allocate all memory on this NUMA node.")]

@@ -437,7 +437,7 @@ def must_be_writable(path: Path, *, folder: bool = False) -> None:
         return  # %h: a file for each BMC, in folders that are made then
     above = next(each for each in (path, *path.absolute().parents) if each.exists())
     if above != path and not folder and path.absolute().parent != above:
-        raise CannotWork(f"{path}: there is no folder {path.parent}; make it first, or name another file to write")
+        raise CannotWork(f"{path}: there is no folder {path.parent}; create it first, or name another file to write")
     if path.is_dir() != folder and path.exists():
         raise CannotWork(f"{path}: is {'no folder' if folder else 'a directory'}; name another {what} to write{' into' * folder}")
     if not above.is_dir() and above != path:

@@ -134,7 +134,7 @@ def compared_machines(one: str, other: str, places: Sequence[Path]) -> tuple[str
         return str(file_of_node(named, one)), str(file_of_node(named, other))
     kinds = kind_of(one), kind_of(other)
     if kinds != (MACHINE, MACHINE):
-        raise BadValue("such a page is about two machines, or two reports", cure="leave out --as, or -o FILE.html")
+        raise BadValue("this page compares two machines, or two reports", cure="leave out --as, or -o FILE.html")
     a, b = (None if name == "-" else name for name in (one, other))
     return a, b
 
@@ -319,7 +319,7 @@ def _why_none(content: ChangeContent) -> str:
     """Return why nothing measured is compared; empty where something is."""
     sides = zip(content.names, content.reports, strict=True)
     missing = " and ".join(plain(name, 80) for name, each in sides if each.measurements is None)
-    why = f"there are no measurements of {missing}" if missing else "the two have no figure in common that means the same"
+    why = f"there are no measurements of {missing}" if missing else "the two have no comparable figure in common"
     return "" if content.brought else f"No measurements compared: {why}"
 
 

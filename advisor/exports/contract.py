@@ -410,10 +410,10 @@ def _wish(found: re.Match[str]) -> Wish:
     if part not in metric.parts and part != "machine":
         raise BadValue(f"{name} is of whole nodes, not of a {part}", cure=f"write: {name} {found['op']} {found['amount']}")
     if metric.share == "ceiling" and share and part not in ("node", "machine", "socket"):
-        raise BadValue(f"the ceiling of one {part} is not known", cure="ask it of one node or each socket")
+        raise BadValue(f"the ceiling of one {part} is not known", cure="ask for one node or each socket")
     number = int(found["each"]) if (found["each"] or "").isdigit() else 1
     if number != 1 and name != "hpl":
-        raise BadValue(f"{name} is of one node", cure="only hpl is of several nodes: hpl >= 12 TFLOP/s on 4 nodes")
+        raise BadValue(f"{name} is for one node", cure="only hpl works on several nodes: hpl >= 12 TFLOP/s on 4 nodes")
     op: Operator = ">=" if found["op"] in (">=", "≥") else "<="
     return Wish(name, op, amount.value, amount.unit, share, part, number, None)
 

@@ -224,7 +224,7 @@ def _of_machine(machine: Machine, audit: Audit, subject: ExportSubject) -> Itera
     yield Family("verdicts", "Rules by verdict in the last audit, each counted once, by the worst of its objects.", counted)
     outcome = head_of(audit).outcome
     heads = tuple((_labels(outcome=name), float(name == outcome)) for name in get_args(Outcome))
-    yield Family("outcome", "1 for what the audit comes to, as its first line says; only nothing is green.", heads)
+    yield Family("outcome", "1 for the audit's overall result, as in its first line; only nothing is green.", heads)
     topology = machine.topology
     nodes = tuple(
         (_labels(socket=at), float(sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes)))
@@ -291,18 +291,18 @@ def _of_fleet(fleet: Fleet) -> Iterator[Family]:
     yield Family("fleet_drift_nodes", "Nodes that differ from the rest of their kind in a fact.", drifted)
     slow = Counter((each.figure, each.kind) for each in fleet.slow)
     rows = tuple((_labels(figure=figure, kind=kind), float(count)) for (figure, kind), count in slow.items())
-    yield Family("fleet_slow_nodes", "Nodes with a figure far below those of their like.", rows)
+    yield Family("fleet_slow_nodes", "Nodes with a figure far below those of similar nodes.", rows)
 
 
 def _about(subject: ExportSubject, options: ExportOptions) -> Iterator[Family]:
     """Yield when the machine was read, and the family whose labels are words: version, platform, partitioning."""
     read = () if subject.read is None else (((), float(round(subject.read))),)
-    yield Family("last_audit_timestamp_seconds", "When the machine was read that was audited last.", read)
+    yield Family("last_audit_timestamp_seconds", "When the last audited machine was read.", read)
     audit, layout = subject.audit, subject.layout
     scope, platform = (audit.scope, audit.platform_id) if audit else (None, None)
     cut = layout.cut.name if layout else None
     words = _labels(version=options.version, scope=scope, platform=platform, partitioning=cut)
-    yield Family("build_info", "1; version of advisor, and what it took the machine for.", ((words, 1.0),))
+    yield Family("build_info", "1; version of advisor, and the detected machine.", ((words, 1.0),))
 
 
 TEMPLATES: Final = "export"
@@ -388,11 +388,11 @@ def export(
     elif source is not None and is_fleet(Path(source)):
         if made.takes == ("machine",):
             raise BadValue(
-                f"{name} is not made of a fleet", cure=f"name one node's capture: --from {source}/NODE{CAPTURE_SUFFIX}"
+                f"{name} cannot be made from a fleet", cure=f"name one node's capture: --from {source}/NODE{CAPTURE_SUFFIX}"
             )
         subject = _fleet(made, Path(source), scope or "mpi", site, observer)
     elif "machine" not in made.takes:
-        raise BadValue(f"{name} is not made of one machine", cure="name a fleet's folder with --from: advisor fleet capture")
+        raise BadValue(f"{name} cannot be made from one machine", cure="name a fleet's folder with --from: advisor fleet capture")
     elif source is not None and not (scope or site or bios or measurements) and (kept := saved_audit(source)) is not None:
         machine = read_machine(source, observer)
         subject = ExportSubject(machine, infer_layout(machine), kept, None, read_at(source))
@@ -422,7 +422,7 @@ def _fleet(made: ExportFormat, place: Path, scope: Scope, site: Sequence[Path], 
 def _golden(made: ExportFormat, file: Path) -> ExportSubject:
     """Return the kinds of a golden file as a fleet; no node's state is in it."""
     if not {"alike", "kinds", "golden"} & {*made.takes}:
-        raise BadValue(f"{made.name} is not made of a golden file", cure="name a fleet's folder, or a capture")
+        raise BadValue(f"{made.name} cannot be made from a golden file", cure="name a fleet's folder, or a capture")
     kinds, machines = golden_kinds(golden_in(file), file)
     alike = tuple((expanded(kind.nodes), machines[kind.name]) for kind in kinds)
     return ExportSubject(fleet=Fleet(asked=0, answered=0, kinds=kinds), kinds=machines, alike=alike)

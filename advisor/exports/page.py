@@ -618,7 +618,7 @@ _OFTEN: Final = 3
 _FOR: Final = {
     "internal": "For this site: credentials are withheld",
     "vendor": "For a vendor: credentials and the names of people, hosts and networks are withheld",
-    "public": "For the public: credentials and all that names this machine are withheld",
+    "public": "For the public: credentials and everything that identifies this machine are withheld",
 }
 _STATES: Final = (
     (("differs", "pending"), "Now and wanted", True),

@@ -170,7 +170,7 @@ def _shapes(node: Compared) -> Iterator[NodeDifference]:
         claim = f"it makes {said.cpus} CPUs{why}, the node has {real.cpus}"
         overrides = "config_overrides" in node.conf.words("slurmdparameters")
         drained = "slurmctld drains the node: Low socket*core*thread count, Low CPUs"
-        cost = "jobs are given CPUs that are not there (config_overrides)" if overrides else drained
+        cost = "jobs are given CPUs that do not exist (config_overrides)" if overrides else drained
         yield node.differs("scheduler-cpus-too-many", "high", claim, cost)
     if said.cores == 1 and said.sockets > max(1, real.sockets) and node.found.cores > 1:
         # aws-parallelcluster issue 6449: NAS multi-zone benchmarks on a node of 96 cores
@@ -179,7 +179,7 @@ def _shapes(node: Compared) -> Iterator[NodeDifference]:
         yield node.differs("scheduler-sockets-of-one-core", "high", claim, cost)
     if said.threads < real.threads and said.product > 1:
         used = min(node.cores, -(-said.cpus // real.threads))
-        half = f"; a job of all its CPUs runs on {used} of {node.cores} cores" if used < node.cores else ""
+        half = f"; a job on all its CPUs runs on {used} of {node.cores} cores" if used < node.cores else ""
         claim = f"ThreadsPerCore={said.threads}, the node has {real.threads} threads per core"
         cost = f"two tasks share a core while another is idle{half} (seen on Slurm 22.05.8)"
         fix = Fix(cpus=node.cores) if said.cpus <= node.cores else None
@@ -512,7 +512,7 @@ def _lines(found: CheckedConf) -> Iterator[str]:
     nodes, number = count(found.nodes, "node"), len(found.differences)
     counts = [(word, sum(each.severity == word for each in found.differences)) for word in ("high", "medium", "low")]
     worst = ", ".join(f"{many} {word}" for word, many in counts if many)
-    says = f"{count(number, 'difference')} on {nodes}: {worst}" if number else f"nothing differs that costs, on {nodes}"
+    says = f"{count(number, 'difference')} on {nodes}: {worst}" if number else f"no costly difference on {nodes}"
     yield plain(f"{found.file}: {says}", 400)
     for (_, write), group in groupby(found.differences, key=lambda each: (each.place, each.write)):
         yield ""
@@ -521,6 +521,6 @@ def _lines(found: CheckedConf) -> Iterator[str]:
             yield f"  costs:  {plain(each.cost, 300)}"
             yield f"  id:     {each.id}"
         yield from (f"  {'write:' if at == 0 else '':<8}{plain(line, 4000)}" for at, line in enumerate(write.split("\n")))
-    unread = (f"not read, and nothing is said of what stands there: {plain(each, 300)}" for each in found.unread)
+    unread = (f"not read, so not checked: {plain(each, 300)}" for each in found.unread)
     notes = [*unread, *(f"not known: {plain(each, 300)}" for each in found.not_known)]
     yield from ("", *notes) if notes else ()

@@ -138,7 +138,7 @@ def golden_of(found: AuditedFleet) -> tuple[Golden, dict[str, Machine]]:
             facts=kept,
         )
     if not kinds:
-        raise CannotWork("no kind has a node of which nothing is odd; repair one, and capture it again")
+        raise CannotWork("no kind has a node without an incident; repair one, and capture it again")
     made = Golden(format=SCHEMA, at=found.fleet.ended or "", tolerances={"numa.memory.*": "1%"}, kinds=kinds)
     return made, machines
 

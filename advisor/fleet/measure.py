@@ -197,7 +197,7 @@ _PORTABLE: Final = {"x86_64": "x86-64", "aarch64": "armv8-a"}
 """What every server of an architecture runs; the kernels choose the widest instructions themselves when they start."""
 _STATIC: Final = ("-static", "-s")
 """Whatever C library a node has, and however old."""
-NO_SECOND: Final = "it was slow, and gave no result when it was measured again"
+NO_SECOND: Final = "it was slow, and gave no result when measured again"
 _BESIDE: Final = 120.0
 """Seconds beside the plan's own: to connect, to send the kernels, for the idle gate."""
 
@@ -304,7 +304,7 @@ def measure_fleet(
     suspects = tuple(dict.fromkeys(each.node for each in odd if each.node in first.measured))
     sure: tuple[Slow, ...] = ()
     if suspects:
-        observer.say(f"{len(suspects)} of {len(first.measured)} nodes may be slow beside the others: they are measured again")
+        observer.say(f"{len(suspects)} of {len(first.measured)} nodes may be slower than the others: they are measured again")
         again = {node: ready[node] for node in suspects}
         second, interrupted = _round(folder, again, way, busy_ok=busy_ok, observer=observer)
         for node, found in second.measured.items():
@@ -556,7 +556,7 @@ def _measure(runner: _Runner, idle: tuple[str, ...], done: _Done) -> None:
     suspects = tuple(dict.fromkeys(each.node for each in _slow(runner, found)))
     if not suspects:
         return
-    runner.observer.say(f"{len(suspects)} of {len(found)} nodes are slow beside the others: they are measured again")
+    runner.observer.say(f"{len(suspects)} of {len(found)} nodes are slower than the others: they are measured again")
     second, whys = runner.round(suspects, size, repeats, rate, "again")
     for node, each in second.items():
         done.keep(runner.group, node, each, when)

@@ -185,7 +185,7 @@ def _notes(rows: Sequence[tuple[int, Incident]], *, whole: bool) -> list[str]:
     if whole or not rows:
         return _incidents(rows, fixes=False, whole=whole)
     span = f"{rows[0][0]}-{rows[-1][0]}" if len(rows) > 1 else f"{rows[0][0]}"
-    return [f"{span:>3}  nothing wrong, to know: {', '.join(dict.fromkeys(plain(each.text, 60) for _, each in rows))}"]
+    return [f"{span:>3}  nothing wrong, for information: {', '.join(dict.fromkeys(plain(each.text, 60) for _, each in rows))}"]
 
 
 def _share(few: int, of: int) -> str:

@@ -122,7 +122,7 @@ def begin_rollout(
     scheduler_here(**how.scheduler)
     plans = {door.name: _read_plan(plan, door) for door in doors}
     if (how.folder / FILE).exists():
-        raise CannotWork(f"{how.folder} holds a rollout; go on with it by --resume {how.folder}, or name another --folder")
+        raise CannotWork(f"{how.folder} holds a rollout; continue it with --resume {how.folder}, or name another --folder")
     found = rehearse_rollout(plan, doors, how, observer) if how.rehearse else None
     if found is not None and (wrong := [word for word, _ in found.folded if word.startswith("by hand")]):
         confirm(found)

@@ -63,18 +63,18 @@ def test_a_strangers_change_alone_is_not_restarted(stranger: bool, imitated: Imi
     if stranger:
         bmc.pending.update([others_of(bmc, "lenovo")])
     said = restarts(admin, bmc)
-    words = "somebody else's changes wait" if stranger else "nothing of the record waits"
+    words = "somebody else's changes wait" if stranger else "nothing in the record is pending"
     assert (said.status, said.lines, bmc.resets, words in said.err) == (2, 1, [], True)
 
 
 def test_part_of_ours_is_not_restarted(imitated: Imitated, admin: Admin) -> None:
-    """What of the record does not wait any more is named."""
+    """What in the record is not pending any more is named."""
     bmc = imitated("lenovo")
     name, value = others_of(bmc, "lenovo")
     assert admin.stages(bmc, admin.plan({**dict([WISH["lenovo"]]), name: value})).status == 0
     del bmc.pending[name]
     said = restarts(admin, bmc)
-    assert (said.status, bmc.resets, f"{name} of the record does not wait" in said.err) == (2, [], True), said.err
+    assert (said.status, bmc.resets, f"{name} in the record is not pending" in said.err) == (2, [], True), said.err
 
 
 def test_a_job_without_our_values_is_not_restarted(imitated: Imitated, admin: Admin) -> None:
@@ -128,10 +128,10 @@ def test_an_error_of_the_server_is_looked_at(maker: str, effect: bool, imitated:
 
 
 def test_a_restart_answered_500_is_not_called_refused(imitated: Imitated, admin: Admin) -> None:
-    """Whether it happens is to be looked at; it is not asked again."""
+    """Whether it happens is to be looked at; it is not requested again."""
     bmc = imitated("lenovo", faults=[Fault("error", "POST", "Reset", effect=True)])
     said = admin.restarts(bmc)
-    assert (said.status, "look whether it happens" in said.err, "refused" in said.err) == (2, True, False)
+    assert (said.status, "check whether it happens" in said.err, "refused" in said.err) == (2, True, False)
 
 
 def test_a_settings_object_that_is_gone_is_not_dropped(imitated: Imitated, admin: Admin) -> None:
@@ -163,7 +163,7 @@ def test_what_is_applied_at_once_does_not_wait(maker: str, imitated: Imitated, a
     bmc.patch = patch  # type: ignore[method-assign]
     words = ("bios", "stage", admin.wish(maker), "--yes", "--record", "record.json")
     said = admin.types(*words, bmc=bmc)
-    assert (said.status, "Applied at once" in said.out, "Apply  " in said.out) == (0, True, False), said.err
+    assert (said.status, "Applied immediately" in said.out, "Apply  " in said.out) == (0, True, False), said.err
 
 
 @pytest.mark.parametrize(("number", "words"), [(8, "and nothing was written"), (13, "after it was staged")])

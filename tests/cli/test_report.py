@@ -71,7 +71,7 @@ def test_findings_of_a_report_keep_the_numbers_of_the_audit(node: str, capsys: C
     assert status(["report", "--from", node, "--only", "4,1", "--as", "md"]) == 0
     heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("##")][:3]
     assert heads == ["## Finding 1, 4 of 4", "### 1. HIGH: NUMA partitioning is NPS1; EPYC 7002 (Rome) with 8 dies offers NPS4",
-                     "### 4. INFO: vm.swappiness is 60; guides for latency want 10 at most"]  # fmt: skip
+                     "### 4. INFO: vm.swappiness is 60; guides for latency recommend at most 10"]  # fmt: skip
 
 
 def test_a_report_is_for_some_work(node: str, capsys: Capture) -> None:
@@ -103,7 +103,7 @@ WRONG = {
     "no file": (["report"], "a report is a file; name it with -o node.html"),
     "ending": (["report", "-o", "node.pdf"], "node.pdf is not a report format; take .html, .md or .json"),
     "format": (["report", "--as", "odt"], "there is no format of reports: odt; there are html, md, json"),
-    "folder": (["report", "-o", "/nonexistent/x.html"], "/nonexistent/x.html: there is no folder /nonexistent; make it first"),
+    "folder": (["report", "-o", "/nonexistent/x.html"], "/nonexistent/x.html: there is no folder /nonexistent; create it first"),
     "no fleet": (["report", "a.json", "-o", "x.html"], "a.json: no such file or directory; give a folder of captures"),
     "its name alone": (
         ["report", "rome-nps1.tar.gz", "-o", "x.html"],

@@ -68,7 +68,7 @@ def test_a_finding_that_no_setting_fixes_is_refused(nps1: Path, capsys: Capture)
     """One line that names the finding and what to write."""
     assert status(["whatif", "os-swappiness", "--from", str(nps1)]) == 2
     assert capsys.readouterr().err == (
-        "advisor: os-swappiness: os-swappiness is fixed by no setting that can be foreseen here; name a setting, such as nps=4; "
+        "advisor: os-swappiness: no setting that fixes os-swappiness can be predicted here; name a setting, such as nps=4; "
         "advisor explain has the fix\n"
     )
 

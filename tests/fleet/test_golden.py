@@ -162,6 +162,6 @@ def test_exports_are_made_of_the_golden_node_and_not_of_a_broken_one(tmp_path: P
 def test_a_golden_file_is_plain_data(tmp_path: Path) -> None:
     """Its document has the schema's name; no export of one machine takes it."""
     file = saved(tmp_path)
-    with pytest.raises(AdvisorError, match="junit is not made of a golden file"):
+    with pytest.raises(AdvisorError, match="junit cannot be made from a golden file"):
         export("junit", str(file))
     assert json.loads((tmp_path / yaml.safe_load(file.read_text())["kinds"].popitem()[1]["machine"]).read_text())["architecture"]

@@ -93,7 +93,7 @@ def test_a_suspect_that_gives_nothing_the_second_time_is_not_called_good(site: P
     planted(site, hpl_table(NAMES, {"n3": (1.0, 0.8)}))
     done = measured(site)
     assert (done.slow, done.again, done.status) == ((), ("n3",), 0)
-    why = "it was slow, and gave no result when it was measured again: mpirun ended with status 1: mbw_mr: no route to n3"
+    why = "it was slow, and gave no result when measured again: mpirun ended with status 1: mbw_mr: no route to n3"
     assert dict(done.why_not) == {"n3": why}
 
 

@@ -48,7 +48,7 @@ def test_what_is_no_journal_is_refused_by_its_line(text: str | None, said: str, 
 def test_a_folder_that_holds_one_is_left_alone(tmp_path: Path) -> None:
     """It can be gone on with, or another named."""
     RACE.begin(tmp_path, {})[0].close()
-    with pytest.raises(CannotWork, match=r"holds a race; go on with it by --resume .*, or name another folder with -o"):
+    with pytest.raises(CannotWork, match=r"holds a race; continue it with --resume .*, or name another folder with -o"):
         RACE.begin(tmp_path, {})
 
 

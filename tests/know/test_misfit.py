@@ -29,7 +29,7 @@ def test_a_file_of_another_maker_is_refused_by_name() -> None:
 def test_where_no_maker_is_known_the_file_tells_it() -> None:
     """The words of an unknown maker write nothing: the line says whose attributes these are."""
     found = bios_mismatch(Bios(attributes=dict(DELL)), None, None, "ice-lake", None)
-    text = "the BIOS attributes are Dell's, and who made this machine is not known: advisor checklist --vendor dell"
+    text = "the BIOS attributes are Dell's, and the vendor of this machine is not known: advisor checklist --vendor dell"
     assert found == (text, False)
 
 
@@ -111,7 +111,7 @@ def test_another_generation_is_flagged_and_not_refused() -> None:
     """Many attributes that only another generation of the maker has are worth a line."""
     newer = (*DELL, "UpiPrefetch", "XptPrefetch", "LlcPrefetch", "CpuInterconnectBusSpeed")
     text, sure = said(newer, "dell", "haswell")
-    assert ("rather those of Dell 14g" in text, sure) == (True, False)
+    assert ("look more like those of Dell 14g" in text, sure) == (True, False)
 
 
 def test_the_menus_words_are_understood_without_a_registry() -> None:

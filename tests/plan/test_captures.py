@@ -121,7 +121,7 @@ def test_attributes_by_the_menus_words_without_a_registry_are_refused(tmp_path: 
     file, registry = tmp_path / "bios.json", tmp_path / "registry.json"
     menu = {f"Setting Number {n}": "On" for n in range(9)}
     file.write_text(json.dumps({"@odata.type": "#Bios.v1_0_0.Bios", "Attributes": menu}))
-    with pytest.raises(BadInput, match="what the tools call them is not known"):
+    with pytest.raises(BadInput, match="the tools' names are not known"):
         firmware_from([file])
     entries = [{"AttributeName": f"Set{n}", "DisplayName": f"Setting Number {n}", "Type": "String"} for n in range(9)]
     registry.write_text(json.dumps({"RegistryEntries": {"Attributes": entries}}))

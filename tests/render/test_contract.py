@@ -41,7 +41,7 @@ def written(folder: Path, *lines: str, head: str = "repeats: 3\n") -> Path:
         (["triad >= 290 ns"], "line 4: triad counts bytes/s, not 290 ns"),
         (["triad >= 90 %"], "line 4: 90 % of what?; write: triad >= 90 % of ceiling"),
         (["hpl >= 3 TFLOP/s on each core"], "line 4: hpl is of whole nodes, not of a core"),
-        (["triad >= 290 GB/s on 4 nodes"], "line 4: triad is of one node"),
+        (["triad >= 290 GB/s on 4 nodes"], "line 4: triad is for one node"),
         (["triad >= 9 % of ceiling on each core"], "line 4: the ceiling of one core is not known"),
         (["triad >= 290 GB/s, on Sundays"], "line 4: 'on Sundays' is no condition"),
         (["no finding above lo"], "line 4: lo is not a severity"),

@@ -56,7 +56,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("later", "why"),
     [
-        (NOW, "present values, and another file has such"),
+        (NOW, "present values, and another file has them too"),
         ({**HPE, "@odata.id": "/redfish/v1/Systems/2/Bios/Settings"}, "waiting values of /systems/2"),
         ({**HPE, "AttributeRegistry": "BiosAttributeRegistryH10.v1_1_40"}, "waiting values of BiosAttributeRegistryH10"),
     ],

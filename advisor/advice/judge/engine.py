@@ -68,7 +68,7 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
     if isinstance(items, Unknown):
         yield Asked(rule, env, "unknown", None, None, items.facts)
     elif not items:
-        yield Asked(rule, env, "not-applicable", None, f"there is nothing in {rule.each.over.text}")
+        yield Asked(rule, env, "not-applicable", None, f"{rule.each.over.text} is empty")
     else:
         for item in items:
             if isinstance(item, Unknown):  # perhaps it is not there at all
@@ -347,9 +347,9 @@ class Origins:
         elif first == "platform" and self._case.platform is None:
             why, cure = "this processor is in no platform sheet", "add it to rules/platforms"
         elif first == "platform" and self._case.platform is not None:
-            why, cure = f"the sheet of {self._case.platform.name} does not tell", "not readable from this system"
+            why, cure = f"the sheet of {self._case.platform.name} does not say", "not readable from this system"
         elif name.startswith("allocation"):
-            why, cure = "it ran in no job", "run advisor in a job of the scheduler: srun advisor audit"
+            why, cure = "it did not run in a job", "run advisor in a job of the scheduler: srun advisor audit"
         elif gap := self._gap(name) or (self._gap("slurm_conf") if name.startswith("limits.slurm") else None):
             why, cure = gap.why, gap.help
         else:

@@ -166,7 +166,7 @@ def _put(env: Env, name: str, value: Any, scope: Scope) -> None:
         kind = kind.fact(inner)
         place = place.setdefault(part, {})
         if not isinstance(place, dict):
-            raise BadValue(f"{name[:80]} is inside of what is given already", cure="give it in one place")
+            raise BadValue(f"{name[:80]} is inside something already given", cure="give it in one place")
     if path[-1] in place:
         raise BadValue(f"{name[:80]} is given twice", cure="give it in one place")
     place[path[-1]] = _typed(value, kind, name)
@@ -548,9 +548,11 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
         getattr(rule, part)
     _cite(text, words)
     if disputed(text) and text.severity != "info":
-        raise Misplaced(("severity",), BadValue("a guide wants it otherwise", cure="write info: it is to consider, not to fix"))
+        raise Misplaced(
+            ("severity",), BadValue("a guide wants it otherwise", cure="write info: something to consider, not to fix")
+        )
     if text.severity == "high" and text.cost is None and text.basis != "fault" and SITE not in text.refs:
-        cure = "give the least that is lost in cost, or basis: fault where something is broken"
+        cure = "give the minimum loss in cost, or basis: fault if something is broken"
         raise Misplaced(("severity",), BadValue("high needs a number", cure=cure))
     for at, example in enumerate(text.tests):
         try:
@@ -611,7 +613,7 @@ def _where(text: RuleText, settings: Mapping[str, Setting]) -> Where:
         raise BadValue("a rule without set needs where", cure="hardware, bios, boot, os, fabric, scheduler, mpi or job")
     missing = [name for name in ("want", "fix", "undo") if getattr(text, name) is None]
     if missing:
-        raise BadValue(f"a rule without set needs {missing[0]}", cure="say what to do, and how to undo it")
+        raise BadValue(f"a rule without set needs {missing[0]}", cure="give the fix and how to undo it")
     return text.where
 
 

@@ -72,7 +72,7 @@ def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words, *, examp
             first = rules.get(text.id)
             if first:
                 cure = f"it is in {first.file} line {first.line}; take another id"
-                raise sheet.wrong((*place, at, "id"), f"rule {text.id} is there twice", cure)
+                raise sheet.wrong((*place, at, "id"), f"rule {text.id} appears twice", cure)
             if not text.tests and (examples or sheet not in shipped):
                 raise sheet.wrong((*place, at), f"{text.id}: tests is missing", "examples that fire, pass and stay unknown")
             trusted = not examples and sheet in shipped and text.id not in lets

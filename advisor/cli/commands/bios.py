@@ -334,15 +334,16 @@ Node = Annotated[str | None, typer.Option("--node", metavar="NAME", help="The se
 NoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The server is not in Slurm: do not ask for its state.")]
 
 
-Drained = Annotated[bool, typer.Option("--drained", help="The server runs nothing, and no scheduler is there to ask.")]
+Drained = Annotated[bool, typer.Option("--drained", help="The server is idle, and there is no scheduler to ask.")]
 
 
 Staged = Annotated[
-    Path | None, typer.Option("--record", metavar="FILE", help="What bios stage saved: restart where it waits, and nothing else.")
+    Path | None,
+    typer.Option("--record", metavar="FILE", help="The record of bios stage: restart only where exactly that is pending."),
 ]
 
 
-Nothing = Annotated[bool, typer.Option("--nothing-staged", help="Restart though nothing was staged, and where nothing waits.")]
+Nothing = Annotated[bool, typer.Option("--nothing-staged", help="Restart although nothing was staged and nothing is pending.")]
 
 
 @asks_bmcs
@@ -373,7 +374,7 @@ def bios_restart(
         raise BadValue("--node names one server", cure="leave it out: of several, each BMC reports its own")
     if (record is None) is not nothing_staged:
         cure = "give --record FILE of its stage, or --nothing-staged where nothing was staged"
-        raise BadValue("what a restart is to apply is not said" if record is None else "--record says what was staged", cure=cure)
+        raise BadValue("the change to apply is missing" if record is None else "--record says what was staged", cure=cure)
     sent: dict[str, str] = {}
     more: dict[str, Any] = {"node": node, "no_slurm": no_slurm, "drained": drained, "asked": sent}
     return change(
@@ -433,7 +434,7 @@ ByHand = Annotated[bool, typer.Option("--print", help="Print the vendor's own co
 
 
 Saved = Annotated[
-    Path, typer.Argument(metavar="RECORD", help="What advisor bios stage saved; %h is the BMC's name, or the node's.")
+    Path, typer.Argument(metavar="RECORD", help="The record that advisor bios stage saved; %h is the BMC's name, or the node's.")
 ]
 
 
@@ -609,15 +610,13 @@ RolloutFolder = Annotated[
 ]
 
 
-RolloutResume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the rollout in this folder.")]
+RolloutResume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Resume the rollout in this folder.")]
 
 
-Abort = Annotated[
-    bool, typer.Option("--abort", help="With --resume: begin no more nodes, and take back those that are not restarted yet.")
-]
+Abort = Annotated[bool, typer.Option("--abort", help="With --resume: start no more nodes, and undo those not restarted yet.")]
 
 
-Rehearse = Annotated[bool, typer.Option("--rehearse", help="Try the whole rollout first on twins made from what the BMCs say.")]
+Rehearse = Annotated[bool, typer.Option("--rehearse", help="Try the whole rollout first on twins simulated from the BMCs' data.")]
 
 
 RolloutDry = Annotated[
@@ -627,17 +626,18 @@ RolloutDry = Annotated[
 
 DrainCommand = Annotated[
     str | None,
-    typer.Option("--drain", metavar="CMD", help="Drain by this command, the node its last word; status 0: drained and idle."),
+    typer.Option("--drain", metavar="CMD", help="Drain with this command, node as last argument; status 0: drained, idle."),
 ]
 
 
 UndrainCommand = Annotated[
-    str | None, typer.Option("--undrain", metavar="CMD", help="Give a node back by this command, the node its last word.")
+    str | None,
+    typer.Option("--undrain", metavar="CMD", help="Return a node to service with this command, node as last argument."),
 ]
 
 
 AtATime = Annotated[
-    int, typer.Option("--at-a-time", metavar="N", min=1, max=64, help="Nodes under way at once, after the first.")
+    int, typer.Option("--at-a-time", metavar="N", min=1, max=64, help="Number of nodes at a time, after the first.")
 ]
 
 
@@ -647,7 +647,7 @@ MaxFailures = Annotated[
 
 
 UndoOnFailure = Annotated[
-    bool, typer.Option("--undo-on-failure", help="Take a node back that came back and is not proven, with one more restart.")
+    bool, typer.Option("--undo-on-failure", help="Undo a node that came back but is not proven, with one more restart.")
 ]
 
 
@@ -658,21 +658,21 @@ RolloutMeasure = Annotated[
 
 MeasuredBy = Annotated[
     str | None,
-    typer.Option("--program", metavar="NAME|FILE", help="Measure by this program of experiments in place of the quick kernels."),
+    typer.Option("--program", metavar="NAME|FILE", help="Measure with this program of experiments instead of the quick kernels."),
 ]
 
 
 RestartMinutes = Annotated[
-    float, typer.Option("--restart-minutes", metavar="N", min=1, help="A node that is not up by then did not come back.")
+    float, typer.Option("--restart-minutes", metavar="N", min=1, help="Time until a node that is not up counts as not back.")
 ]
 
 
 DrainHours = Annotated[
-    float, typer.Option("--drain-hours", metavar="N", min=0, help="A node that still runs jobs by then is taken back.")
+    float, typer.Option("--drain-hours", metavar="N", min=0, help="Time until a node that still runs jobs is undone.")
 ]
 
 
-NodeDrained = Annotated[bool, typer.Option("--drained", help="The nodes run nothing: drain none, ask no scheduler.")]
+NodeDrained = Annotated[bool, typer.Option("--drained", help="The nodes are idle: drain none, ask no scheduler.")]
 
 
 @asks_bmcs

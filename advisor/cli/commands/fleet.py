@@ -68,7 +68,7 @@ FanOut = Annotated[
 ]
 
 Pairs = Annotated[
-    bool, typer.Option("--pairs", help="Exchange messages between pairs of nodes, to tell a bad link from a bad node.")
+    bool, typer.Option("--pairs", help="Exchange messages between pairs of nodes, to distinguish a bad link from a bad node.")
 ]
 
 Meetings = Annotated[
@@ -84,7 +84,7 @@ PairCommand = Annotated[
     ),
 ]
 
-Hpl = Annotated[bool, typer.Option("--hpl", help="HPL on each node by itself, all at the same time, with the same N.")]
+Hpl = Annotated[bool, typer.Option("--hpl", help="Run HPL on each node separately, all at the same time, with the same N.")]
 
 FleetQuick = Annotated[bool, typer.Option("--quick", help="Memory, peak and latency of each node: the default.")]
 
@@ -147,7 +147,8 @@ ExcludeFrom = Annotated[
 ]
 
 GoldenFile = Annotated[
-    Path | None, typer.Option("--golden", metavar="FILE", help="Hold nodes to this file of fleet golden save, not to their kind.")
+    Path | None,
+    typer.Option("--golden", metavar="FILE", help="Compare nodes with this file of fleet golden save, not their kind."),
 ]
 
 Keep = Annotated[

@@ -211,12 +211,10 @@ CheckFailOn = Annotated[
     Literal["high", "medium", "low", "never"],
     typer.Option("--fail-on", help="Exit 1 on any fault of this severity or above in a script."),
 ]
-NoAsk = Annotated[
-    bool, typer.Option("--no-ask", help="Simulate only; do not ask the launcher that is installed here where ranks would go.")
-]
+NoAsk = Annotated[bool, typer.Option("--no-ask", help="Simulate only; do not ask the installed launcher where ranks would go.")]
 SeenRanks = Annotated[
     str | None,
-    typer.Option("--observed", metavar="FILE", help="What the probe of advisor verify printed in this very job: it counts."),
+    typer.Option("--observed", metavar="FILE", help="Output of the advisor verify probe in this job; it takes precedence."),
 ]
 SlurmVersion = Annotated[str | None, typer.Option("--slurm-version", metavar="V", help="Slurm's version: 23.02, 24.05.")]
 

@@ -79,7 +79,7 @@ Tuned = Annotated[
 For = Annotated[
     Literal["internal", "vendor", "public"],
     typer.Option(
-        "--for", help="vendor: withhold people, hosts and networks; public: withhold everything that names the machine."
+        "--for", help="vendor: withhold people, hosts and networks; public: withhold everything that identifies the machine."
     ),
 ]
 

@@ -12,7 +12,7 @@ from advisor.exports.export import ExportOptions, ExportSubject
 
 TITLE: Final = "a Grafana dashboard on those metrics: what to do, by kind and node, and its history"
 ORDER: Final = 22
-PROVEN: Final = "grafana-foundation-sdk 10.1.0: its models take it and give it back"
+PROVEN: Final = "grafana-foundation-sdk 10.1.0: its models read and write it back"
 TAKES: Final = ("golden",)
 
 _SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}

@@ -24,14 +24,14 @@ from advisor.machine.machine import Kernel, Machine
 from advisor.machine.topology import counts
 from advisor.machine.units import plain, printable, slower
 
-TITLE: Final = "NHC checks that hold nodes to what a good audit saw: cores, memory, NUMA nodes, links, kernel settings"
+TITLE: Final = "NHC checks that compare nodes with a good audit: cores, memory, NUMA nodes, links, kernel settings"
 ORDER: Final = 50
-PROVEN: Final = "NHC 1.5 and 1.4.2, its driver and these checks retyped from their source, ran it whole"
+PROVEN: Final = "NHC 1.5 and 1.4.2: its driver and these checks, re-implemented from source, ran the whole file"
 TAKES: Final = ("machine", "kinds")
 
 _NODES: Final = "NODES"
 """Stands for the nodes where a source has no host name: NHC finds no node of that name, and checks nothing."""
-_ALIKE: Final = "For all nodes like it write them in place of its name: {n[001-400],n[410-480]}"
+_ALIKE: Final = "For all nodes like it, replace its name with theirs: {n[001-400],n[410-480]}"
 _HOST: Final = re.compile(r"[a-zA-Z0-9][-._a-zA-Z0-9]*", re.ASCII)
 """A name of a host: none other is written."""
 _WORDS: Final = re.compile(r"[-\w./:,%^$*\[\]]+( [-\w./:,%^$*\[\]]+)*", re.ASCII)
@@ -109,7 +109,7 @@ def _of_machine(machine: Machine, where: str, audit: Audit | None, wrong: str | 
     if wrong:
         yield _comment(f"not frozen: NUMA nodes: {wrong}")
     if _is_virtual(machine):
-        yield _comment("not checked: memory: of a virtual machine it is what the hypervisor lends now")
+        yield _comment("not checked: memory: on a virtual machine it is what the hypervisor lends now")
     for check in (*_hardware(machine), *(() if wrong else _numa(machine)), *_devices(machine)):
         yield _line(where, check)
     for setting, path, pattern in _settings(machine) if audit else ():

@@ -588,7 +588,7 @@ class Kind:
         path = folder / FILE
         trusted(path, Use.RUNS)
         if path.exists():
-            raise CannotWork(f"{folder} holds {self.what}; go on with it by --resume {folder}, or name {self.other}")
+            raise CannotWork(f"{folder} holds {self.what}; continue it with --resume {folder}, or name {self.other}")
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=mode)
             file = self._open(path, "xb")

@@ -401,7 +401,7 @@ def brought(reply: Reply, mark: str) -> Brought:
     _, begun, body = _marked(reply.out, mark, b"begin")
     file, ended, rest = _marked(body if begun else reply.out, mark, b"end")
     if not ended and reply.ended is Ended.TIMED_OUT:
-        return Brought(Outcome.TIMED_OUT, _last(said, "srun:") or "no whole answer in time; try a longer --timeout")
+        return Brought(Outcome.TIMED_OUT, _last(said, "srun:") or "no complete answer in time; try a longer --timeout")
     if not ended:
         return _without_end(reply, said, begun=bool(begun))
     words = rest.split()

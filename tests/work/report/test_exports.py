@@ -94,7 +94,9 @@ def test_a_kind_is_told_by_a_node_that_is_like_the_rest(odd: tuple[str, ...], wa
     assert usual_node("n[1-3]", odd) == wanted
 
 
-@pytest.mark.parametrize(("name", "place", "said"), [("junit", "fleet", "junit is not made of a fleet; name one node's capture")])
+@pytest.mark.parametrize(
+    ("name", "place", "said"), [("junit", "fleet", "junit cannot be made from a fleet; name one node's capture")]
+)
 def test_what_a_format_is_not_made_of_is_refused(name: str, place: str, said: str, request: pytest.FixtureRequest) -> None:
     """With what to name instead."""
     with pytest.raises(BadValue, match=said):

@@ -226,7 +226,7 @@ def test_another_race_is_not_gone_on_with(go: Callable[..., Raced], tmp_path: Pa
         go(Program(), resume=True, entries=field(("yours", "spread")))
     with pytest.raises(BadInput, match="it is a race with another --worth"):
         go(Program(), Limits(worth=0.05), resume=True)
-    with pytest.raises(CannotWork, match="holds a race; go on with it by --resume"):
+    with pytest.raises(CannotWork, match="holds a race; continue it with --resume"):
         go(Program())
 
 
