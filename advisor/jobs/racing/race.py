@@ -326,8 +326,9 @@ class Raced:
         return self.race.verdict()
 
     def figures(self, candidate: int) -> list[float]:
-        """Return the figures of a line that count, in the order of its runs."""
-        return [run.figure for run in self.journal.runs if run.candidate == candidate and run.block and run.figure]
+        """Return the figures of a line that count, in the order of its runs: of whole blocks, as the ratios are."""
+        whole = range(1, len(self.race.blocks) + 1)
+        return [run.figure for run in self.journal.runs if run.candidate == candidate and run.block in whole and run.figure]
 
 
 def race_lines(

@@ -1,6 +1,7 @@
 """Races as they are run: the journal, failures, the budget, an end in the middle."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -94,6 +95,14 @@ def test_what_was_found_is_there_for_bind(go: Callable[..., Raced]) -> None:
     assert found is not None
     assert (found.program, found.job and found.job.ranks) == ("app", 4)
     assert 0.1 < found.faster < 0.2
+
+
+def test_a_block_that_did_not_end_counts_in_no_median(go: Callable[..., Raced]) -> None:
+    """As in no ratio: both are of the same blocks."""
+    raced = go(Program())
+    before, last = raced.figures(0), raced.journal.runs[-1]
+    raced.journal.runs.append(replace(last, block=last.block + 1, candidate=0, figure=99.0))
+    assert raced.figures(0) == before
 
 
 def test_a_start_that_is_refused_leaves_nothing_behind(go: Callable[..., Raced], tmp_path: Path) -> None:
