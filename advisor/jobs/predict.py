@@ -161,7 +161,7 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
     if ranks is None:
         raise Unclear(f"where {launchers()[made.line.family].title} puts ranks is not predicted here")
     if not made.open_mpi and not made.topology.inside.pus:
-        raise Unclear("which CPUs the machine has, is not known")
+        raise Unclear("which CPUs the machine has is not known")
     if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
         raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
     if own := each_rank.bound(made.line.first.command, made.line.family):

@@ -331,7 +331,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     order = _order(line, nodes)
     variables, said = line.words.environment, {said.name: said.values[-1] for said in reversed(line.options) if said.values}
     if nodes[0].name is not None and "-bind-to" not in said and "HYDRA_BINDING" in variables:
-        raise Unclear("whether HYDRA_BINDING reaches the other hosts, depends on how daemons are started there")
+        raise Unclear("whether HYDRA_BINDING reaches the other hosts depends on how daemons are started there")
     bind, over = said.get("-bind-to", variables.get("HYDRA_BINDING")), said.get("-map-by", variables.get("HYDRA_MAPPING"))
     counts = Counter(order)
     kinds = {(nodes[place].binding or bind, count): None for place, count in counts.items()}

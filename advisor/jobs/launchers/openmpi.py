@@ -223,7 +223,7 @@ def _wants_wrapper(placement: Placement, wish: LaunchRequest) -> str | None:
     if each_rank.wants_wrapper(placement, wish):
         return "ranks use different adapters or GPUs, and only the wrapper can tell each its own"
     if any(not plan.topology.inside.cores for plan in _used(placement)):
-        return "this machine shows no cores, only hardware threads, and Open MPI finds no place there"
+        return "this machine shows no cores, only hardware threads, and Open MPI cannot place ranks there"
     return None
 
 

@@ -203,7 +203,7 @@ def _listed(words: Sequence[str], topology: Topology, count: int) -> Given:
     """Return the CPUs of a list, whose entries are parted by colons."""
     if len(words) < count:
         entries = f"{len(words)} entr{'ies' if len(words) > 1 else 'y'}"
-        raise Unclear(f"{entries} for {count} ranks of a host: what the others get, is not documented")
+        raise Unclear(f"{entries} for {count} ranks of a host: what the others get is not documented")
     try:
         found = tuple(CpuSet.parse(word) for word in words[:count])
     except BadValue as error:
@@ -218,7 +218,7 @@ def warnings(case: Prediction) -> Iterator[LintWarning]:
     kind, _, listed = (case.want.bind or "").partition(":")
     each = case.want.per_node or case.want.ranks or 1
     if kind == "list":
-        short = "What ranks without an entry get, is not documented; sites write one for each."
+        short = "What ranks without an entry get is not documented; sites write one for each."
         yield from list_warnings("list", listed, each, Signs(":", "colon", short))
     kind, _, listed = (case.line.first.value("--gpu-bind") or "").partition(":")
     flat = case.want.exports.get("ZE_FLAT_DEVICE_HIERARCHY", "").upper() == "FLAT"

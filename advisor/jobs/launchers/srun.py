@@ -500,7 +500,7 @@ def step_request(made: Prediction, said: Mapping[str, str]) -> StepRequest:
     per_node, each = _number(said, "--ntasks-per-node"), _number(said, "--cpus-per-task")
     total = _number(said, "--ntasks") or len(listed)
     if not total and "--gpus" in said and "--gpus-per-task" in said:
-        raise Unclear("how many tasks --gpus and --gpus-per-task start, depends on whether a job runs already")
+        raise Unclear("how many tasks --gpus and --gpus-per-task start depends on whether a job runs already")
     if not total and each and not per_node:
         raise Unclear("srun -c without -n starts as many tasks as its job has CPUs for, and how many it has is not known")
     total = total or (per_node or 1) * len(nodes)
@@ -570,7 +570,7 @@ def _nodes_of_step(said: Mapping[str, str]) -> tuple[str | None, ...]:
         raise Unclear(f"how many nodes --nodes {count[:20]} gives, is left to Slurm")
     number = int(match[1]) if match else max(1, len(names))
     if names and number != len(names):
-        raise Unclear(f"--nodes {number} and a list of {len(names)}: which are taken, is left to Slurm")
+        raise Unclear(f"--nodes {number} and a list of {len(names)}: which are taken is left to Slurm")
     if names:
         return tuple(sorted(names, key=natural))
     return (None,) if number == 1 else tuple(f"node{i}" for i in range(number))
@@ -613,7 +613,7 @@ def _asks_for_gpus(said: Mapping[str, str], nodes: int, tasks: int, there: int) 
     if wanted and ("--gpus" in said and nodes > 1):
         raise Unclear("how --gpus are shared among nodes is not predicted here")
     if wanted > there:
-        raise Unclear(f"whether a node has the {wanted} GPUs that the line asks of it, is not known")
+        raise Unclear(f"whether a node has the {wanted} GPUs that the line asks of it is not known")
     return wanted > 0
 
 
@@ -703,7 +703,7 @@ def _asked(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
     if wish.gpus and step.exact and not whole:
         raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
     if wish.bind.endswith(("ldoms", "ldom")) and not node.domains:
-        raise Unclear("which CPUs Slurm's library of NUMA nodes finds in each, is not known of this machine")
+        raise Unclear("which CPUs Slurm's library of NUMA nodes finds in each is not known of this machine")
     if wish.bind in _ENTITIES:
         return masks(replace(step, bind=_ENTITIES[wish.bind]), node, setup)
     free = node.real(available(step, node, setup))

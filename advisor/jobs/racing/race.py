@@ -452,7 +452,7 @@ class Runner:
         if sum(run.block > 0 for run in self._journal.runs) + len(missing) > self._most:
             return f"all {self._most} runs are made"
         if self._time is not None and self._elapsed + self._takes(missing) > self._time:
-            return "the time is spent: one more block would not end in it"
+            return "the time is up: one more block would not finish"
         return None
 
     def _foretell(self) -> None:
