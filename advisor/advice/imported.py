@@ -11,7 +11,7 @@ from advisor.machine.hosts.files import open_given, open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.imported import Beside, Placing, place_of, results_of_run
+from advisor.measure.imported import FASTEST, Beside, Placing, place_of, results_of_run
 from advisor.measure.imports import LARGEST, read_runs
 from advisor.measure.imports.memory import Level, levels, times_of
 from advisor.measure.measured_facts import MeasuredFacts
@@ -103,11 +103,12 @@ def import_files(
     place = place_of(ground, placed) if placed is not None else None
     platform = match_platform(machine)
     peak = platform.core_peak(machine.cpu.base_hz) if platform and machine.cpu else None
+    most = platform.core_peak(FASTEST) if platform else None
     results: list[Result] = []
     missing: list[Missing] = []
     for name, run in runs:
         task = f"imported/{run.format}/{Path(name).name}:{run.line}"
-        made, why = results_of_run(Placing(ground, task, peak), run, place)
+        made, why = results_of_run(Placing(ground, task, peak, most), run, place)
         results += made
         missing += [Missing(task=task, why=why)] if why else []
     checked = checked_results(results, Resources(machine), platform)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.units import count, flop_rate
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Part, Purpose, Result, Unit
 from advisor.measure.resources import TIMES_L3, CoreGroup, Memory, Resources
 
@@ -50,6 +51,10 @@ _ARRAYS = {"stream": 3}
 """Arrays that a program walks, where its size is that of one."""
 
 
+FASTEST: Final = 5e9
+"""The highest boost of any server processor here (EPYC 9575F): what is above the peak at that clock ran elsewhere."""
+
+
 @dataclass(frozen=True)
 class Placing:
     """Makes results of one run: the machine, and what the run is called."""
@@ -58,6 +63,8 @@ class Placing:
     task: str
     peak: float | None = None
     """FLOP/s of a core at its base clock; None where either is not known."""
+    most: float | None = None
+    """FLOP/s of a core at the fastest clock there is; None where its FLOP/cycle are not known."""
 
     def result(self, run: ImportedRun, figure: ImportedFigure, place: CoreGroup, **more: Any) -> Result:
         """Return a figure as a result, marked with the program that it is from."""
@@ -119,6 +126,8 @@ def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Result
         where = next(each for each in on.ground.pieces("core") if each.cpus == first)
     if where is None:
         return [], f"it does not say where it ran: --placed {PLACES}"
+    if not alone and (strange := _too_many(run.conditions.get("threads"), "thread", where)):
+        return [], strange
     size, l3 = (
         run.conditions.get("bytes") or next((figure.size for figure in run.figures), None),
         on.ground.reached_l3(where.cpus),
@@ -137,6 +146,14 @@ def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Result
     return made, "; ".join(remarks) or None
 
 
+def _too_many(number: object, what: str, where: CoreGroup) -> str | None:
+    """Return why a run of so many threads or ranks was not on a part: it has fewer CPUs."""
+    if not isinstance(number, int) or number <= len(where.cpus):
+        return None
+    there = f"{where.label.replace('/', ' ')} has {count(len(where.cpus), 'CPU')}"
+    return f"it ran {count(number, what)}, and {there}: another machine, or a larger part"
+
+
 def _memory(memory: Memory) -> dict[str, Any]:
     return {"memory": memory.node, "distance": memory.distance, "slit": memory.slit}
 
@@ -147,11 +164,11 @@ def _nodes(on: Placing, run: ImportedRun, _: CoreGroup | None) -> Results:
     there = {node.os_index for node in on.ground.memories}
     named = {figure.at for figure in run.figures if figure.at}
     strange = sorted({cores for cores, _ in named} - set(homes) | {memory for _, memory in named} - there)
-    count = run.conditions.get("NUMA nodes")
-    if strange or (isinstance(count, int) and count != len(homes)):
+    nodes = run.conditions.get("NUMA nodes")
+    if strange or (isinstance(nodes, int) and nodes != len(homes)):
         return (
             [],
-            f"of a machine with {count or strange} NUMA nodes, this one has {len(homes)}: another machine, or other partitioning",
+            f"of a machine with {nodes or strange} NUMA nodes, this one has {len(homes)}: another machine, or other partitioning",
         )
     made = []
     for figure in run.figures:
@@ -176,9 +193,15 @@ def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     where = place or _machine_of(on, ranks)
     if where is None:
         return [], f"it does not say on how many cores {ranks} ranks ran: --placed {PLACES}"
+    cores = sum(1 for core in on.ground.inside.cores if core.cpuset & CpuSet(where.cpus))
+    fastest = max((figure.value for figure in run.figures), default=0.0)
+    if strange := _too_many(ranks, "rank", where):
+        return [], strange
+    if on.most and fastest > on.most * cores:
+        most = flop_rate(on.most * cores)
+        return [], f"{flop_rate(fastest)} is more than {cores} cores give at any clock ({most}): more hosts, or another machine"
     # Its matrix fits into this machine, on all of whose cores, or where the user says, it ran: so one host solved it.
     told = {name.lower(): run.conditions.get(name, 0) for name in ("N", "NB", "P", "Q")} | {"hosts": 1, "ranks": ranks}
-    cores = sum(1 for core in on.ground.inside.cores if core.cpuset & CpuSet(where.cpus))
     told |= {"peak_base": on.peak * cores} if on.peak else {}
     made = [
         on.result(run, figure, where, kernel="hpl", purpose="hpl", variant="xhpl", details={**told, "imported": run.title})

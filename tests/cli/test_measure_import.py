@@ -86,3 +86,32 @@ def test_two_outputs_stand_beside_each_other(capsys: Capture, rome: Path) -> Non
     found = document(capsys, "compare", same, same, "--from", rome, "--placed", "machine", "--json")
     assert {row["ratio"] for row in found["figures"]} == {1.0}
     assert "second / first" in printed(capsys, "compare", same, same, "--from", rome, "--placed", "machine")
+
+
+HPL = """HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018
+T/V                N    NB     P     Q               Time                 Gflops
+WR11C2R4      100000   192     8    16              {time}             {rate}
+||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   1.0e-03 ...... PASSED
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        (
+            HPL.format(time="55.56", rate="1.2000e+04"),
+            "machine",
+            "12000 GFLOP/s is more than 128 cores give at any clock (10240 GFLOP/s)",
+        ),
+        (HPL.format(time="222.2", rate="3.0000e+03"), "socket 0", "it ran 128 ranks, and socket 0 has 64 CPUs: another machine"),
+    ],
+    ids=["above any peak", "more ranks than CPUs"],
+)
+def test_what_the_named_place_cannot_have_done_is_not_taken(
+    text: str, place: str, said: str, *, capsys: Capture, rome: Path, tmp_path: Path
+) -> None:
+    """Whatever --placed says: the output is of another machine, or of more of it."""
+    file = tmp_path / "hpl.out"
+    file.write_text(text)
+    status(["measure", "import", str(file), "--from", str(rome), "--placed", place, "--width", "300"])
+    assert said in capsys.readouterr().out
