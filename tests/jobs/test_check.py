@@ -415,7 +415,7 @@ AGENTS = {
     "srun deepspeed --num_gpus=8 t.py": "agents-many",
     "srun torchrun --nproc_per_node gpu t.py": "agents-many",
     "mpirun torchrun --nproc_per_node 8 t.py": "agents-many",
-    "srun --ntasks=2 --ntasks-per-node=1 torchrun --nproc_per_node 8 t.py": "",
+    "srun --ntasks=2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc_per_node 8 t.py": "",
     "srun torchrun t.py": "",
     "srun accelerate launch t.py": "",
 }
@@ -432,6 +432,18 @@ def test_what_starts_workers_itself_is_started_once_on_a_node(line: str) -> None
         assert "--cpus-per-task=32" in found.corrected
         step = read(found.corrected).steps[0]
         assert (step.per_node, step.cpus, step.gpus_per_node) == (8, 32, 8)
+
+
+def test_agents_that_nothing_joins_train_each_by_itself() -> None:
+    """One torchrun on each of two nodes without --nnodes is two trainings; the corrected line joins them."""
+    head = f"{HEAD}#SBATCH --gpus-per-node=8\n"
+    found = checked(f"{head}srun --ntasks-per-node=1 torchrun --nproc_per_node 8 t.py\n")
+    assert [(fault.id, fault.severity) for fault in found.faults] == [("torchrun-alone", "high")]
+    assert found.corrected
+    assert "torchrun --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint=$(scontrol show hostnames" in found.corrected
+    assert checked(found.corrected).faults == ()
+    for meant in ("--standalone", "$ARGS", "--node_rank $SLURM_NODEID --master_addr $H"):
+        assert checked(f"{head}srun --ntasks-per-node=1 torchrun {meant} --nproc_per_node 8 t.py\n").faults == ()
 
 
 def test_variables_of_one_word_are_no_program() -> None:

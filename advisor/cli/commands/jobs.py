@@ -280,6 +280,8 @@ def check(
         write_file(output, corrected.encode(errors="surrogateescape"))
     if fix:
         emit_text(found.patch, None)
+        if not found.patch:
+            terminal.say(f"nothing to correct: {'no correction is known' if found.faults else 'no fault is known'}")
     else:
         show(replace(form, output=None), lambda: document(found), lambda: check_page(found, form.width, machine))
     return int(bool(found.faults) if line else found.reaches(fail_on))

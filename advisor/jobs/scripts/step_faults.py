@@ -528,7 +528,7 @@ def _not_inherited(script: Scripted) -> Iterator[Fault]:
             step.line,
             "medium",
             f"{when} does not read --cpus-per-task={job.cpus} of the header: {what}",
-            "They read SRUN_CPUS_PER_TASK alone, which nobody sets; older ones, and 23.11 and newer, read SLURM_CPUS_PER_TASK.",
+            "They read SRUN_CPUS_PER_TASK alone, unset here; older ones, and 23.11 and newer, read SLURM_CPUS_PER_TASK.",
             "srun -c $SLURM_CPUS_PER_TASK, which is right with every version",
             inserted(step, "-c $SLURM_CPUS_PER_TASK"),
         )
@@ -632,6 +632,35 @@ def _torchrun(script: Scripted) -> Iterator[Fault]:
                 "srun --ntasks-per-node=1 torchrun --rdzv_backend=c10d --rdzv_endpoint=HEAD:29500",
                 edits,
             )
+
+
+_MEETS: Final = ("--nnodes", "--rdzv", "--node_rank", "--node-rank", "--master", "--standalone")
+"""Options of torchrun by which its agents find each other, or say that they shall not."""
+_LIST: Final = re.compile(rb"\s\$\{?\w+(\[@\])?\}?(?=\s|$)")
+"""A variable that stands for whole words, which the caller's shell may set."""
+
+
+def _lone_agents(script: Scripted) -> Iterator[Fault]:
+    """Yield torchrun started once on each of several nodes, without what joins the agents: each node trains by itself."""
+    for step in script.starting:
+        words = step.program
+        word = next((each for each in words if each.text.rpartition("/")[2] in ("torchrun", "torch.distributed.run")), None)
+        if word is None or step.per_node != step.workers or (step.nodes or 1) < 2 or not script.is_slurm:
+            continue
+        written = script.text.encode(errors="replace")[word.span.end :].partition(b"\n")[0]
+        if any(each.text.startswith(_MEETS) for each in words) or "PET_NNODES" in step.launch.variables or _LIST.search(written):
+            continue
+        head = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+        added = f" --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint={head}:29500"
+        yield Fault(
+            "torchrun-alone",
+            step.line,
+            "high",
+            f"torchrun has no --nnodes: {step.nodes} separate runs of one node each",
+            "Its default is one node; agents join only by --nnodes and a rendezvous.",
+            "torchrun --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint=HEAD:29500",
+            () if step.launch.nested or word.variable is not None else (Edit(word.span.end, word.span.end, added),),
+        )
 
 
 def _not_awaited(script: Scripted) -> Iterator[Fault]:
@@ -994,6 +1023,6 @@ def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | No
 RULES: Final[tuple[Rule, ...]] = (
     *OF_HEADER,
     _serial, _idle, _idle_nodes, _mpiprocs, _depth, _too_many_threads, _squared, _one_core, _one_core_asked, _as_cpus,
-    _beyond, _not_inherited, _same_cores, _waiting, _torchrun, _not_awaited, _transports, _bind_ignored, _odd_one,
+    _beyond, _not_inherited, _same_cores, _waiting, _torchrun, _lone_agents, _not_awaited, _transports, _bind_ignored, _odd_one,
     _gpu_order, _gpu_numbers, _gpu_by_rank, _kokkos_gpus, _agents,
 )  # fmt: skip
