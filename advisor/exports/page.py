@@ -616,7 +616,7 @@ _OFTEN: Final = 3
 """A note of so many launch lines is said once."""
 
 _FOR: Final = {
-    "internal": "For this site: credentials are withheld",
+    "internal": "For this site: credentials, and what a capture leaves out, are withheld",
     "vendor": "For a vendor: credentials and the names of people, hosts and networks are withheld",
     "public": "For the public: credentials and everything that identifies this machine are withheld",
 }

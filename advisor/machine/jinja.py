@@ -59,6 +59,7 @@ def template_text(path: Path) -> str:
 
 REBOOTS = "Then, once for all changes, on a drained node (this reboots it):"
 """What stands above the lines that make staged BIOS changes take effect, wherever they may be copied."""
+UNDO_REBOOTS = "Like the change itself, this takes effect at the next reboot; delete a job that is still pending first."
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
 _CURE = "docs/adding.md says what a template may use"
 _LONGEST = 4000
@@ -110,6 +111,7 @@ def fill(template: str, values: Mapping[str, object], name: str = "template") ->
     )
     environment.filters.update(note=note, comment=comment, sh=sh, ini=ini, yaml=yaml, code=code, md=md, command=command)
     environment.globals["reboots"] = REBOOTS
+    environment.globals["undo_reboots"] = UNDO_REBOOTS
     try:
         return environment.from_string(template).render(values)
     except TemplateSyntaxError as error:

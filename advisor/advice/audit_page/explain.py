@@ -24,7 +24,7 @@ from advisor.advice.audit_page.machine import figures
 from advisor.advice.model.findings import Answer, Audit, Cost, Explanation, Finding, Step
 from advisor.advice.model.plan import Plan, Planned, planned_for
 from advisor.advice.model.sheets import Publication, RuleText
-from advisor.machine.jinja import REBOOTS, fill
+from advisor.machine.jinja import REBOOTS, UNDO_REBOOTS, fill
 from advisor.machine.units import count, plain
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import Scope
@@ -249,6 +249,8 @@ def _undo(head: Finding, planned: Planned) -> Iterator[Row]:
     system = (step.undo for step in head.fix if step.undo and step.commands and step.where != "bios")
     lines = back_lines(planned) or tuple(system if head.undo is None else ())
     yield from (("$" if at else "$UNDO", line) for at, line in enumerate(lines))
+    if lines and any(step.apply for step in head.fix):
+        yield "   then", UNDO_REBOOTS
     if not lines:
         yield "UNDO", undo_words(head)
 

@@ -142,7 +142,7 @@ BASES: Final[dict[Basis, str]] = {
     "computed": "arithmetic on what this machine shows",
     "published": "published for this generation",
     "fault": "a fault seen on this machine",
-    "guides": "guides agree; how much it costs here is not known",
+    "guides": "recommended; how much it costs here is not known",
     "elsewhere": "no number and no guides that agree for this generation",
     "disputed": "guides differ",
 }
