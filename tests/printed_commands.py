@@ -279,6 +279,8 @@ def shelf(place: Path) -> None:
     for state in ("before", "after"):  # as a rollout leaves them
         (place / "job" / state).mkdir()
         copyfile(place / f"{state}.tar.gz", place / "job" / state / "n0001.tar.gz")
+        (place / "rollout-plans" / state).mkdir(parents=True, exist_ok=True)
+        copyfile(place / f"{state}.tar.gz", place / "rollout-plans" / state / "node001.tar.gz")
 
 
 MEASURED: Final = (

@@ -62,6 +62,8 @@ def publish(measured: Measured, file: Path | None) -> Published:
     if not rows:
         raise BadValue(f"{path} has these figures already", cure="measure again, or delete its lines first")
     old = path.read_text(encoding="utf-8") if known else f"{','.join(COLUMNS)}\n"
+    if file is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
     added = io.StringIO()
     csv.DictWriter(added, COLUMNS, lineterminator="\n").writerows(rows)
     write_file(path, f"{old.rstrip()}\n{added.getvalue()}".encode())

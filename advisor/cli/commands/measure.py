@@ -110,7 +110,7 @@ def measure(
     Example: advisor measure
     Example: advisor measure membw --per numa --save node.json
     Example: advisor measure membw --per numa --dry-run --from node.tar.gz
-    Example: advisor measure publish node.json
+    Example: advisor measure publish node.json -o published.csv
     Example: advisor measure roofline --png roofline.png --intensity 0.25
     Example: advisor measure --build-only --march znver4 -o kernels
     """

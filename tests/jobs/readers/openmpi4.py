@@ -78,6 +78,7 @@ _WORDS = {
     "--host": 1,
     "--hostfile": 1,
     "--map-by": 1,
+    "--cpu-list": 1,
     "--bind-to": 1,
     "--rankfile": 1,
     "--mca": 2,
@@ -152,7 +153,9 @@ def _count(line: Line, *, threads: bool) -> Count:
 
 
 def _made(line: Line, topology: Topology) -> tuple[CpuSet, ...]:
-    """Return the CPUs of the local ranks of a full node."""
+    """Return the CPUs of the local ranks of a full node; of a list in order each rank has one core of it."""
+    if "--cpu-list" in line.options:
+        return tuple(logical_numbering(topology).cores_cpus(CpuSet([core])) for core in CpuSet.parse(line.options["--cpu-list"]))
     return places(Form(line.options["--map-by"], line.options["--bind-to"]), topology)
 
 
