@@ -1,0 +1,142 @@
+"""Faults of torchrun and its like, which start the workers of a node themselves and meet their own kind on other nodes."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from advisor.jobs.scripts.expansion import whole
+from advisor.jobs.scripts.faults import Edit, Fault, Rule, asking, directive_as, inserted, over, replaced
+from advisor.jobs.scripts.steps import Scripted, Step
+
+
+def gpus_here(script: Scripted, step: Step) -> int | None:
+    """Return the GPUs that a step has of each node."""
+    return step.gpus_per_node if step.gpus_per_node is not None else script.job.gpus_of_a_node
+
+
+def _torchrun(script: Scripted) -> Iterator[Fault]:
+    """Yield torchrun for several nodes that nothing starts on each of them."""
+    for step in script.starting:
+        nodes = whole(step.value("--nnodes"))
+        if step.launcher == "torchrun" and nodes and nodes > 1 and (script.job.nodes or nodes) > 1 and script.is_slurm:
+            word = step.launch.words[0]
+            head = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+            edits = (
+                ()
+                if step.launch.nested
+                else (
+                    Edit(word.span.start, word.span.start, "srun --ntasks-per-node=1 "),
+                    Edit(word.span.end, word.span.end, f" --rdzv_backend=c10d --rdzv_endpoint={head}:29500"),
+                )
+            )
+            yield Fault(
+                "torchrun-alone",
+                step.line,
+                "high",
+                f"torchrun runs on the first of {nodes} nodes only and waits for the others",
+                "The script itself runs on one node; torchrun starts nothing on others.",
+                "srun --ntasks-per-node=1 torchrun --rdzv_backend=c10d --rdzv_endpoint=HEAD:29500",
+                edits,
+            )
+
+
+_MEETS: Final = ("--nnodes", "--rdzv", "--node_rank", "--node-rank", "--master", "--standalone")
+"""Options of torchrun by which its agents find each other, or say that they shall not."""
+
+
+_LIST: Final = re.compile(rb"\s\$\{?\w+(\[@\])?\}?(?=\s|$)")
+"""A variable that stands for whole words, which the caller's shell may set."""
+
+
+def _lone_agents(script: Scripted) -> Iterator[Fault]:
+    """Yield torchrun started once on each of several nodes, without what joins the agents: each node trains by itself."""
+    for step in script.starting:
+        words = step.program
+        word = next((each for each in words if each.text.rpartition("/")[2] in ("torchrun", "torch.distributed.run")), None)
+        if word is None or step.per_node != step.workers or (step.nodes or 1) < 2 or not script.is_slurm:
+            continue
+        written = script.text.encode(errors="replace")[word.span.end :].partition(b"\n")[0]
+        if any(each.text.startswith(_MEETS) for each in words) or "PET_NNODES" in step.launch.variables or _LIST.search(written):
+            continue
+        head = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+        added = f" --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint={head}:29500"
+        yield Fault(
+            "torchrun-alone",
+            step.line,
+            "high",
+            f"torchrun has no --nnodes: {step.nodes} separate runs of one node each",
+            "Its default is one node; agents join only by --nnodes and a rendezvous.",
+            "torchrun --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint=HEAD:29500",
+            () if step.launch.nested or word.variable is not None else (Edit(word.span.end, word.span.end, added),),
+        )
+
+
+def _agents(script: Scripted) -> Iterator[Fault]:
+    """Yield torchrun and its like, that start a worker for each GPU themselves, started many times on a node."""
+    job = script.job
+    for step in script.starting:
+        if not step.agent or not step.per_node:
+            continue
+        gpus = gpus_here(script, step)
+        shared = not (step.first.has("gpus-per-task", "gpu-bind") or job.has("gpus-per-task", "gpu-bind"))
+        every = step.agent_count in ("gpu", "auto") and shared
+        each = step.per_node // step.workers
+        workers = (gpus or 0) if every else step.workers
+        if each < 2 or workers < 2 or not (each * workers > gpus if gpus else each == workers):
+            continue
+        where = f"{each * workers} on {f'{gpus} GPUs' if gpus else 'each node'}"
+        cpus = (step.cpus or 1) * each
+        yield Fault(
+            "agents-many",
+            step.line,
+            "high",
+            f"{step.launcher} starts {each} times {step.agent} on a node, each with {workers} workers: {where}",
+            f"{step.agent} starts the workers of a node itself; {each} of them want the same GPUs and the same port.",
+            f"srun --ntasks-per-node=1 {step.agent} ..., and #SBATCH --ntasks-per-node=1 --cpus-per-task={cpus}"
+            if step.launcher == "srun"
+            else f"one {step.agent} a node: {step.launcher} with one rank of a node",
+            _one_agent(script, step, each, gpus),
+        )
+
+
+def _one_agent(script: Scripted, step: Step, each: int, gpus: int | None) -> tuple[Edit, ...]:
+    """Return the edits that start one agent on a node, with the CPUs and GPUs of all that were started before."""
+    job, first, cpus = script.job, step.first, (step.cpus or 1) * each
+    by_gpu = ("ntasks-per-gpu", "tres-per-task")
+    alone = step.launcher == "srun" and script.is_slurm and not step.launch.nested and not first.open
+    if not (alone and job.nodes) or first.has(*by_gpu) or job.has(*by_gpu):
+        return ()
+    wanted = {"ntasks-per-node": "1"}
+    others = any(other is not step and not other.agent for other in script.starting)
+    edits: tuple[Edit, ...] = ()
+    if others or first.has("ntasks", "ntasks-per-node"):
+        wanted["ntasks"] = str(step.nodes) if first.has("nodes") and step.nodes else "$SLURM_NNODES"
+        wanted["cpus-per-task"] = str(cpus)
+    else:
+        edits = _header_of_one_agent(script, job.nodes, cpus, gpus)
+        wanted |= {"cpus-per-task": str(cpus)} if first.has("cpus-per-task") else {}
+    for name, value in wanted.items():
+        if there := first.find(name):
+            edits += replaced(step, there, f"--{name}={value}")
+    if gpus and (there := first.find("gpus-per-task")):
+        edits += replaced(step, there, f"--gpus-per-node={gpus}")
+    new = " ".join(f"--{name}={value}" for name, value in wanted.items() if not first.has(name))
+    return (*edits, *inserted(step, new)) if new else edits
+
+
+def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | None) -> tuple[Edit, ...]:
+    """Return the edits of a header for one task of a node, which has the CPUs and GPUs of all that there were."""
+    job = script.job
+    edits = asking(script, "ntasks", nodes) if job.has("ntasks") else ()
+    edits += asking(script, "ntasks-per-node", 1) if job.has("ntasks-per-node") or not edits else ()
+    edits += asking(script, "cpus-per-task", cpus)
+    if gpus and (directive := job.find("gpus-per-task")):
+        edits += directive_as(script, directive, f"--gpus-per-node={gpus}")
+    for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []):
+        written = script.written(span)
+        if whole(text) == job.cpus and "SLURM_CPUS_PER_TASK" in written:  # threads of a worker stay as many
+            edits += (over(span, re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{text}", written, count=1)),)
+    return edits
+
+
+OF_AGENTS: Final[tuple[Rule, ...]] = (_torchrun, _lone_agents, _agents)
