@@ -108,6 +108,7 @@ test_packages() {
         need ip iproute2 - -
         need ssh-keygen openssh-client - -
         need sshd openssh-server - -
+        need rsync rsync - -
         need dropbear dropbear-bin - -
         need rdma rdma-core - -
         need rsvg-convert librsvg2-bin - -
@@ -198,7 +199,7 @@ exports() {
         "$cache/venv/bin/python" -m pip install -q --disable-pip-version-check 'ReFrame-HPC>=4.6' 'junitparser>=3' ||
             say "could not install them; the tests that ask them skip"
     fi
-    for pair in promtool:prometheus prometheus-node-exporter:prometheus-node-exporter; do
+    for pair in promtool:prometheus prometheus:prometheus prometheus-node-exporter:prometheus-node-exporter; do
         program=${pair%%:*}
         if have "$program" || [ -x "$cache/$program" ] || [ "$pm" != apt-get ]; then continue; fi
         say "bringing $program into $cache"

@@ -4,7 +4,7 @@ What the commands do can be called, too: ``from advisor import audit, bind`` (do
 asked for, so that `advisor --help` answers at once.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from advisor.advice.audit import audit as audit
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOMES: Final = {
+_HOMES = {
     "errors": ("AdvisorError",),
     "machine.observer": ("Observer",),
     "exports.export": ("document", "export"),

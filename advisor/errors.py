@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-_PACKAGE: Final = f"{Path(__file__).parent}/"
+_PACKAGE = f"{Path(__file__).parent}/"
 """Where the program's own files are."""
 
 
@@ -40,14 +40,14 @@ _VALIDATORS = (
     (r"^Input should be less than (\S+)$", r"must be less than \1"),
     (r"^Input should be (?:a valid|an) (?:integer|int)\b.*", "must be a whole number"),
     (r"^Input should be a valid number\b.*", "must be a number"),
-    (r"^Input should be a valid (?:string|str)\b.*", "must be a text"),
+    (r"^Input should be a valid (?:string|str)\b.*", "must be text"),
     (r"^Input should be a valid (?:boolean|bool)\b.*", "must be true or false"),
     (r"^Input should be a valid (?:list|tuple|array)\b.*", "must be a list"),
     (r"^Input should be an object$|^Input should be a valid dict\w*.*", "must be an object with keys"),
-    (r"^Input should be an? instance of .*", "is of the wrong kind"),
+    (r"^Input should be an? instance of .*", "has the wrong type"),
     (r"^Input should be ", "must be "),
     (r"^Field required$", "is missing"),
-    (r"^Extra inputs are not permitted$", "is not known here"),
+    (r"^Extra inputs are not permitted$", "unknown key"),
     (r"^String should match pattern .*", "is not in the required form"),
     (r"^(?:String|Tuple|List) should have at (least|most) (\d+) \w+.*", r"must have at \1 \2"),
 )
@@ -73,7 +73,7 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: _Otherwise, *, cuto
     return f"did you mean {near}?" if near else otherwise
 
 
-_SHORT: Final = 2
+_SHORT = 2
 
 
 def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.62) -> str | None:
@@ -84,15 +84,15 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.62) -> str | N
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=half)), None)
 
 
-_PLAIN: Final = {
+_PLAIN = {
     "int_parsing int_type int_from_float": "{said} is not a whole number",
     "float_parsing float_type finite_number": "{said} is not a number",
     "bool_parsing bool_type": "{said} is neither true nor false",
     "string_type": "{said} is not text",
     "tuple_type list_type": "{said} is not a list; write [one, another]",
     "dict_type model_type model_attributes_type": "{said} is not a mapping of names to values",
-    "too_short string_too_short": "nothing is written here",
-    "string_too_long": "longer than {max_length} letters",
+    "too_short string_too_short": "it is empty",
+    "string_too_long": "longer than {max_length} characters",
     "less_than_equal": "{said} is more than {le:g}",
     "greater_than_equal": "{said} is less than {ge:g}",
 }

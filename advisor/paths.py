@@ -27,7 +27,7 @@ def template(name: str) -> str:
     try:
         return (templates() / name).read_text(encoding="utf-8")
     except OSError as error:
-        raise CannotWork(f"{templates() / name}: {error.strerror}; this copy is incomplete, install advisor again") from error
+        raise CannotWork(f"{templates() / name}: {error.strerror}; this copy is incomplete: reinstall advisor") from error
 
 
 def _folder(name: str) -> Path:

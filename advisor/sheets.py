@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -20,10 +20,10 @@ from yaml.events import AliasEvent, CollectionEndEvent, DocumentStartEvent, Mapp
 
 from advisor.errors import AdvisorError, BadInput, BadSheet, did_you_mean, plain_problem
 
-_LARGEST: Final = 1 << 20
-_DEEPEST: Final = 24
-_LONGEST: Final = 8000  # characters of one text in a sheet
-_MOST: Final = 100_000  # values and keys in a sheet
+_LARGEST = 1 << 20
+_DEEPEST = 24
+_LONGEST = 8000  # characters of one text in a sheet
+_MOST = 100_000  # values and keys in a sheet
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml reads ten times faster than Python; PyYAML's wheels carry it."""
@@ -31,7 +31,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,16}")
 _FLOAT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,3})?")
-_WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 Place = tuple[str | int, ...]  # the keys and positions that lead to a value
 M = TypeVar("M", bound=BaseModel)
@@ -70,26 +70,26 @@ def read_sheet(path: Path, without: str | None = None, only: Iterable[str] = ())
             text = re.sub(block, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE)
         return parse_sheet(text, str(path))
     except UnicodeDecodeError as error:
-        raise BadSheet("not text in UTF-8", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
+        raise BadSheet("not UTF-8 text", file=str(path), place=f"byte {error.start}", cure="save it as UTF-8") from error
 
 
 def _bytes(path: Path) -> bytes:
     """Return what a regular file holds; a device or a pipe is not even opened, and what turns into one does not block."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise BadSheet("no file to read", file=str(path), cure="a regular file is expected")
+            raise BadSheet("not a readable file", file=str(path), cure="a regular file is expected")
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY), "rb") as file:
             data = file.read(_LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError as error:
         raise BadSheet((error.strerror or "cannot be read").lower(), file=str(path), cure=_CURES.get(error.errno or 0)) from error
     except ValueError as error:
-        raise BadSheet("no name of a file", file=ascii(str(path))[:80]) from error
+        raise BadSheet("not a file name", file=ascii(str(path))[:80]) from error
     if len(data or b"") > _LARGEST:
         raise BadSheet("too large for a sheet", file=str(path), cure="at most 1 MiB")
     return data or b""
 
 
-_CURES: Final = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
+_CURES = {errno.EACCES: "make it readable for this user", errno.ENOENT: "check its name"}
 
 
 def parse_sheet(text: str, file: str) -> Sheet:
@@ -105,10 +105,10 @@ def parse_sheet(text: str, file: str) -> Sheet:
         raise BadSheet(f"not YAML: {problem}"[:200], file=file, place=place, cure=cure) from error
 
 
-_MENDS: Final = (
+_MENDS = (
     ("mapping values are not allowed", "a text with a colon and a space in it needs quotes"),
     ("tab character", "indent with spaces"),
-    ("cannot start any token", "indent with spaces, and quote a text that begins with such a sign"),
+    ("cannot start any token", "indent with spaces, and quote a text that begins with such a character"),
     ("expected a single document", "one file is one sheet, without --- inside"),
     ("special characters", "save it as plain text in UTF-8"),
 )
@@ -151,11 +151,11 @@ class _Builder:
         """Refuse what is no plain value, or too much of it."""
         self.values += 1
         if isinstance(event, AliasEvent) or event.anchor is not None:
-            raise self.wrong(event, "anchors and aliases are not allowed", "write the value out")
+            raise self.wrong(event, "anchors and aliases are not allowed", "write the value in full")
         if event.tag is not None:
             raise self.wrong(event, f"tag {str(event.tag)[:40]} is not allowed", "write plain values")
         if isinstance(event, ScalarEvent) and len(event.value) > _LONGEST:
-            raise self.wrong(event, f"a text of {len(event.value)} letters", f"at most {_LONGEST}")
+            raise self.wrong(event, f"a text of {len(event.value)} characters is too long", f"at most {_LONGEST}")
         if len(place) >= _DEEPEST:
             raise self.wrong(event, "nested too deeply", f"at most {_DEEPEST} levels")
         if self.values > _MOST:
@@ -230,15 +230,16 @@ def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -
     name = next((str(key)[:60] for key in reversed(place) if isinstance(key, str)), "sheet")
     if place and isinstance(place[-1], int):
         name = f"{name}, entry {place[-1] + 1}"
-    field = _model_at(model, inside[:-1]).model_fields.get(str(inside[-1])) if inside else None
-    wanted = field.description if field else None  # what it is for, in the model's own words
+    owner, word = (_model_at(model, inside[:-1]), str(inside[-1])) if inside else (BaseModel, "")
+    fields = owner.model_json_schema(by_alias=False)["properties"] if word in owner.model_fields else {}
+    wanted = fields.get(word, {}).get("description")  # what it is for, in the model's own words
     if first["type"] == "missing":
         return sheet.wrong(place, f"{name} is missing", wanted or f"write {name}: ")
     if first["type"] == "extra_forbidden":
         known = _fields(_model_at(model, first["loc"][:-1]))
-        there = f"there are {', '.join(sorted(known))[:300]}"
+        there = f"available: {', '.join(sorted(known))[:300]}"
         cure = did_you_mean(name, known, None, cutoff=0.6) or did_you_mean(name, _every(model), there, cutoff=0.8)
-        return sheet.wrong(place, f"{name} is not a word of this sheet", cure)
+        return sheet.wrong(place, f"{name} is not a key of this sheet", cure)
     said = str(first.get("input"))[:60]
     if first["type"] in ("literal_error", "enum"):
         expected = [word.strip("' ") for word in re.split(r",| or ", str(context.get("expected", "")))]
@@ -248,7 +249,7 @@ def _explained(sheet: Sheet, model: type[BaseModel], place: Place, first: Any) -
     if first["type"] == "wrong_at":
         return sheet.wrong((*place, *context["place"]), context["problem"], context["cure"])
     problem = plain_problem(first["type"], first.get("input"), context, first["msg"])
-    wanted = wanted or (None if place else f"it has {', '.join(_fields(model)[:8])}")
+    wanted = wanted or (None if place else f"its keys are {', '.join(_fields(model)[:8])}")
     return sheet.wrong(place, f"{name}: {problem}", None if "; " in problem else wanted)
 
 

@@ -14,7 +14,9 @@ def main() -> None:
     try:
         from advisor.cli.main import main as run
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"advisor: {error.name} is not installed beside advisor, and PYTHONPATH is not used; install it there\n")
+        sys.stderr.write(
+            f"advisor: {error.name} is not installed with advisor, and PYTHONPATH is ignored; install it alongside advisor\n"
+        )
         sys.exit(2)
     run()
 
@@ -30,4 +32,4 @@ def kept_folders(folders: list[str], named: str, own: str, *, safe: bool) -> lis
     foreign = {os.path.abspath(folder) for folder in named.split(os.pathsep)} if named else set()  # noqa: PTH100 - likewise
     if not safe:
         foreign |= {os.path.abspath(folder) for folder in folders[:1]}  # noqa: PTH100 - likewise
-    return [folder for folder in folders if os.path.abspath(folder) == own or os.path.abspath(folder) not in foreign]  # noqa: PTH100
+    return [folder for folder in folders if os.path.abspath(folder) == own or os.path.abspath(folder) not in foreign]  # noqa: PTH100 - resolve() would follow links

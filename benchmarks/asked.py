@@ -28,7 +28,8 @@ def rows(lines: int) -> Iterator[Seen]:
     """Yield so many rows, half of each version."""
     for version in VERSIONS:
         mine = [row for row in seen() if row.version == version]
-        yield from (mine[at * len(mine) // (lines // 2)] for at in range(lines // 2))
+        count = min(lines // 2, len(mine))
+        yield from (mine[at * len(mine) // count] for at in range(count))
 
 
 def texts(ranks: tuple[LintRank, ...] | None, machine: Machine) -> list[str] | None:
@@ -66,7 +67,8 @@ def main() -> int:
             tally[row.version][how] += 1
             if how[1] == "WRONG" or how[0].startswith("differ"):
                 print(f"{VERSIONS[row.version]} on {row.machine}: {row.line}: {', '.join(how)}")
-    print(f"\n{lines} lines\n| answers | then it is | {' | '.join(VERSIONS.values())} |\n| --- | --- | --- | --- |")
+    print(f"\n{sum(each.total() for each in tally.values())} lines")
+    print(f"| answers | then it is | {' | '.join(VERSIONS.values())} |\n| --- | --- | --- | --- |")
     for how in sorted({how for each in tally.values() for how in each}):
         print(f"| {how[0]} | {how[1]} | {' | '.join(str(tally[version][how]) for version in VERSIONS)} |")
     told = sum(number for each in tally.values() for (_, what), number in each.items() if what == "right")

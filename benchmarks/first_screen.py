@@ -1,4 +1,4 @@
-"""Says how soon an audit says what to fix: words before the first fix and lines of the screen, of many machines.
+"""Says how quickly an audit shows what to fix: words before the first fix and lines of the screen, of many machines.
 
 ``python -m benchmarks.first_screen [--beside CHECKOUT] MACHINE...`` prints a table in Markdown; with another checkout each
 machine is shown by both. A machine is a capture, an hwloc XML or the name of one of ``tests.machines``; without any the

@@ -1,4 +1,4 @@
-"""Our HPL kernel beside netlib's, on the same MPI, BLAS, N, NB, grid and ranks, by turns.
+"""Our HPL kernel versus netlib's HPL, run alternately with the same MPI, BLAS, N, NB, grid and ranks.
 
 Run it from the project's folder: ``python benchmarks/hpl.py [--xhpl PATH] [--rounds N] [--n 10000,20000] [--nb 192]
 [--json FILE] [--turns N]``.
@@ -140,10 +140,9 @@ def fragment(netlib: Netlib, sizes: list[Size], seen: Seen) -> str:
     rows = [row(size, seen[str(size.n)]) for size in sizes if all(seen.get(str(size.n), {"": []}).values())]
     small = Size(200, 64, sizes[0].p, sizes[0].q)
     told = json.loads(launched([kernel(netlib.flag), *small.arguments], Path.cwd(), small))
-    core = f", its kernels for {told['blas_core']}" if "blas_core" in told else ""
-    return "\n".join(
-        [HEAD, *rows, "", f"Compared with {netlib.about}. The BLAS of both: {told['blas']}{core}, one thread a rank."]
-    )
+    core = f" with its kernels for {told['blas_core']}" if "blas_core" in told else ""
+    about = f"The reference is {netlib.about}. Both sides use {told['blas']}{core}, one thread per rank."
+    return "\n".join([HEAD, *rows, "", about])
 
 
 def compare(netlib: Netlib, sizes: dict[Size, int], file: Path | None = None, turns: int | None = None) -> str:
@@ -161,7 +160,7 @@ def table(rounds: int | None = None) -> str:
     """Return the comparison as a table, on one row of ranks, as many as there are CPUs."""
     sizes = {Size(n, 192, 1, os.cpu_count() or 1): rounds or enough for n, enough in ORDERS.items()}
     file = Path(os.environ.get("ADVISOR_PIECES", os.devnull)) / "hpl.json"
-    pieces = "\n\nMeasured in pieces, each behind the gate." if file.exists() else ""
+    pieces = "\n\nMeasured in several parts, each on an idle machine." if file.exists() else ""
     return compare(reference(), sizes, file if file.parent.is_dir() else None) + pieces
 
 

@@ -1,16 +1,16 @@
-"""Our membw beside likwid-bench's streams and plain C loops, on one CPU and on all, by turns behind the quiet gate.
+"""membw versus likwid-bench's streams and plain C loops, run alternately on an idle machine, on one CPU and on all CPUs.
 
 Run it from the project's folder: ``python benchmarks/membw.py [ROUNDS] [PATTERN]... [--threads one|all] [--json FILE]
 [--programs FOLDER]``. With --json, results are added to those that the file has, so that a long comparison may run in pieces;
 --programs keeps what was built for the next piece.
 
-Plain C is benchmarks/stream.c: STREAM's definition, by gcc and clang, with regular stores and past the cache. One round finds
-the two best references through the cache and past it; those take turns with ours, the gate before every round. A ratio is the
-median of the rounds' ratios: a neighbour that comes and goes meets both sides of a round. Every side has arrays of the same
-size, and counts bytes as STREAM does. Ours chooses its shape anew in every turn, as a user's run does. All have normal pages;
-loads are compared once more with huge pages for both (membw --pages huge; likwid-bench by
-GLIBC_TUNABLES=glibc.malloc.hugetlb=1): what is lost to address translation is not the core's. A reference that is not
-installed is named and left out.
+Plain C is benchmarks/stream.c: STREAM's definition, compiled by gcc and clang, with regular stores and with stores past the
+cache (non-temporal). A first round selects the two best references of each kind. These then alternate with membw, and every
+round starts only once the machine is idle. Each ratio is the median of the per-round ratios, so that a short disturbance
+affects both sides of a round. All sides use arrays of the same size and count bytes as STREAM does. membw chooses its access
+shape again in every turn, as it does in normal use. All sides use normal pages. Loads are compared a second time with huge
+pages on both sides (membw --pages huge; likwid-bench with GLIBC_TUNABLES=glibc.malloc.hugetlb=1), because the cost of address
+translation is not a limit of the core. References that are not installed are listed and skipped.
 """
 
 import argparse
@@ -216,7 +216,7 @@ def measure(pattern: str, cpus: list[int], rounds: int, pages: str = "normal") -
 
 
 HEAD = """\
-| pattern | kind | pages | CPUs | advisor, GB/s | best reference, GB/s | ratio | wanted | spread | which |
+| pattern | kind | pages | CPUs | advisor, GB/s | best reference, GB/s | ratio | target | spread | programs |
 | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- |"""
 
 

@@ -1,12 +1,13 @@
-"""Our memlat beside likwid-bench and a plain C chase (chase.c, by gcc and clang), by turns: nanoseconds of a load.
+"""memlat versus likwid-bench and a pointer chase in plain C (chase.c, gcc and clang), run alternately, in ns per load.
 
 Run it from the project's folder: ``python benchmarks/memlat.py [--rounds N] [--sizes 16KiB,...] [--shapes random,...]``.
 
-likwid's clload is no chase, as its loads wait for none before them: memlat --lines has its shape. Its shape made a chase, in
-order and in a random cycle, is given to likwid-bench as kernels of its own (x86-64 only), so that likwid times them. likwid
-calls its loop anew for every pass, 2 to 3 ns, 6 % of a pass over 16 KiB of lines: where passes are short, the time of as many
-over four lines is taken off.
-One thread on CPU 0, normal pages, the same bytes. A ratio is the median of the turns' ratios.
+likwid's clload is not a pointer chase, since its loads do not wait for earlier loads; memlat --lines uses the same access
+pattern. So that likwid can time a chase, this pattern is turned into two chases, one in order and one in a random cycle, which
+are added to likwid-bench as extra kernels (x86-64 only). likwid calls its loop once per pass. Each call takes 2 to 3 ns, 6 %
+of a pass over 16 KiB of lines. For short passes, the time of the same number of passes over four lines is therefore
+subtracted. All programs use one thread on CPU 0, normal pages and the same number of bytes. Each ratio is the median of the
+per-turn ratios.
 """
 
 import argparse
@@ -142,7 +143,7 @@ def spread(values: list[float]) -> float:
 def table(rounds: int = 7, rows: Sequence[str] = tuple(SHAPES), sizes: Sequence[str] = tuple(SIZES)) -> str:
     """Return the comparison as a table."""
     lines = [
-        "| shape | bytes | memlat | likwid (memlat / it) | gcc (memlat / it) | clang (memlat / it) | quartiles |",
+        "| shape | bytes | memlat | likwid (memlat / likwid) | gcc (memlat / gcc) | clang (memlat / clang) | quartiles |",
         "|---" * 7 + "|",
     ]
     with tempfile.TemporaryDirectory() as name:

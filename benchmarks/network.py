@@ -1,4 +1,4 @@
-"""Our mbw_mr beside plain loops of the OSU micro-benchmarks' definitions, through shared memory and TCP, by turns.
+"""mbw_mr versus plain loops that follow the OSU definitions, run alternately over shared memory and TCP.
 
 Run it from the project's folder: ``python benchmarks/network.py [TURNS] [--only NAME,...] [--json FILE]``.
 
@@ -126,12 +126,12 @@ def with_osu(seen: Seen, mpi: Mpi, path: str, test: str) -> Seen:
 
 
 HEAD = """\
-Both sides take turns of some milliseconds in the same ranks, through the same connection, as many rounds in each turn. A virtual
-machine's CPUs move between cores of their host, and rates change by half for seconds at a time: so the ratio is the median of
-those of neighbouring turns (A B B A), and quartiles are how far apart the middle half of those is. Figures are medians too;
-those of 8 bytes are messages a second.
+Both sides take turns of a few milliseconds in the same ranks, over the same connection, with the same number of rounds per
+turn. A virtual machine's CPUs move between the host's cores, so rates can change by half for seconds at a time. The ratio is
+therefore the median over neighbouring turns (A B B A), and the quartiles enclose the middle half of these ratios. The other
+figures are also medians; bw and bibw with 8 bytes are in messages/s.
 
-| MPI | path | test | bytes | ours | definition | ours / it | quartiles | turns | OSU's own |
+| MPI | path | test | bytes | ours | plain loops | ours / plain | quartiles | turns | OSU's own |
 | --- | --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |"""
 
 
@@ -190,7 +190,7 @@ def table(turns: int = TURNS) -> str:
     file = Path(os.environ.get("ADVISOR_PIECES", os.devnull)) / "network.json"
     kept: dict[str, Seen] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     measure(turns, (), kept)
-    return fragment(kept) + ("\n\nMeasured in pieces, each behind the gate." if file.exists() else "")
+    return fragment(kept) + ("\n\nMeasured in several parts, each on an idle machine." if file.exists() else "")
 
 
 def main() -> None:

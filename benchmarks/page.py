@@ -19,11 +19,11 @@ from quiet import conditions
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Our kernels beside the best that others offer, in one run, by turns (A B A B), each burst behind a gate that waits until
-little else runs. Every figure is the median of its rounds, and every ratio the median of the rounds' ratios or, where a
-section has many turns in a round, one of two medians. `make bench` measures all of it anew and writes this page. Absolute
-figures are those of one machine on one day; ratios are what is compared. A ratio of 1 and more means that ours is as fast
-or faster; of latencies, that both see the same.
+This page compares our kernels with the best alternatives. Both sides alternate (A B A B) within one run, and each burst
+starts only once the machine is nearly idle. Each figure is the median of its rounds. Each ratio is the median of the
+per-round ratios or, in sections with many turns per round, the ratio of two medians. `make bench` repeats all measurements
+and rewrites this page. Absolute figures apply only to one machine on one day, so compare the ratios. A ratio of 1 or more
+means that our kernel is at least as fast; for latencies, 1 means that both sides measure the same latency.
 """
 SECTIONS = {
     "membw": "Memory bandwidth",
@@ -46,7 +46,7 @@ def anew(section: str, name: str, rows: list[str], rounds: int | None) -> str:
         return tuple(line.split(" | ")[: module.NAMING]) if line.startswith("| ") else (line,)
 
     fresh = {key(line): line for line in table.splitlines()}
-    about = f"- measured anew: {', '.join(rows)}, on "
+    about = f"- measured again: {', '.join(rows)}, on "
     kept = [fresh.get(key(line), line) for line in section.strip().splitlines() if not line.startswith(about)]
     return "\n".join([*kept, f"{about}{today()}; {conditions().splitlines()[-1].removeprefix('- ')}"])
 

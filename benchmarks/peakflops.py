@@ -1,10 +1,10 @@
-"""Our peakflops beside likwid-bench's, on one CPU and on all, by turns behind the quiet gate.
+"""peakflops versus likwid-bench's peakflops, run alternately on an idle machine, on one CPU and on all CPUs.
 
 Run it from the project's folder: ``python benchmarks/peakflops.py [ROUNDS] [NAME]...``, where a name is one of likwid's tests
 (peakflops_avx512_fma).
 
-Each side computes for about as long in each turn; what each counts as a flop is the same. The ratio is of what both did in all
-their time; our own figure, the median burst's, leaves out what the system did meanwhile.
+Both sides compute for about the same time in each turn, and count flops in the same way. The ratio compares what both did in
+all their time; our own figure, from the median burst, leaves out what the system did meanwhile.
 """
 
 import json

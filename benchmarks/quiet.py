@@ -64,7 +64,10 @@ def conditions() -> str:
     lines = [
         f"CPU: {_cpu()}, {os.cpu_count()} CPUs, kernel {platform.release()}",
         *(f"{name}: {_first_line(name)}" for name in ("gcc", "clang", "likwid-perfctr", "mpirun") if shutil.which(name)),
-        f"bursts: {_waited['bursts']}; {_waited['busy']} of them began while others used more than {BUSY:.0%} of the CPUs",
+        (
+            f"bursts: {_waited['bursts']}; {_waited['busy']} of them began while other processes used"
+            f" more than {BUSY:.0%} of the CPUs"
+        ),
     ]
     return "\n".join(f"- {line}" for line in lines)
 

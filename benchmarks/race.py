@@ -3,6 +3,7 @@
 ``python -m benchmarks.race [RACES] [--jobs N] [--only WORD]`` prints a table in Markdown for each question: how often a line is
 called faster that is not, how often the chosen one is within 2 % of the best, how many runs that took. The programs, machines
 and noises are those of tests/tune/simulation.py; the published machines must be there (ADVISOR_CORPUS). Nothing is measured.
+``--gains`` needs no machines: eight lines, of which one is faster by 0, 1, 2, 5 or 20 %.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from itertools import product
 from math import ceil, exp, hypot, log, log2, sqrt
 from multiprocessing import Pool
 from pathlib import Path
@@ -21,9 +23,11 @@ from typing import IO, cast
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from advisor.jobs.racing.proof import student_above, trimmed_mean
-from tests.tune.simulation import BLOCKS, Bench, cells, chosen, landscape, published, raced
+from tests.tune.simulation import BLOCKS, NOISES, Bench, cells, chosen, landscape, published, raced
 
 WORTH = log(1.02)
+GAINS = {f"{part} %": log(1 + part / 100) for part in (0, 1, 2, 5, 20)}
+WIDTHS = (0.01, 0.025, 0.05)
 Choice = tuple[int, bool]
 """The line that is chosen, and whether it is called faster than the first."""
 
@@ -194,7 +198,8 @@ Row = tuple[str, float, float, float, float, float, int]
 def cell(given: Cell, races: int, ways: Iterable[str]) -> tuple[Cell, list[Row]]:
     """Return what each way did in one cell; all of them meet the same landscapes, each with noise of its own."""
     program, noise, sigma = given
-    truths = [landscape(machine, program) for machine in published()]
+    gain = GAINS.get(program)
+    truths = [[gain] * 7 + [0.0]] if gain is not None else [landscape(machine, program) for machine in published()]
     rows: list[Row] = []
     for way in ways:
         dice = Random(f"{given} {way}")  # noqa: S311 - the same races every time
@@ -235,6 +240,19 @@ def lines(found: Sequence[tuple[Cell, list[Row]]], races: int) -> Iterator[str]:
             yield f"{head}| {near:.1%} | {claims:.1%} | {wrong:.1%} | {worth:.0%} | {level:.0%} |"
 
 
+def gains(found: Sequence[tuple[Cell, list[Row]]]) -> Iterator[str]:
+    """Yield a table with a row a gain: of all races, and of those under the worst noise."""
+    yield "| one line gains | named | false winner: mean, worst noise | runs: mean, worst noise |"
+    yield "| --: | --: | --: | --: |"
+    for gain in GAINS:
+        own = [(noise, row) for (program, noise, _), (row, *_) in found if program == gain]
+        of_noise = [[row for noise, row in own if noise == each] for each in NOISES]
+        false = [mean(row[3] for row in rows) for rows in of_noise]
+        runs = [mean(row[4] or row[5] for row in rows) for rows in of_noise]
+        named = mean(row[2] - row[3] for _, row in own)
+        yield f"| {gain} | {named:.0%} | {mean(false):.1%}, {max(false):.1%} | {mean(runs):.0%}, {max(runs):.0%} |"
+
+
 def kept(file: Path | None) -> dict[Cell, list[Row]]:
     """Return the cells that a file has from before."""
     found = [json.loads(line) for line in file.read_text().splitlines()] if file and file.exists() else []
@@ -249,17 +267,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="only cells with this word")
     parser.add_argument("--ways", nargs="*", choices=list(WAYS), help="only these ways; all but irace by default")
     parser.add_argument("--keep", type=Path, help="add each cell to this file, and take those that are in it")
+    parser.add_argument("--gains", action="store_true", help="eight lines of which one is faster, by advisor tune alone")
     given = parser.parse_args(arguments)
-    wanted = [each for each in cells() if given.only in " ".join(map(str, each))]
+    every = product(GAINS, NOISES, WIDTHS) if given.gains else cells()
+    wanted = [each for each in every if given.only in " ".join(map(str, each))]
     there = kept(given.keep)
-    work = partial(cell, races=given.races, ways=given.ways or [way for way in WAYS if way not in _SLOW])
+    usual = ["advisor tune"] if given.gains else [way for way in WAYS if way not in _SLOW]
+    work = partial(cell, races=given.races, ways=given.ways or usual)
     with Pool(given.jobs) as pool:
         for found, rows in pool.imap(work, [each for each in wanted if each not in there]):
             there[found] = rows
             if given.keep:
                 with given.keep.open("a") as file:
                     file.write(json.dumps([found, rows]) + "\n")
-    print("\n".join(lines([(each, there[each]) for each in wanted], given.races)))
+    done = [(each, there[each]) for each in wanted]
+    print("\n".join(gains(done) if given.gains else lines(done, given.races)))
 
 
 if __name__ == "__main__":

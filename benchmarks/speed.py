@@ -1,12 +1,12 @@
-"""What commands cost at sizes where users feel it: CPU seconds and peak memory, beside the same commands of an earlier commit.
+"""CPU time and peak memory of commands, compared with an earlier commit at sizes where users notice a difference.
 
 Run it from the project's folder: ``python -m benchmarks.speed [NAME...] [--rounds N]``; names are parts of the rows' own.
 
-Every command runs as a process of its own, its code compiled beforehand as an installed one is. A figure is the least of its
-rounds, user and system time together: nothing makes a program need less than it does, and neighbours only add. Memory is the
-most that the process held. The two sides take turns. verify compares what `bind -o` of the same side wrote for 1,024 nodes with
-the lines of 131,072 probes; of those that differ every rank runs one core beside its place. A command is
-stopped after a minute.
+Every command runs as a separate process, with its code compiled beforehand as in an installation. Each time is the lowest
+user-plus-system time of all rounds: interference can only add time. Memory is the process's peak memory. The two sides
+alternate. On each side, verify compares the plan that the same side's `bind -o` wrote for 1,024 nodes with the output of
+131,072 probes. In the row where every rank differs, each rank runs one core away from its planned core. Commands are stopped
+after one minute.
 """
 
 import argparse
@@ -56,9 +56,7 @@ CASES = {
         "rankfile 1 s", (*BIND, "--nodes", "8192", "--exact", "-o", "{exact}", "--", "./app"), "{exact}/rankfile"
     ),
     "`verify` of 131,072 ranks": Case("5 s, 200 MB", ("verify", "--plan", "{plan}", "--observed", "{exactly}"), "{plan}"),
-    "`verify`, its plan as it was written before": Case(
-        "", ("verify", "--plan", "{spelt}", "--observed", "{exactly}"), "{spelt}"
-    ),
+    "`verify`, plan in the earlier form": Case("", ("verify", "--plan", "{spelt}", "--observed", "{exactly}"), "{spelt}"),
     "`verify`, every rank differs": Case("", ("verify", "--plan", "{plan}", "--observed", "{shifted}"), status=1),
     "`verify`, no rank is bound": Case("", ("verify", "--plan", "{plan}", "--observed", "{unbound}"), status=1),
 }
@@ -188,7 +186,7 @@ def table(rounds: int = 5, rows: Sequence[str] = ()) -> str:
         for each in compiled.values():
             each.mkdir()
         files = prepared(folder, sides, compiled)
-        lines = [f"| command | wanted | before ({BEFORE}) | now |", "| --- | ---: | ---: | ---: |"]
+        lines = [f"| command | target | before ({BEFORE}) | now |", "| --- | ---: | ---: | ---: |"]
         for title, case in CASES.items():
             if not rows or title in rows:
                 run = {side: partial(_once, sides[side], case, files[side], compiled[side]) for side in sides}

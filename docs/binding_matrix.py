@@ -1,4 +1,4 @@
-"""Writes docs/binding-matrix.md: what real launchers did with every plan on machines that are not there.
+"""Writes docs/binding-matrix.md: what real launchers did with every plan on simulated machines.
 
 The figures are of a run of the tests, noted in a folder:
 
@@ -28,25 +28,27 @@ LAUNCHERS: Final = {
 }
 
 FAULTS: Final = """\
-| launcher | where | what it does | used there |
+| launcher | condition | effect | workaround |
 | --- | --- | --- | --- |
-| srun | CPU numbers with gaps: cores offline, POWER, SPARC | "CPU binding outside of job step allocation": slurmd maps the CPU \
-numbers from 0 to their count only | the wrapper |
-| srun | cores with different numbers of hardware threads: hybrid processors, threads offline | slurmd takes one number of \
-threads for all cores, maps other CPUs, and refuses the list | the wrapper |
-| srun | cores in no socket that is shown | slurmd counts the cores of sockets only, and refuses the others | the wrapper |
-| MPICH | CPUs in no NUMA node that is shown, as of dies without memory | "hwloc_set_membind failed": Hydra binds memory too, \
-and ends the job | the wrapper |
-| MPICH | NUMA nodes of memory alone: flat HBM | the proxy dies of `-map-by numa` now and then | a user: list |
-| MPICH, Intel MPI | hardware threads but no cores shown: old s390 | the job ends where `core` is named | other objects, lists |
-| Open MPI 4, 5 | hardware threads but no cores shown: old s390 | "All nodes which are allocated for this job are already \
-filled" | the wrapper |
-| Open MPI 4, 5 | CPUs in no NUMA node that is shown | "failed to bind memory" is printed; the CPUs are bound as planned | it is \
-used, and the warning announced |
-| Open MPI 5 | cores in no socket that is shown | pe-list: "bound to CPUs in more than one package" | the rankfile |
-| Open MPI 5 | ppr whose last part is not full | no rank is started, and the exit status is 0 | parts in turn, a list, rankfile |
-| numactl, in the wrapper | CPU numbers beyond the count of CPUs | "cpu argument is out of range" | taskset names the CPUs, \
-numactl the memory |
+| srun | CPU numbers with gaps: cores offline, POWER, SPARC | "CPU binding outside of job step allocation": slurmd maps only \
+CPU numbers from 0 to the CPU count | the wrapper |
+| srun | cores with different numbers of hardware threads: hybrid processors, threads offline | slurmd assumes that all \
+cores have the same number of threads, maps to other CPUs, and rejects the list | the wrapper |
+| srun | cores outside all sockets | slurmd counts only the cores in sockets and rejects all others | the wrapper |
+| MPICH | CPUs outside all NUMA nodes, such as those on dies without memory | "hwloc_set_membind failed": Hydra also tries \
+to bind memory and aborts the job | the wrapper |
+| MPICH | memory-only NUMA nodes: flat HBM | `-map-by numa` sometimes crashes the proxy | a `user:` list |
+| MPICH, Intel MPI | hardware threads but no cores in the topology: old s390 | the job aborts if the launch line names \
+`core` | name other objects, or use lists |
+| Open MPI 4, 5 | hardware threads but no cores in the topology: old s390 | "All nodes which are allocated for this job are \
+already filled" | the wrapper |
+| Open MPI 4, 5 | CPUs outside all NUMA nodes | prints "failed to bind memory"; the CPUs are bound as planned | none; a note \
+mentions the warning |
+| Open MPI 5 | cores outside all sockets | pe-list: "bound to CPUs in more than one package" | the rankfile |
+| Open MPI 5 | ppr with a last part that is not full | starts no rank and exits with status 0 | map to the parts in turn, use \
+a list, or use a rankfile |
+| numactl, in the wrapper | CPU numbers that exceed the number of CPUs | "cpu argument is out of range" | taskset binds the \
+CPUs, numactl the memory |
 """
 
 
@@ -111,26 +113,27 @@ def page(matrix: Matrix) -> Iterator[str]:
     yield from (
         "# Where ranks landed",
         "",
-        "Real launchers, run on machines that are not there (tests/fakenode): each rank said which CPUs it may use, and this was",
-        "compared with the plan. Remade with",
+        "Real launchers were run on simulated machines (tests/fakenode). Each rank reported the CPUs on which it was allowed",
+        "to run, and this report was compared with the plan. To regenerate this page, run",
         "",
         "    ADVISOR_BINDING_TALLY=FOLDER make test-all",
         "    python -m docs.binding_matrix FOLDER",
         "",
-        f"{count(len(published), 'published machine')}: hwloc XMLs of other projects, {_real(published)} of them not made up.",
-        f"{count(len(own), 'test machine')} of our own, {sum(name in SEEDS for name in own)} of them the seed machines.",
-        "Every strategy that fits, on one host and on two, with whole cores and with hardware threads; plans that come to the",
-        "same are launched once.",
+        f"- {count(len(published), 'published machine description')}: hwloc XMLs, {_real(published)} from real machines",
+        f"- {count(len(own), 'test machine')} of our own, {sum(name in SEEDS for name in own)} of them seed machines",
+        "",
+        "Every applicable strategy was run on one host and on two hosts, with whole cores and with hardware threads.",
+        "Identical plans were launched only once.",
         "",
         *_summary(matrix),
         "",
-        "## Faults of launchers, and what is used in their place",
+        "## Launcher faults and workarounds",
         "",
         FAULTS,
-        "Each is in `advisor/jobs/`, with a test in `tests/jobs/`; `advisor bind` prints the reason under Avoided.",
+        "Each workaround is in `advisor/jobs/` and has a test in `tests/jobs/`; `advisor bind` prints the reason under Avoided.",
         "",
         *_listed(matrix),
-        "## Published machines",
+        "## Published machine descriptions",
         "",
         *_table(published),
         "",
@@ -166,7 +169,7 @@ def _listed(matrix: Matrix) -> Iterator[str]:
 
 
 def _table(rows: Matrix) -> Iterator[str]:
-    yield "Launches / ranks."
+    yield "Each cell shows launches / ranks."
     yield ""
     yield f"| machine | {' | '.join(LAUNCHERS.values())} |"
     yield f"| --- |{' --- |' * len(LAUNCHERS)}"

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from advisor.machine.fact import TOLD_ELSEWHERE, Section, declarations, inside_of, keys
 from advisor.machine.machine import Facts, Machine
+from advisor.machine.value import meaning
 
 _NAMING = re.compile(r"(^|_)(serial|uuid|guid|mac|wwn|hostname)(_number)?$")  # fields that name one machine or part
 
@@ -20,7 +21,7 @@ def undeclared_facts(model: type[Facts] = Machine) -> Iterator[str]:
             yield f"{declared_at(model, name)}: {name}: a field of Machine alone, which rules do not know; move it into Facts"
     for name, field in Facts.model_fields.items():
         if field.is_required():
-            yield f"{declared_at(Facts, name)}: {name}: no default; write Field(default=None, ...): every fact may be not known"
+            yield f"{declared_at(Facts, name)}: {name}: no default; write = None: every fact may be not known"
     yield from undeclared(model)
 
 
@@ -35,8 +36,8 @@ def undeclared(model: type[BaseModel], name: str = "", section: Section | None =
         if own is None:
             cure = "annotate it with one of advisor/machine/fact.py: Section.MEMORY, Section.SYSTEM"
             yield f"{place}: {dotted}: no section; {cure}"
-        if not (info.description or (record and inner.__doc__)):
-            yield f"{place}: {dotted}: no description; say in Field(description=...) what it means"
+        if not (meaning(model, field) or (record and inner.__doc__)):
+            yield f"{place}: {dotted}: no description; say what it means in a text below it"
         if _NAMING.search(field) and not declared.identity:
             yield f"{place}: {dotted}: names one machine; annotate it with Identity[...], else anonymised captures keep it"
         if record:

@@ -18,8 +18,8 @@ from rich.text import Text
 
 from advisor import __version__
 from advisor.advice.audit import audit
-from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.screen import Shown, audit_page
+from advisor.advice.audit_page.card import Asker, Shown
+from advisor.advice.audit_page.screen import audit_page
 from advisor.advice.checklist import checklist
 from advisor.bios.experiment_plan import ExperimentResult
 from advisor.cli import main as program
@@ -35,7 +35,7 @@ from advisor.machine.read import read_machine
 from advisor.machine.sources.reader import FactSource
 from advisor.machine.sources.registry import sources
 from advisor.machine.sources.scheduler import VERSIONS
-from advisor.machine.value import Value
+from advisor.machine.value import Value, meaning
 from advisor.measure.measurement import Measurements
 from advisor.show.picture import picture
 from advisor.show.svg import draw_svg
@@ -164,12 +164,13 @@ def command_list() -> str:
     return "".join(parts)
 
 
-_EVERY = """`advisor COMMAND --help` shows the ten options that matter most, `--help-all` and `man advisor-COMMAND` all of them.
-`advisor --install-completion` completes commands, options and values in bash, zsh and fish.
+_EVERY = """`advisor COMMAND --help` shows the ten most important options; `--help-all` and `man advisor-COMMAND` show all.
+`advisor --install-completion` installs completion of commands, options and values for bash, zsh and fish.
 
-`--from` looks at another machine: a capture, an hwloc XML (2.x and 3.x; 1.x where lstopo is installed), a Machine JSON, or a
-folder or archive with its `/sys` and `/proc`. A folder of captures is a fleet: `checklist`, `report`, `bios plan` and `compare`
-take one. Exit status: 0 done, 1 findings, 2 the work could not be done (one line on standard error says why and what to do)."""
+`--from` reads another machine instead of this one: a capture, an hwloc XML (2.x and 3.x; 1.x if lstopo is installed), a Machine
+JSON, or a folder or archive with the machine's `/sys` and `/proc`. A folder of captures is a fleet, which `checklist`, `report`,
+`bios plan` and `compare` accept. Exit status: 0 done, 1 findings, 2 the command failed (one line to standard error gives the
+reason and what to do)."""
 
 
 def schema() -> str:
@@ -180,21 +181,22 @@ def schema() -> str:
 def facts() -> str:
     """Return the page of all facts a Machine may hold, by dotted name, as they are declared."""
     rows = "".join(f"| `{name}` | {kind} | {unit} | {role} | {text} |\n" for name, kind, unit, role, text in _fields(Machine, ""))
-    head = "# Facts\n\nEvery fact of a Machine. A fact that is not known is null.\n\n"
-    head += "A key identifies an element of a list. What is volatile changes by itself, and an identity names one machine:\n"
-    head += "neither is compared, and an identity does not stay in an anonymised capture. A section holds for all below it.\n\n"
+    head = "# Facts\n\nThis page lists every fact of a Machine. A fact that is not known is null.\n\n"
+    head += "A key identifies an element of a list. A volatile fact changes on its own. An identity identifies one machine, and\n"
+    head += "is removed from anonymised captures. Volatile facts and identities are never compared. A section applies to all\n"
+    head += "fields below it.\n\n"
     head += "| fact | type | unit | section, role | meaning |\n| --- | --- | --- | --- | --- |\n"
     return f"{NOTE}{head}{rows}"
 
 
 def source_pages() -> str:
     """Return the page of the sources: what each reads and runs."""
-    parts = [f"{NOTE}# Sources\n\nEach source yields part of the Machine; a lower rank is believed first.\n"]
+    parts = [f"{NOTE}# Sources\n\nEach source returns part of the Machine; the source with the lower rank has priority.\n"]
     for source in sources():
         reads = "".join(f"    {path}\n" for path in source.paths)
         runs = "".join(f"    $ {' '.join(command)}\n" for command in source.commands)
         kept = "".join(f"- `{of if isinstance(of, str) else ' '.join(of)}`: lines `{lines}`\n" for of, lines in source.public)
-        public = f"\nAn anonymised capture keeps of them:\n\n{kept}" if kept else ""
+        public = f"\nOf these, an anonymised capture keeps:\n\n{kept}" if kept else ""
         parts.append(f"\n## {source.name} (rank {source.rank})\n\n{source.about}\n\n{reads}{runs}{public}")
     return "".join(parts)
 
@@ -210,18 +212,18 @@ def commands() -> str:
 
 def launcher_page() -> str:
     """Return the page of the launchers: names, what their lines start with, how versions are read, what lint tells of them."""
-    parts = [f"{NOTE}# Launchers\n\nWhat `advisor bind --launcher` writes and `advisor check` reads.\n"]
+    parts = [f"{NOTE}# Launchers\n\nWhat `advisor bind --launcher` can write and `advisor check` can read.\n"]
     for each in launchers().values():
         lines, only = each.dialect, each.job.schedulers
         rows = {
             "names": ", ".join((each.name, *each.aliases)),
             "lines start with": ", ".join(lines.programs) if lines else "",
-            "options read": str(len(lines.options)) if lines else "",
-            "where ranks go": ("predicted" if lines.ranks else "not told") if lines else "",
-            "leaves binding alone with": " ".join(each.without_binding),
+            "number of options read": str(len(lines.options)) if lines else "",
+            "where ranks go": ("predicted" if lines.ranks else "not predicted") if lines else "",
+            "turns binding off with": " ".join(each.without_binding),
             "version from": ", ".join(" ".join(argv) for row in VERSIONS if row.tool in each.tools for argv in row.commands),
-            "tells ranks by": ", ".join((*each.ranks.rank, *each.ranks.local)) if each.ranks else "",
-            "starts ranks in jobs of": ", ".join(only) if only else "",
+            "identifies ranks by": ", ".join((*each.ranks.rank, *each.ranks.local)) if each.ranks else "",
+            "works only in jobs under": ", ".join(only) if only else "",
         }
         about = (sys.modules[each.launch.__module__].__doc__ or "").partition("\n")[0]
         parts.append(f"\n## {each.title}\n\n{about}\n\n" + "".join(f"- {key}: {text}\n" for key, text in rows.items() if text))
@@ -250,10 +252,10 @@ def _fields(model: type[Value], prefix: str) -> Iterator[tuple[str, str, str, st
         unit, role = declared.unit.name if declared.unit else "", ", ".join(declared.words)
         if isinstance(inner, type) and issubclass(inner, Value):
             doc = (inner.__doc__ or "").strip().splitlines()[0]
-            yield dotted, inner.__name__, unit, role, field.description or doc
+            yield dotted, inner.__name__, unit, role, meaning(model, name) or doc
             yield from _fields(inner, f"{dotted}.")
         else:
-            yield dotted, _name(inner), unit, role, field.description or ""
+            yield dotted, _name(inner), unit, role, meaning(model, name)
 
 
 def _inner(annotation: Any) -> tuple[Any, bool]:
@@ -284,12 +286,14 @@ def wrong_sources(asked: Sequence[FactSource]) -> Iterator[str]:
     for place, source in enumerate(asked):
         problems = list(_wrong_public(source))
         if same := [each for each in asked[:place] if each.name == source.name]:
-            problems.append(f"{_declared_at(same[0])} is called so too; give one of them a name of its own")
+            problems.append(f"{_declared_at(same[0])} has the same name; rename one of them")
         if not source.about.strip().endswith("."):
             problems.append("about is empty; write one sentence on what it reports")
         if not source.paths and not source.commands:
-            problems.append("neither paths nor commands; name what it reads, for a capture keeps exactly that")
-        problems += [f"paths: {path} is no absolute path; begin with /" for path in source.paths if not path.startswith("/")]
+            problems.append("no paths or commands; list what it reads, because captures keep only that")
+        problems += [
+            f"paths: {path} is not an absolute path; start it with /" for path in source.paths if not path.startswith("/")
+        ]
         yield from (f"{_declared_at(source)}: {source.name}: {problem}" for problem in problems)
 
 
@@ -298,14 +302,14 @@ def _wrong_public(source: FactSource) -> Iterator[str]:
         patterns = PathPatterns((of,)) if isinstance(of, str) else None
         if of not in source.commands and not (patterns and any(patterns.covers(example_path(path)) for path in source.paths)):
             shown = of if isinstance(of, str) else " ".join(of)
-            yield f"public: {shown} is none of its paths and commands; correct it, or declare it there"
+            yield f"public: {shown} is not among its paths or commands; correct it, or declare it there"
         try:
             lets_all = re.fullmatch(lines, "rack17 of zamonia, Prof. M.") is not None
         except re.error as error:
-            yield f"public: no regular expression: {lines} ({error}); correct it"
+            yield f"public: not a regular expression: {lines} ({error}); correct it"
         else:
             if lets_all:
-                yield f"public: {lines} lets any text of a site through; match only what no site can have written"
+                yield f"public: {lines} matches any site's text; match only what no site can have written"
 
 
 def _declared_at(source: FactSource) -> str:

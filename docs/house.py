@@ -69,7 +69,7 @@ def figures(root: Path) -> dict[str, int]:
     return {
         "files": len(files),
         "lines": sum(lengths.values()),
-        "files under 60 lines, but for __init__.py": sum(n < 60 and path.name != "__init__.py" for path, n in lengths.items()),
+        "files under 60 lines, except __init__.py": sum(n < 60 and path.name != "__init__.py" for path, n in lengths.items()),
         "longest file": max(lengths.values()),
         "files in the fullest folder": max(folders.values()),
         "functions": len(functions),
@@ -78,7 +78,7 @@ def figures(root: Path) -> dict[str, int]:
         "edges between rooms": len(edges(trees)),
         "imports between rooms": sum(edges(trees).values()),
         "modules with one importer": sum(len(by) == 1 for by in importers.values()),
-        "names of files that stand more than once": sum(n > 1 for n in _basenames(files).values()),
+        "file names used more than once": sum(n > 1 for n in _basenames(files).values()),
         "lines of cli": sum(n for path, n in lengths.items() if path.is_relative_to(root / "advisor" / "cli")),
     }
 

@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
 
 def rule_facts() -> str:
     """Return the page of all facts, verbs and units that a rule may use."""
-    head = "# What rules may ask\n\nFacts by dotted name; a list is run over: `any(node.memory == 0 for node in nodes)`.\n\n"
+    head = "# What rules can use\n\nFacts have dotted names; lists are iterated: `any(node.memory == 0 for node in nodes)`.\n\n"
     head += "| fact | kind | unit | meaning |\n| --- | --- | --- | --- |\n"
     rows = "".join(f"| `{name}` | {kind} | {unit} | {text} |\n" for name, kind, unit, text in facts_of_rules(settings()))
     verbs = "".join(
@@ -37,7 +37,7 @@ def rule_facts() -> str:
         for name, verb in VERBS.items()
     )
     units = ", ".join(f"`{unit}` {factor:g}" for unit, factor in UNITS.items())
-    return f"{NOTE}{head}{rows}\n## Verbs\n\n| verb | gives | |\n| --- | --- | --- |\n{verbs}\nUnits are factors: {units}.\n"
+    return f"{NOTE}{head}{rows}\n## Verbs\n\n| verb | returns | |\n| --- | --- | --- |\n{verbs}\nUnits are factors: {units}.\n"
 
 
 def _first_line(text: str | None) -> str:
@@ -59,14 +59,15 @@ def setting_page() -> str:
     makers = {maker: [each for each in bios if not each.makers or maker in each.makers] for maker in ("amd", "intel")}
     shares = {maker: f"{sum(bool(each.read) for each in own)} of {len(own)}" for maker, own in makers.items()}
     head = (
-        "One neutral name for each idea, whoever built the server.\n\n"
-        f"Of {len(bios)} settings of the BIOS {told} can be seen in a running system by root, without a BMC, on one processor or "
-        "another; each of the others says why not. One server has the settings of its maker alone: with processors of AMD "
-        f"{shares['amd']} can be seen, with Intel's {shares['intel']}; fewer with elder ones, or where the firmware answers no "
-        "HSMP. What nothing shows is in memory controllers, the data fabric and the links, whose registers are reached by "
-        "writing an index first or are in no public document; or it is several settings under one name; or the management "
-        "controller keeps it. A register shows what holds now, and the kernel or a tool may have written it since boot: how sure "
-        "it is stands beside it, and where two witnesses differ, that is a finding.\n"
+        "Each setting has one neutral name, regardless of the server's vendor.\n\n"
+        f"Of {len(bios)} BIOS settings, root can see {told} on a running system without a BMC, on at least some processors; "
+        "the entry of each other setting says why it cannot be seen. A server has only the settings of its processor "
+        f"vendor. With AMD processors {shares['amd']} can be seen, with Intel processors {shares['intel']}; fewer with older "
+        "processors, or if the firmware does not support HSMP. A setting that nothing shows has one of three reasons: it is "
+        "in a memory controller, the data fabric or a link, whose registers can be reached only by writing an index first "
+        "or are not publicly documented; it is several settings under one name; or only the management controller has it. A "
+        "register shows the current state, which the kernel or a tool may have written since boot. Each entry therefore "
+        "gives its confidence, and it is a finding if two witnesses differ.\n"
     )
     parts = [f"{NOTE}# Settings\n\n{head}"]
     parts += [_setting(name, setting) for name, setting in settings().items()]
@@ -77,12 +78,12 @@ def _setting(name: str, setting: Setting) -> str:
     values = "".join(f"- `{value}`: {meaning}\n" for value, meaning in setting.values.items())
     reads = "".join(f"- {_WITNESSES[reading.by]}: {reading.how} ({reading.sure})\n" for reading in setting.read)
     if reads and setting.where == "bios":
-        reads += "- the BIOS itself: `advisor audit --bmc HOST` or `--bios FILE`; believed where the others say nothing\n"
-    ask = " Ask the BIOS: `advisor audit --bmc HOST` or `--bios FILE`." if setting.where == "bios" else ""
+        reads += "- the BIOS itself: `advisor audit --bmc HOST` or `--bios FILE`; used if the other sources show nothing\n"
+    ask = " To read the setting from the BIOS: `advisor audit --bmc HOST` or `--bios FILE`." if setting.where == "bios" else ""
     unseen = (
-        f"Nothing in a running system shows it: {setting.hidden}.{ask}\n"
+        f"Nothing on a running system shows this setting: {setting.hidden}.{ask}\n"
         if setting.hidden
-        else f"The operating system does not show it.{ask}\n"
+        else f"The operating system does not show this setting.{ask}\n"
     )
     makers = "".join(
         f"- {vendor.name}: {', '.join(dict.fromkeys(entry.label for entry in vendor.settings[name]))}\n"
@@ -97,9 +98,9 @@ def _setting(name: str, setting: Setting) -> str:
             f"\n## {name}\n",
             facts,
             values,
-            f"How it can be seen, who is believed first:\n\n{reads}" if reads else unseen,
+            f"Where the setting can be seen, highest priority first:\n\n{reads}" if reads else unseen,
             shown,
-            f"What makers call it:\n\n{makers}" if makers else "",
+            f"Vendors' names for the setting:\n\n{makers}" if makers else "",
         )
         if part
     )
@@ -107,15 +108,15 @@ def _setting(name: str, setting: Setting) -> str:
 
 def platform_page() -> str:
     """Return the page of the platforms: what cannot be read from a machine, with its sources."""
-    parts = [f"{NOTE}# Platforms\n\nWhat cannot be read from a machine. Every figure names its publication.\n"]
+    parts = [f"{NOTE}# Platforms\n\nData that cannot be read from a machine. Every figure cites its publication.\n"]
     parts += [_platform(platform) for platform in platforms()]
     return "\n".join(parts)
 
 
 def _platform(platform: Platform) -> str:
     figures = (
-        ("DP FLOP a cycle and core", platform.flops_per_cycle, "flops_per_cycle"),
-        ("memory channels a socket", platform.channels, "channels"),
+        ("DP FLOP per cycle and core", platform.flops_per_cycle, "flops_per_cycle"),
+        ("memory channels per socket", platform.channels, "channels"),
         ("memory", platform.memory_kind, "memory_kind"),
         ("PCIe generation", platform.pcie, "pcie"),
     )
@@ -125,18 +126,18 @@ def _platform(platform: Platform) -> str:
         if value is not None
     )
     cuts = "".join(
-        f"- {cut.name}: {cut.nodes} node{'s' if cut.nodes > 1 else ''} a {cut.per}"
-        f"{f'; dies a multiple of {cut.dies_multiple_of}' if cut.dies_multiple_of else ''}"
+        f"- {cut.name}: {cut.nodes} node{'s' if cut.nodes > 1 else ''} per {cut.per}"
+        f"{f'; number of dies a multiple of {cut.dies_multiple_of}' if cut.dies_multiple_of else ''}"
         f"{f'; from {cut.min_cores} cores' if cut.min_cores else ''}"
-        f"{'; not known which processors offer it' if cut.offered == 'unknown' else ''} [{cut.source}]\n"
+        f"{'; it is not known which processors offer this' if cut.offered == 'unknown' else ''} [{cut.source}]\n"
         for cut in platform.cuts
     )
     best = "".join(f"- {', '.join(advice.scopes)}: {advice.cut} [{advice.source}]\n" for advice in platform.best)
     results = "".join(_reference(reference) for reference in platform.references)
     table = f"| result | value | condition | source |\n| --- | --- | --- | --- |\n{results}" if results else ""
-    elder = f"\nWhat does not stand in its own sheet is taken from `{platform.inherits}`.\n" if platform.inherits else ""
+    elder = f"\nAnything missing from this sheet is taken from `{platform.inherits}`.\n" if platform.inherits else ""
     head = f"\n## {platform.name} (`{platform.id}`)\n\nTraits: {platform.told}.\n{elder}"
-    return f"{head}\n{rows}\nCuts:\n\n{cuts}\nAdvised:\n\n{best}\n{table}"
+    return f"{head}\n{rows}\nNUMA partitioning:\n\n{cuts}\nRecommended:\n\n{best}\n{table}"
 
 
 def _reference(reference: Reference) -> str:
@@ -163,7 +164,7 @@ def rule_index() -> str:
         f"| [{rule.id}](rules-{rule.topic}.md#{rule.id}) | {rule.text.severity} | {rule.where} | {rule.text.title} |\n"
         for rule in own_rules().rules
     )
-    head = "# Rules\n\nHow they are written: rules/README.md.\n\n| rule | severity | where | |\n| --- | --- | --- | --- |\n"
+    head = "# Rules\n\nrules/README.md explains how to write one.\n\n| rule | severity | where | |\n| --- | --- | --- | --- |\n"
     return f"{NOTE}{head}{rows}"
 
 

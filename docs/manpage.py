@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from advisor.cli.main import OPTIONS, SOURCES, About, CommandHelp, Row, grouped, status_of
 
 _FILES: Final = (
-    Row("/etc/advisor/rules.d/", "Rules, thresholds and waivers of a site, read by every command that judges."),
-    Row("/etc/advisor/templates/, ~/.config/advisor/templates/", "Templates of a site for the checklist."),
-    Row("~/.cache/advisor/", "Kernels that were built here, and what was measured last."),
+    Row("/etc/advisor/rules.d/", "A site's rules, thresholds and waivers, read by every command that evaluates rules."),
+    Row("/etc/advisor/templates/, ~/.config/advisor/templates/", "A site's templates for the checklist."),
+    Row("~/.cache/advisor/", "Kernels built on this machine, and the latest measurements."),
 )
 
 

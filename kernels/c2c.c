@@ -73,8 +73,8 @@ static const char *take_pairs(const char *text, void *into) {
 
 static const struct argument ARGUMENTS[] = {
     {"pairs", "LIST", "pairs of CPUs such as 0-1,0-2, or all pairs of --cpus (default: all)", take_pairs, NULL},
-    {"rounds", "N", "round trips of a repeat (default: as many as fit into 20 s for all pairs)", take_count, &options.rounds},
-    {"limit", "S", "leave a pair after so many seconds (default 2)", take_seconds, &options.limit},
+    {"rounds", "N", "round trips per repeat (default: as many as fit into 20 s for all pairs)", take_count, &options.rounds},
+    {"limit", "S", "give up on a pair after this many seconds (default 2)", take_seconds, &options.limit},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -82,8 +82,8 @@ static const struct kernel KERNEL = {"c2c", "round trips between cores", VARIANT
 
 static void all_pairs(const struct cpu_list *cpus) {
     int count = cpus->count;
-    if (count < 2) kernel_fail(KERNEL_CANNOT, "two CPUs are needed and %d may be used", count);
-    if (count > 2048) kernel_fail(KERNEL_USAGE, "%d CPUs are too many pairs: name fewer --cpus, or --pairs", count);
+    if (count < 2) kernel_fail(KERNEL_CANNOT, "two CPUs are needed, but only %d may be used", count);
+    if (count > 2048) kernel_fail(KERNEL_USAGE, "%d CPUs make too many pairs: give fewer --cpus, or --pairs", count);
     options.pair = malloc((size_t)count * (size_t)(count - 1) / 2 * sizeof *options.pair);
     if (!options.pair) kernel_fail(KERNEL_CANNOT, "out of memory");
     for (int i = 0; i < count; i++)
@@ -216,13 +216,13 @@ static void check(const struct exchange *exchange) {
     if (exchange->wrong_a || exchange->wrong_b || !even)
         kernel_fail(KERNEL_WRONG, "CPUs %d and %d did not see each other's numbers in order", a, b);
     if (exchange->done == 0)
-        kernel_fail(KERNEL_CANNOT, "CPUs %d and %d ended no repeat in %g s: busy CPUs, or too many --rounds", a, b, options.limit);
+        kernel_fail(KERNEL_CANNOT, "CPUs %d and %d completed no repeat in %g s: busy CPUs, or too many --rounds", a, b, options.limit);
 }
 
 static void await(const struct exchange *exchange) {
     while (!atomic_load(&there)) {
         if (now() > exchange->deadline)
-            kernel_fail(KERNEL_CANNOT, "CPU %d did not start in %g s: something else holds it", exchange->pair.b, options.limit);
+            kernel_fail(KERNEL_CANNOT, "CPU %d did not start in %g s: something else occupies it", exchange->pair.b, options.limit);
         sched_yield();
     }
 }
@@ -233,7 +233,7 @@ static void leave(const struct exchange *exchange, pthread_t thread) {
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += (time_t)options.limit + 3;
     if (pthread_timedjoin_np(thread, NULL, &end) != 0)
-        kernel_fail(KERNEL_CANNOT, "CPU %d stopped: something else holds it", exchange->pair.b);
+        kernel_fail(KERNEL_CANNOT, "CPU %d stopped: something else occupies it", exchange->pair.b);
 }
 
 static void run(const struct common *common, struct exchange *exchange) {

@@ -37,7 +37,7 @@ static const struct argument ARGUMENTS[] = {
     {"nb", "NB", "columns of a panel (default 192)", take_count, &block},
     {"p", "P", "rows of ranks (default: the largest that gives P <= Q)", take_count, &rows_wanted},
     {"q", "Q", "columns of ranks", take_count, &columns_wanted},
-    {"seed", "N", "another random matrix", take_count, &seed},
+    {"seed", "N", "seed of the random matrix", take_count, &seed},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

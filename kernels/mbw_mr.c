@@ -4,8 +4,8 @@
  *
  *   variant   unit     arrays  read  written  flops  iteration
  *   mbw_mr    bytes/s       0     -        -      0  a window of non-blocking sends, answered by 4 bytes
- *   bibw      bytes/s       0     -        -      0  a window both ways at once, without an answer; bytes of both ways counted
- *   latency   seconds       0     -        -      0  half a ping-pong; the middle one of the pairs
+ *   bibw      bytes/s       0     -        -      0  a window sent both ways at once, without a reply; both ways counted
+ *   latency   seconds       0     -        -      0  half a ping-pong; the median of the pairs
  *   sendrecv  bytes/s       0     -        -      0  MPI_Sendrecv between the partners of each pair; both ways counted
  *
  * Rank i of the first half is paired with rank i + n/2. All pairs work at the same time. Definitions are those of the OSU

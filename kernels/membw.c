@@ -5,19 +5,19 @@
  *
  *   variant      unit     arrays  read  written  flops  iteration
  *   load         bytes/s       1     8        0      1  sum += a
- *   load-nt      bytes/s       1     8        0      1  sum += a, loaded past the cache
+ *   load-nt      bytes/s       1     8        0      1  sum += a, non-temporal loads
  *   store        bytes/s       1     0        8      0  a = s
- *   store-nt     bytes/s       1     0        8      0  a = s, stored past the cache
+ *   store-nt     bytes/s       1     0        8      0  a = s, non-temporal stores
  *   copy         bytes/s       2     8        8      0  a = b
- *   copy-nt      bytes/s       2     8        8      0  a = b, stored past the cache
+ *   copy-nt      bytes/s       2     8        8      0  a = b, non-temporal stores
  *   scale        bytes/s       2     8        8      1  a = s*b
- *   scale-nt     bytes/s       2     8        8      1  a = s*b, stored past the cache
+ *   scale-nt     bytes/s       2     8        8      1  a = s*b, non-temporal stores
  *   add          bytes/s       3    16        8      1  a = b + c
- *   add-nt       bytes/s       3    16        8      1  a = b + c, stored past the cache
+ *   add-nt       bytes/s       3    16        8      1  a = b + c, non-temporal stores
  *   triad        bytes/s       3    16        8      2  a = b + s*c
- *   triad-nt     bytes/s       3    16        8      2  a = b + s*c, stored past the cache
+ *   triad-nt     bytes/s       3    16        8      2  a = b + s*c, non-temporal stores
  *   update       bytes/s       1     8        8      1  a = s*a
- *   update-nt    bytes/s       1     8        8      1  a = s*a, stored past the cache
+ *   update-nt    bytes/s       1     8        8      1  a = s*a, non-temporal stores
  *   copy-memcpy  bytes/s       2     8        8      0  a = b, by the C library's memcpy
  *
  * Arrays a, b, c of doubles, all of one size; each thread has one part of each and touches it first. A pass goes once over

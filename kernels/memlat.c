@@ -5,9 +5,9 @@
  * parts: core
  *
  *   variant       unit     arrays  read  written  flops  iteration
- *   chase         seconds       1     8        0      0  a load that waits for the one before it; lines in random order
- *   stride        seconds       1     8        0      0  a load that waits for the one before it; lines in the order of addresses
- *   lines         seconds       1     8        0      1  a load that waits for none; lines in the order of addresses
+ *   chase         seconds       1     8        0      0  each load waits for the one before it; lines in random order
+ *   stride        seconds       1     8        0      0  each load waits for the one before it; lines in address order
+ *   lines         seconds       1     8        0      1  independent loads; lines in the order of addresses
  *   chase-loaded  seconds       1     8        0      0  chase while other CPUs stream
  *
  * How long one load takes, from the first-level cache to memory. One 8-byte load a cache line; `bytes` is the memory walked.
@@ -65,7 +65,7 @@ static double timed_walk(struct probe *probe) {
     double start = now();
     probe->at = walk(probe->at, probe->loads - (BREAK_RESULT == 2 ? UNROLL : 0));
     double took = now() - start;
-    if (probe->at->place != end) kernel_fail(KERNEL_WRONG, "the walk did not end on the line where it should");
+    if (probe->at->place != end) kernel_fail(KERNEL_WRONG, "the walk did not end on the expected line");
     return took;
 }
 
@@ -155,7 +155,7 @@ static void run(const struct common *common, struct team *team, struct probe *pr
     team_run(team, work, probe);
     for (int i = 0; i < options.loading.count; i++)
         if (probe->loaders[i].wrong)
-            kernel_fail(KERNEL_WRONG, "CPU %d did not read or write what it should", options.loading.cpu[i]);
+            kernel_fail(KERNEL_WRONG, "CPU %d did not read or write the expected values", options.loading.cpu[i]);
     print_result(common, probe);
 }
 

@@ -9,11 +9,11 @@
  *   add            flop/s       0     0        0      1  add, x = x + t in each lane of a vector
  *   mul            flop/s       0     0        0      1  multiply, x = x*f in each lane of a vector
  *   chain          flop/s       0     0        0      2  chain of adds, fma after fma, each waiting for the one before
- *   scalar-fma     flop/s       0     0        0      2  fused multiply-add, of one number
- *   scalar-muladd  flop/s       0     0        0      2  multiply and add, of one number
- *   scalar-add     flop/s       0     0        0      1  add, of one number
- *   scalar-mul     flop/s       0     0        0      1  multiply, of one number
- *   scalar-chain   flop/s       0     0        0      2  chain of adds, of one number
+ *   scalar-fma     flop/s       0     0        0      2  fused multiply-add, one number at a time
+ *   scalar-muladd  flop/s       0     0        0      2  multiply and add, one number at a time
+ *   scalar-add     flop/s       0     0        0      1  add, one number at a time
+ *   scalar-mul     flop/s       0     0        0      1  multiply, one number at a time
+ *   scalar-chain   flop/s       0     0        0      2  chain of adds, one number at a time
  *   clock          hertz        0     -        -      -  clock, under scalar and vector load
  *
  * How many floating-point operations a second CPUs do, by operation and width, and the clock they then run at: all --cpus
@@ -187,7 +187,7 @@ static bool can(const struct set *set, enum operation operation) {
 static const struct set *find_set(const char *isa) {
     for (size_t i = 0; i < sizeof SETS / sizeof *SETS; i++)
         if (strcmp(SETS[i].isa, isa) == 0 && SETS[i].single == options.single) return &SETS[i];
-    kernel_fail(KERNEL_CANNOT, "no instructions called %s", isa);
+    kernel_fail(KERNEL_CANNOT, "unknown instruction set %s", isa);
 }
 
 static void rate(const struct common *common, const char *isa, int which) {

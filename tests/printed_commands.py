@@ -40,7 +40,7 @@ _QUOTED: Final = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _OWN: Final = re.compile(r"(?<![\w/.=-])(?:hpc-)?advisor (?=[a-z-])")
 _ENDS: Final = re.compile(
     r"""\ ·\ |;\s|;$|\ \(|\ \[|<|\)|,\s|,$|\ ->|\s\s|\ \#|:\s|:$|\s[|>]\s?|\ &&|\ \|\||\.\s|\.$|["“”]|'s\s|'\s|
-        \son\s(?=(?:a|an|the|that|this|it|each|every|your|any)\b)|\s(?:and|or|then|with|in|for|here|there|again|to|reads|takes|shows|has|adds|looks|must|is|once|as\s(?!\w+$)|gives|says|of|prints|writes|wrote|does|makes|lists|numbers|compares)\b""",
+        \ssame\soptions|\son\s(?=(?:a|an|the|that|this|it|each|every|your|any)\b)|\s(?:and|or|then|with|in|for|here|there|again|to|reads|takes|shows|has|adds|looks|must|is|once|as\s(?!\w+$)|gives|says|of|prints|writes|wrote|does|makes|lists|numbers|compares)\b""",
     re.VERBOSE,
 )
 """Where a command ends that stands in a sentence or in a row of others."""
@@ -260,6 +260,8 @@ def shelf(place: Path) -> None:
     copyfile(place / "after.tar.gz", place / "fleet" / "n0471.tar.gz")
     (place / "plans").mkdir()
     copyfile(OUTPUTS / "stream-c.txt", place / "stream.log")
+    whole = re.sub(r"Threads (requested|counted) = \d+", r"Threads \1 = 128", (OUTPUTS / "stream-c.txt").read_text())
+    (place / "stream.txt").write_text(whole)  # of all cores of node.tar.gz
     copyfile(OUTPUTS / "hpl-atom.out", place / "HPL.out")
     (place / "slurm.conf").write_text("ClusterName=c\nNodeName=c6525 CPUs=128 Sockets=2 CoresPerSocket=64 ThreadsPerCore=1\n")
     (place / "tender.yaml").write_text(EXAMPLE)

@@ -73,7 +73,7 @@ def _setting_itself(setting: Setting) -> Iterator[Wrong]:
     )
     for place, given in named:
         if unknown := next((value for value in given if value not in setting.values), None):
-            cure = did_you_mean(unknown, setting.values, f"there are {', '.join(setting.values)}")
+            cure = did_you_mean(unknown, setting.values, f"available: {', '.join(setting.values)}")
             yield (*place, unknown), f"{place[-1]}: {unknown[:60]} is not a value of this setting", cure
     yield from _written(setting, writes) if setting.set else ()
     scope = scope_with(None)
@@ -92,7 +92,7 @@ def _written(setting: Setting, writes: Mapping[str, str]) -> Iterator[Wrong]:
     """Yield what cannot be written, or not be told apart when it is read back."""
     ways = [name for name in _WAYS if getattr(setting.set, name)]
     if not ways:
-        yield ("set",), "set names no place", f"write {', '.join(_WAYS)}; or set: null where only a person can"
+        yield ("set",), "set names no place", f"write {', '.join(_WAYS)}; or set: null if only a person can"
     if setting.where == "boot" and "cmdline" not in ways:
         yield ("set",), "where: boot, and no boot option", "write cmdline: OPTION={value}, or where: os"
     if "sysctl" in ways and "sysfs" in ways:
@@ -127,7 +127,7 @@ def _entry_itself(entry: Entry) -> Iterator[tuple[str, str]]:
     if entry.seen and not names:
         yield "what is seen has an attribute", "name it"
     if wrong := [value for seen in entry.seen.values() if seen != "all" for value in seen if value not in entry.values]:
-        yield f"seen: {wrong[0]} is not a value of this entry", f"there are {', '.join(entry.values)}"
+        yield f"seen: {wrong[0]} is not a value of this entry", f"available: {', '.join(entry.values)}"
 
 
 def _entries(vendor: Vendor) -> Iterator[tuple[Keys, Entry]]:
@@ -161,7 +161,7 @@ def _generations_missing(vendor: Vendor) -> Iterator[Wrong]:
     """Yield generations that the sheet does not have."""
     for place, word in _generations_named(vendor):
         if word not in vendor.generations:
-            cure = did_you_mean(word, vendor.generations, f"there are {', '.join(vendor.generations)}")
+            cure = did_you_mean(word, vendor.generations, f"available: {', '.join(vendor.generations)}")
             yield (*place, "platforms"), f"{word[:60]} is none of this vendor's generations", cure
 
 
@@ -200,7 +200,7 @@ def _not_in_the_vocabulary(vendor: Vendor) -> Iterator[Wrong]:
         words = [("values", word, word) for word in entry.values] + [("reads", key, str(to)) for key, to in entry.reads.items()]
         for key, inside, word in words if setting else ():
             if setting and not setting.takes(setting.neutral(word)):
-                there = did_you_mean(word, setting.values, f"there are {', '.join(setting.values)}")
+                there = did_you_mean(word, setting.values, f"available: {', '.join(setting.values)}")
                 yield (*place, key, inside), f"{word[:60]} is not a value of {setting.name}", there
 
 
@@ -218,12 +218,12 @@ def _platform_itself(platform: Platform) -> Iterator[Wrong]:
     if unsaid := sorted(given - platform.sources.keys()):
         yield (unsaid[0],), f"{unsaid[0]} has no source", f"write {unsaid[0]}: ID, its publication, under sources"
     if idle := sorted(platform.sources.keys() - given):
-        cure = did_you_mean(idle[0], given, f"there are {', '.join(sorted(given))}") or "take it out"
+        cure = did_you_mean(idle[0], given, f"available: {', '.join(sorted(given))}") or "take it out"
         yield ("sources", idle[0]), f"sources names {idle[0]}, of which this sheet has no figure", cure
     names = {cut.name for cut in platform.cuts}
     for number, advice in enumerate(platform.best):
         if advice.cut not in names:
-            cure = did_you_mean(advice.cut, names, f"there are {', '.join(sorted(names))}") or "correct it"
+            cure = did_you_mean(advice.cut, names, f"available: {', '.join(sorted(names))}") or "correct it"
             yield ("best", number, "cut"), f"best names the partitioning {advice.cut[:40]}, which cuts does not list", cure
     yield from (((key,), said, cure) for key, said, cure in _lacking(platform))
 
@@ -337,7 +337,7 @@ def _inherited_unseen(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     if silent:
         are, those = ("is", "that") if len(silent) == 1 else ("are", "those")
         said = f"{', '.join(silent)} {are} not said, and {those} of {elder.id} {are} of another generation"
-        null = "" if silent == ["architecture"] else "; null where it is not known"
+        null = "" if silent == ["architecture"] else "; null if unknown"
         yield sheet.wrong(("inherits",), said, f"write {those}, also where it is the same{null}")
 
 
@@ -386,7 +386,7 @@ def _misnamed_cuts(platform: Platform, sheet: Sheet) -> Iterator[BadSheet]:
     names = {cut.name for cut in platform.cuts}
     for number, each in enumerate(platform.references):
         if each.cut and each.cut not in names:
-            cure = did_you_mean(each.cut, names, f"there are {', '.join(sorted(names))}")
+            cure = did_you_mean(each.cut, names, f"available: {', '.join(sorted(names))}")
             yield sheet.wrong(("references", number, "cut"), f"{each.cut[:40]} is not in cuts", cure)
 
 
@@ -512,9 +512,9 @@ def _named(platform: Platform, name: str) -> bool:
 
 
 _SAID: Final = (
-    ("menu", ("bios",), "its usual names in setup menus, the most usual first"),
-    ("show", ("boot", "os", "fabric", "scheduler"), "the command that shows the present value on Linux"),
-    ("set", ("boot", "os", "fabric", "scheduler"), "how the operating system takes it; null where nothing but a person can"),
+    ("menu", ("bios",), "its usual names in setup menus, most common first"),
+    ("show", ("boot", "os", "fabric", "scheduler"), "the command that shows the current value on Linux"),
+    ("set", ("boot", "os", "fabric", "scheduler"), "how the operating system sets it; null if nothing but a person can"),
     ("read", ("boot", "os", "fabric", "scheduler"), "how facts show it; [] where none does: rules on it stay unknown then"),
 )
 """What a setting of some places says of itself, or that there is nothing to say."""
@@ -530,7 +530,7 @@ def setting_mistakes() -> Iterator[BadSheet]:
         for number, reading in enumerate(each.read):
             for word in _yielded(reading.value):
                 if not each.takes(word):
-                    there = f"there are {', '.join(each.values)}" if each.values else f"a {each.type} is expected"
+                    there = f"available: {', '.join(each.values)}" if each.values else f"a {each.type} is expected"
                     cure = did_you_mean(str(word), each.values, there)
                     yield sheet.wrong((name, "read", number), f"{name} reads {word}, which is no value of it", cure)
         yield from _placed(name, each, sheet)
@@ -711,7 +711,9 @@ def _fits_none(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
     asked = [(("generations", word), query) for word, queries in generations_of(sheet).items() for query in queries]
     for place, query in (*asked, *((("not_covered",), query) for query in vendor.not_covered)):
         if not query.model_fields_set:
-            yield sheet.wrong(place, "no trait is named, so every platform fits", "write {family: NAME, generation: NUMBER}")
+            yield sheet.wrong(
+                place, "no trait is given, so every platform would match", "write {family: NAME, generation: NUMBER}"
+            )
         elif not any(query.fits(platform) for platform in traits()):
             yield sheet.wrong(place, f"no platform has the traits {_told(query)}", _nearest(query))
 
@@ -726,7 +728,7 @@ def _told(query: TraitQuery) -> str:
 def _nearest(query: TraitQuery) -> str | None:
     families = {platform.family for platform in traits()}
     if query.family is not None and query.family not in families:
-        return did_you_mean(query.family, families, f"there are {', '.join(sorted(families))}")
+        return did_you_mean(query.family, families, f"available: {', '.join(sorted(families))}")
     return "compare with the sheets of rules/platforms"
 
 
@@ -794,7 +796,7 @@ def _not_filled_in(vendor: Vendor, sheet: Sheet) -> Iterator[BadSheet]:
         for line in ((lines,) if isinstance(lines, str) else lines or ()) if key != "notes" else ():
             for word in re.findall(r"\{(\w+)\}", line):
                 if word not in _FILLED:
-                    cure = did_you_mean(word, _FILLED, f"there are {', '.join(_FILLED)}")
+                    cure = did_you_mean(word, _FILLED, f"available: {', '.join(_FILLED)}")
                     yield sheet.wrong(("tools", key), f"nothing is filled in for {{{word}}}", cure)
 
 
@@ -809,7 +811,7 @@ def _asked_in_vain(expressions: Iterable[Expression]) -> Iterator[BadSheet]:
         for name, words in _COMPARED.findall(text):
             for word in re.findall(r'"([^"]*)"', words):
                 if word not in known[name]:
-                    cure = did_you_mean(word, known[name], f"there are {', '.join(sorted(known[name]))}")
+                    cure = did_you_mean(word, known[name], f"available: {', '.join(sorted(known[name]))}")
                     what = f"no platform has {name.partition('.')[2]}" if "." in name else "there is no sheet of a vendor"
                     yield BadSheet(f"{rule}: {what} {word}", file=file, place=f"line {line}", cure=cure)
 
@@ -856,14 +858,14 @@ def intent_mistakes() -> Iterator[BadSheet]:
 def _of_choice(choice: Choice, setting: Setting) -> Iterator[tuple[str, str]]:
     """Yield what a choice names that there is not, each with what there is."""
     if choice.value is not None and not setting.takes(setting.neutral(choice.value)):
-        near = did_you_mean(choice.value, setting.values, f"there are {', '.join(setting.values)}")
+        near = did_you_mean(choice.value, setting.values, f"available: {', '.join(setting.values)}")
         yield f"{choice.value[:60]} is not a value of {setting.name}", near
     for guide in choice.guides:
         if guide.ref not in publications():
             yield f"{guide.ref[:60]} is not a known publication", "add it to rules/sources.yaml"
     for vendor in choice.vendors:
         if vendor not in vendor_files():
-            yield f"{vendor[:60]} is not a vendor", f"there are {', '.join(vendor_files())}"
+            yield f"{vendor[:60]} is not a vendor", f"available: {', '.join(vendor_files())}"
 
 
 def published_mistakes() -> Iterator[BadSheet]:
@@ -896,7 +898,7 @@ def _of_row(figure: PublishedFigure, platform: Platform | None) -> tuple[str, st
     cuts = {cut.name for cut in platform.cuts}
     if figure.numa and figure.numa not in cuts:
         return f"no {platform.name} is ever partitioned {figure.numa}", did_you_mean(
-            figure.numa, cuts, f"there are {', '.join(cuts)}"
+            figure.numa, cuts, f"available: {', '.join(cuts)}"
         ) or ""
     own = processor(figure.processor)
     if figure.threads and own.cores and figure.threads > 2 * own.cores * figure.sockets:
@@ -922,7 +924,7 @@ def _formats_for_nobody() -> Iterator[BadSheet]:
     for path in template_files("checklist").values():
         for word in about(template_text(path)).vendors:
             if word not in vendors():
-                cure = did_you_mean(word, vendors(), f"there are {', '.join(vendors())}")
+                cure = did_you_mean(word, vendors(), f"available: {', '.join(vendors())}")
                 yield BadSheet(f"there is no sheet of a vendor {word[:40]}", file=str(path), place="line 1", cure=cure)
 
 

@@ -100,7 +100,7 @@ def test_the_check_of_the_house_names_the_file(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("def run(", "def main(", "this command has no function run"),
+        ("def run(", "def main(", "this command has no run function"),
         ("import counts", "import count", "line 11: ImportError: cannot import name 'count'"),
         ("source: From", "source: Form", "line 15: NameError: name 'Form' is not defined"),
         ("return 0", "return = 0", "line 22: SyntaxError: invalid syntax; it cannot be loaded"),
@@ -129,7 +129,7 @@ def test_a_status_that_means_nothing_is_a_fault(copy: Path) -> None:
     done = run(copy, "-m", "advisor", "sockets", "--from", "node.tar.gz")
     assert (done.returncode, done.stderr) == (
         2,
-        "advisor: it ended with status 7, which is not defined; docs/adding.md says what run returns\n",
+        "advisor: it returned the undefined status 7; docs/adding.md shows what run may return\n",
     )
 
 
@@ -226,10 +226,10 @@ def test_a_format_is_tried_with_hostile_names(copy: Path, quoted: str, status: i
         ("{#- a mistake -#}\n{{ plan.chnages }}\n", "line 2: 'advisor.advice.model.plan.Plan object' has no attribute 'chnages'"),
         ("{#- a mistake -#}\n\n{{ changes }}\n", "line 3: 'changes' is undefined"),
         ("{#- a mistake -#}\n{{ version | csv }}\n", "line 2: No filter named 'csv'"),
-        ("{#- for one vendor | vendor: dell -#}\n", "line 1: 'vendor' is none of escape, vendors"),
-        ("{#- a page | escape: xml -#}\n", "line 1: escape is 'xml', and not none or html"),
-        ("{#- a report -#}\n<?xml version='1.0'?>\n", "line 1: it makes HTML or XML of words from outside, and does not say"),
-        ("{#- for one vendor | vendors: del -#}\n", "line 1: there is no vendor 'del'; there are "),
+        ("{#- for one vendor | vendor: dell -#}\n", "line 1: unknown key 'vendor': use escape or vendors"),
+        ("{#- a page | escape: xml -#}\n", "line 1: escape is 'xml', not none or html"),
+        ("{#- a report -#}\n<?xml version='1.0'?>\n", "line 1: it inserts values into HTML or XML: add the line"),
+        ("{#- for one vendor | vendors: del -#}\n", "line 1: there is no vendor 'del'; available: "),
     ],
 )
 def test_a_format_that_is_wrong_is_refused_in_one_line(copy: Path, text: str, said: str) -> None:

@@ -45,7 +45,7 @@ def test_an_export_is_one_module(copy: Path) -> None:
     """The list has it with what it was proven with, and it writes the findings of a capture."""
     listed = run(copy, example(), "--list").stdout
     made = run(copy, example(), "findings-tsv", "--from", "node.tar.gz")
-    assert re.findall(r"findings-tsv .*\n +(.*)", listed) == ["of a machine; proven: LibreOffice 7.4, opened by hand"]
+    assert re.findall(r"findings-tsv .*\n +(.*)", listed) == ["for a machine; tested with: LibreOffice 7.4, opened by hand"]
     assert (made.returncode, [line.split("\t")[:3] for line in made.stdout.splitlines()][:2]) == (
         0,
         [["high", "numa-nps-below-best", ""], ["info", "fabric-socket-without-adapter", "socket 0"]],

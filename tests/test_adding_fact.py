@@ -159,9 +159,9 @@ def test_an_anonymised_capture_keeps_what_is_public(answers: dict[str, str]) -> 
 @pytest.mark.slow
 def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
     """Facts, facts of rules, sources and the JSON schema are written from the declaration."""
-    assert "| `sensors[].critical` | float | degrees Celsius |  | where the device protects itself" in pages["facts.md"]
-    assert "| `sensors[].now` | float | degrees Celsius | volatile | as it was read |" in pages["facts.md"]
-    assert "| `sensors[].critical` | number | degrees Celsius | where" in pages["rule-facts.md"]
+    assert "| `sensors[].critical` | float | degrees Celsius |  | limit at which the device protects itself" in pages["facts.md"]
+    assert "| `sensors[].now` | float | degrees Celsius | volatile | the temperature when it was read |" in pages["facts.md"]
+    assert "| `sensors[].critical` | number | degrees Celsius | limit" in pages["rule-facts.md"]
     assert "## sensors (rank 20)" in pages["sources.md"]
     assert "- `/sys/class/hwmon/*/temp*_crit`: lines `\\d{1,20}`" in pages["sources.md"]
     schema = json.loads(pages["machine.schema.json"])
@@ -174,17 +174,17 @@ def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
     ("file", "written", "instead", "said"),
     [
         (FIELDS, "critical: Celsius", "critical: float", "sensors[].critical: a number without a unit"),
-        (FIELDS, '"as it was read"', '""', "sensors[].now: no description"),
+        (FIELDS, '"the temperature when it was read"', '""', "sensors[].now: no description"),
         (FACTS, "Annotated[tuple[Sensor, ...] | None, Section.MACHINE]", "tuple[Sensor, ...] | None", "sensors: no section"),
         (FACTS, "Section.MACHINE]", "Section.MACHINES]", "cannot be loaded: AttributeError: MACHINES; did you mean MACHINE?"),
         (FIELDS, "critical: Celsius", "critical: Celcius", "cannot be loaded: NameError: name 'Celcius' is not defined"),
         (FIELDS, "critical: Celsius", "critical Celsius", "cannot be loaded: SyntaxError: invalid syntax"),
-        (SOURCE, '"Temperatures and where devices protect themselves (hwmon)."', '""', "sensors: about is empty"),
+        (SOURCE, '"Temperatures, and the limits at which devices protect themselves (hwmon)."', '""', "sensors: about is empty"),
         (
             SOURCE,
             '(f"{_ROOT}/*/temp*_crit", NUMBERS)',
             '(f"{_ROOT}/*/temp*_crit", "[0-9")',
-            "sensors: public: no regular expression",
+            "sensors: public: not a regular expression",
         ),
         (
             SOURCE,
@@ -192,8 +192,18 @@ def test_the_reference_has_the_fact(pages: dict[str, str]) -> None:
             '(f"{_ROOT}/*/temp_crit", NUMBERS)',
             "sensors: public: /sys/class/hwmon/*",
         ),
-        (SOURCE, '(f"{_ROOT}/*/temp*_crit", NUMBERS)', '(f"{_ROOT}/*/temp*_crit", ".*")', "sensors: public: .* lets any text"),
-        (SOURCE, '(f"{_ROOT}/*/device@", *', '(f"{_ROOT}/*/device@", "sys/x", *', "sensors: paths: sys/x is no absolute path"),
+        (
+            SOURCE,
+            '(f"{_ROOT}/*/temp*_crit", NUMBERS)',
+            '(f"{_ROOT}/*/temp*_crit", ".*")',
+            "sensors: public: .* matches any site's text",
+        ),
+        (
+            SOURCE,
+            '(f"{_ROOT}/*/device@", *',
+            '(f"{_ROOT}/*/device@", "sys/x", *',
+            "sensors: paths: sys/x is not an absolute path",
+        ),
     ],
 )
 def test_what_is_left_out_is_named(tmp_path: Path, file: str, written: str, instead: str, said: str) -> None:

@@ -136,11 +136,11 @@ def test_what_its_header_comment_lacks_is_named(project: Path, old: str, new: st
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"update", "updates/s");', '"change", "updates/s");', "the variant change, which its header comment does not name"),
+        ('"update", "updates/s");', '"change", "updates/s");', "the variant change, which its header comment does not list"),
         (
             '    line_numbers("values", values, common.repeats);',
             '    line_numbers("values", values, 1);',
-            "values of update, where --repeats",
+            "values of update, although --repeats",
         ),
     ],
 )
@@ -153,6 +153,6 @@ def test_a_program_that_says_other_than_its_header_is_refused(project: Path, old
 def test_it_is_gone_with_its_file(project: Path) -> None:
     """Nothing else had to be touched: the copy is the project again, and the name is not known."""
     (project / "kernels" / "gups.c").unlink(missing_ok=True)
-    assert "there is no measurement gups" in advisor(project, *RUN, status=2).stderr
+    assert "unknown measurement gups" in advisor(project, *RUN, status=2).stderr
     own = sorted(path.relative_to(project / "kernels") for path in (project / "kernels").rglob("*.[ch]"))
     assert own == sorted(path.relative_to(kernels()) for path in kernels().rglob("*.[ch]"))

@@ -149,7 +149,7 @@ def test_lint_recognises_its_word_and_guesses_nothing(used: dict[str, Any]) -> N
         "binds each rank of a host to its entry of 0:1",
         "unknown; not guessed",
     ]
-    assert read["binding"] == "Not predicted rank by rank: where HPC run puts ranks is not predicted here."
+    assert read["binding"] == "Placement unknown: rank placement by HPC run is not predicted."
 
 
 def test_other_lines_are_translated_to_it(used: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def test_its_version_is_a_fact(used: dict[str, Any]) -> None:
 def test_the_reference_lists_it(used: dict[str, Any]) -> None:
     """docs/reference/launchers.md has it without a word written there."""
     assert "## HPC run\n" in used["reference"]
-    assert "- where ranks go: not told\n" in used["reference"].partition("## HPC run\n")[2]
+    assert "- where ranks go: not predicted\n" in used["reference"].partition("## HPC run\n")[2]
 
 
 def properties(copy: Path, only: str) -> subprocess.CompletedProcess[str]:
@@ -207,7 +207,7 @@ def test_a_verb_stands_between_the_program_and_its_options(copy: Path) -> None:
     finally:
         (copy / MODULE).write_text(whole, encoding="utf-8")
     assert read.stdout.splitlines()[1:5] == ["  hpcrun run -n 2 ./app", "", "Options", "  -n 2  starts 2 ranks"]
-    assert other.stderr == "advisor: hpcrun alloc: its lines are not read here; it reads hpcrun run or submit\n"
+    assert other.stderr == "advisor: hpcrun alloc: this command is not supported; use hpcrun run or submit\n"
 
 
 def test_what_needs_no_launcher_loads_none() -> None:

@@ -220,8 +220,8 @@ def test_pages_show_a_new_platform(venice: Copy) -> None:
     page = venice.tells("import json; from docs.knowledge_pages import platform_page; print(json.dumps(platform_page()))")
     assert isinstance(page, str)
     _, _, own = page.partition("## EPYC 9006 (Venice) (`venice`)")
-    assert "memory channels a socket: 16 [unverified]" in own
-    assert "What does not stand in its own sheet is taken from `turin`." in own
+    assert "memory channels per socket: 16 [unverified]" in own
+    assert "Anything missing from this sheet is taken from `turin`." in own
 
 
 @pytest.mark.slow
@@ -241,12 +241,12 @@ TWICE = """cuts:
 """
 LACKING = [
     ("models: [80-95]", "models: [200]", ""),
-    ("generation: 6 ", "# ", "line 1: generation is missing; which of its family, as the vendor counts: 2 for EPYC 7002"),
+    ("generation: 6 ", "# ", "line 1: generation is missing; its generation, by the vendor's count: 2 for EPYC 7002"),
     ("name: EPYC 9006 (Venice)", "name: EPYC 9005 (Turin)", "line 2: turin has the name EPYC 9005 (Turin) too; write the name"),
     ("family: epyc  ", "family: xeon  ", "line 5: family xeon is of Intel, and match is of AMD; write the product line of its"),
     ("flops_per_cycle: 32 ", "flops_per_cycle: 33 ", "line 11: a core with 33 double-precision FLOP in a cycle is not known"),
     ("memory_kind: DDR5", "memory_kind: ddr5", "line 13: memory_kind ddr5 is not written as elsewhere; write it in capitals"),
-    ("family: epyc  ", "#", "line 1: family is missing; the product line, in small letters: epyc"),
+    ("family: epyc  ", "#", "line 1: family is missing; the product line, in lower case: epyc"),
     (
         "family: epyc",
         "family: epyk",
@@ -255,7 +255,7 @@ LACKING = [
     (
         "family: epyc",
         "family: Epyc",
-        "line 5: family: Epyc is not in the required form; the product line, in small letters: epyc",
+        "line 5: family: Epyc is not in the required form; the product line, in lower case: epyc",
     ),
     (
         "generation: 6 ",
@@ -283,14 +283,14 @@ LACKING = [
         "",
         "pcie is not said, and that of turin is of another generation; write that, also where it is the same; null",
     ),
-    ("inherits: turin", "inherits: venice", "line 3: venice inherits venice; name an elder platform, or none"),
+    ("inherits: turin", "inherits: venice", "line 3: venice inherits venice; name an older platform, or none"),
     ("inherits: turin", "inherits: turen", "line 3: there is no platform turen; did you mean turin?"),
-    ("inherits: turin", "", "line 1: vendor is missing; of the processor: AMD, Intel, NVIDIA"),
+    ("inherits: turin", "", "line 1: vendor is missing; vendor of the processor: AMD, Intel, NVIDIA"),
     ("generation: 6", "generation: six", "line 6: generation: "),
     (
         "models: [80-95]",
         "models: [95-80]",
-        "line 9: models: 95-80 is not a number and no range of numbers; write 3, or 0-7 with the",
+        "line 9: models: 95-80 is neither a number nor a range; write 3, or 0-7 with the",
     ),
     ("pcie: 6", "pcie: Gen6", "line 18: pcie: Gen6 is not a number; generation of PCI Express"),
     ("socket: unverified, ", "", "line 7: socket has no source; write socket: ID, its publication, under sources"),
@@ -321,8 +321,12 @@ LACKING = [
         "{vendor: AuthenticAMD,",
         "line 9: processors of AuthenticAMD have a family, and this",
     ),
-    ("id: venice", "id: venise", "the id venise is not the file's name; write id: venice"),
-    ("architecture: Zen 6", "architecture: Zen 6\nscheme: NSP", "line 5: scheme: NSP is not a scheme; did you mean NPS?"),
+    ("id: venice", "id: venise", "the id venise differs from the file's name; write id: venice"),
+    (
+        "architecture: Zen 6",
+        "architecture: Zen 6\nscheme: NSP",
+        "line 5: scheme: NSP is not a NUMA partitioning scheme; did you mean NPS?",
+    ),
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nscheme: WHOLE\ncuts: [{name: none, nodes: 1, called: none, source: unverified}]\nbest: []",
@@ -361,7 +365,7 @@ LACKING = [
     (
         "architecture: Zen 6",
         "architecture: Zen 6\nbest: []\ncuts: [{name: NPS-1, nodes: 1, called: a, source: unverified}]",
-        "line 6: name: NPS-1 is no NUMA partitioning; did you mean NPS1?",
+        "line 6: name: NPS-1 is not a NUMA partitioning; did you mean NPS1?",
     ),
     (
         "architecture: Zen 6",
@@ -373,7 +377,7 @@ LACKING = [
         "architecture: Zen 6\nreferences: [{benchmark: stream-triad, value: 15 TB/s, source: unverified}]",
         "line 5: 15000 GB/s is more than 16 channels carry (1024 GB/s); correct sockets, memory_speed or the value",
     ),
-    ("series: 'EPYC 9\\d\\d6[PF]?'", "", "series is missing; names of its processors as they stand on an order"),
+    ("series: 'EPYC 9\\d\\d6[PF]?'", "", "series is missing; names of its processors as they appear on an order"),
     (
         "'EPYC 9\\d\\d6[PF]?'",
         "'EPYC 9\\d\\d[56][PF]?'",
@@ -481,8 +485,8 @@ def test_the_settings_that_a_new_vendor_says_nothing_of_are_one_line_to_copy_fro
 
 
 VENDOR_LACKING = [
-    ("id: acme\n", "", "line 1: id is missing; as its file is called, in small letters: hpe-cray-ex"),
-    ("[{system_vendor: [Acme]}]", "[{system_vendor: ['']}]", "line 3: system_vendor, entry 1: nothing is written here"),
+    ("id: acme\n", "", "line 1: id is missing; its file name, in lower case: hpe-cray-ex"),
+    ("[{system_vendor: [Acme]}]", "[{system_vendor: ['']}]", "line 3: system_vendor, entry 1: it is empty"),
     ("[{system_vendor: [Acme]}]", "[{system_vendor: Acme}]", "line 3: system_vendor: Acme is not a list; write [one, another]"),
     (
         "[{system_vendor: [Acme]}]",
@@ -492,14 +496,14 @@ VENDOR_LACKING = [
     (
         "generation: 5..}, {",
         "generation: 5..4}, {",
-        "line 7: generation: 5..4 holds none; the lower one stands first",
+        "line 7: generation: 5..4 is an empty range; write the lower number first",
     ),
     (
         "{family: epyc, generation: 3..4}",
         "rome",
         "line 6: a1: rome is an id; name platforms by traits: {family: epyc",
     ),
-    ("{family: epyc, generation: 3..4}", "{}", "line 6: a1: no trait is named, so every platform fits; name platforms by"),
+    ("{family: epyc, generation: 3..4}", "{}", "line 6: a1: no trait is given, so every platform would match; name platforms by"),
     ("generation: 1..2}, {maker", "generation: 1..3}, {maker", "line 6: a1 and not_covered both hold milan-x, milan; narrow one"),
     ("falls_back: generic", "falls_back: acme", "line 12: there is no other sheet of acme; write generic"),
     ("{on: Both, off: One}", "{on: Both, off: Both}", "line 11: two values are both called Both; each value has its own word"),
@@ -524,10 +528,10 @@ VENDOR_LACKING = [
         "line 10: numa.nps stands under absent too; keep one of them, or give each its platforms",
     ),
     ("offered: unknown", "offered: maybe", "line 14: offered: maybe is not one of no, unknown"),
-    (", reason: no registry and no capture of an Anvil was seen", "", "line 14: reason is missing; why: what was looked at"),
+    (", reason: no registry and no capture of an Anvil was seen", "", "line 14: reason is missing; why: what was checked"),
     ("match: [{system_vendor: [Acme]}]", "#", "line 1: Acme has no match, so none of its servers is recognised; write match: "),
     ("match: [{system_vendor: [Acme]}]", "match: [{}]", "line 1: Acme has no match, so none of its servers is recognised"),
-    ("[{system_vendor: [Acme]}]", "[{sytem_vendor: [Acme]}]", "line 3: sytem_vendor is not a word of this sheet; did you mean"),
+    ("[{system_vendor: [Acme]}]", "[{sytem_vendor: [Acme]}]", "line 3: sytem_vendor is not a key of this sheet; did you mean"),
     (
         "[{system_vendor: [Acme]}]",
         "[{product: [Acme 1]}, {system_vendor: [Dell Inc]}]",
@@ -536,10 +540,14 @@ VENDOR_LACKING = [
     ("setup: F9 at boot\n", "", "line 1: Acme does not say how its setup is reached; write setup: KEY at boot"),
     ("falls_back: generic", "falls_back: genric", "line 12: there is no other sheet of genric; did you mean generic?"),
     ("platforms: [a1, a2]", "platforms: [a1, a3]", "line 11: a3 is none of this vendor's generations; did you mean a"),
-    ("offered: unknown", "platforms: [b], offered: unknown", "line 14: b is none of this vendor's generations; there are a1, a2"),
+    (
+        "offered: unknown",
+        "platforms: [b], offered: unknown",
+        "line 14: b is none of this vendor's generations; available: a1, a2",
+    ),
     ("{on: Both, off: One}", "{on: Both, of: One}", "line 11: of is not a value of cpu.smt; did you mean off?"),
     ("  cpu.smt:\n", "  cpu.smtt:\n", "line 10: cpu.smtt is not a setting; did you mean cpu.smt?"),
-    ("menu: Processor", "men: Processor", "line 11: men is not a word of this sheet; did you mean menu?"),
+    ("menu: Processor", "men: Processor", "line 11: men is not a key of this sheet; did you mean menu?"),
     ("id: acme", "id: akme", "line 1: id akme stands in a file of another name; write id: acme"),
     (
         "family: instinct}]\nnot",
@@ -596,7 +604,7 @@ SETTING_LACKING = [
     ),
     ("os.drilled:", "powr.drilled:", "no other setting is called powr.*; did you mean power?"),
     ("term: kernel.drilled", "term: vm.swappiness", "os.swappiness has the term vm.swappiness too; each setting has its own"),
-    ("term: kernel.drilled", "term: ''", "term: nothing is written here; the word that people search for"),
+    ("term: kernel.drilled", "term: ''", "term: it is empty; the term people search for"),
     ("where: os", "where: boot", "where: boot, and no boot option; write cmdline: OPTION={value}, or where: os"),
     ("where: os", "where: os\n  unit: bytes", "a choice has no unit; take it out, or write type: number"),
     (
@@ -609,7 +617,7 @@ SETTING_LACKING = [
     (
         "sysctl: kernel.drilled,",
         "sysctl: kernel/drilled,",
-        "kernel/drilled is not in the required form; its name, with points",
+        "kernel/drilled is not in the required form; its dotted name",
     ),
     ("sysctl: kernel.drilled, ", "", "set names no place; write sysctl, sysfs, cmdline, service, limits, command; or set: null"),
     (
@@ -620,11 +628,11 @@ SETTING_LACKING = [
     (', off: "0"', "", 'writes does not say off; write off: "WHAT IS WRITTEN FOR IT"'),
     ('off: "0"', 'off: "1"', "two values are written as 1; each value has its own text"),
     ('off: "0"', "off: 0", "off: 0 is not text; write it in quotes"),
-    ("  set: {", "  sets: {", "sets is not a word of this sheet; did you mean set?"),
+    ("  set: {", "  sets: {", "sets is not a key of this sheet; did you mean set?"),
     ("  show: sysctl kernel.drilled\n", "", "os.drilled does not say show; write show: the command that shows"),
     ("  read: []", "  #", "os.drilled does not say read; write read: "),
     ("  title: drilled setting\n", "", "title is missing; the term explained"),
-    ("  term: kernel.drilled\n", "", "term is missing; the word that people search for"),
+    ("  term: kernel.drilled\n", "", "term is missing; the term people search for"),
     ("  where: os\n", "", "where is missing"),
     ("where: os", "where: so", "where: so is not one of hardware, bios, boot, os"),
     ("type: choice", "type: choise", "type: choise is not one of choice, number, text; did you mean choice?"),
@@ -693,21 +701,21 @@ def test_a_rule_without_an_example_of_a_verdict_is_told(copy: Copy) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("  when: ", "  let: {least: 3}\n  when: ", "let: nothing asks for least; use it, or take it out"),
+        ("  when: ", "  let: {least: 3}\n  when: ", "let: nothing uses least; use it or remove it"),
         (
             "  set: {",
             "  where: boot\n  set: {",
-            "where: boot, and what it sets is of os; take where out",
+            "where: boot, but the settings it sets belong to os; remove where",
         ),
         (
             "  set: {",
             "  cost: {gain: 13, of: bandwidth, basis: computed}\n  set: {",
-            "a gain of 13 is more than all there is; write",
+            "a gain of 13 is more than 1; write",
         ),
         (
             "  when: ",
             '  only: kernel.clocksource != "acpi_pmm"\n  when: ',
-            "no example gives acpi_pmm, with which clocksource is compared; did you mean acpi_pm? Else give it in an example",
+            ("clocksource is compared with acpi_pmm, which no example uses; did you mean acpi_pm?"),
         ),
     ],
 )

@@ -54,7 +54,7 @@ def test_results_that_are_no_list_are_no_measurements(results: Any, tmp_path: Pa
     """Null is what a program writes that had none."""
     file = tmp_path / "measured.json"
     file.write_text(json.dumps({**json.loads(whole("measurements")[0]), "results": results}))
-    with pytest.raises(BadInput, match="no Measurements, or too many; write it with advisor measure --save FILE"):
+    with pytest.raises(BadInput, match="contains no measurements, or too many; write it with advisor measure --save FILE"):
         read_measurements([file])
 
 
@@ -72,7 +72,7 @@ def test_a_journal_with_a_wrong_type_names_its_line(kind: str, field: str, value
     at, line = next((at, json.loads(line)) for at, line in enumerate(lines, 2) if field in json.loads(line))
     lines[at - 2] = json.dumps({**line, field: value}).encode()
     (tmp_path / FILE).write_bytes(b"\n".join([head, *lines, b""]))
-    with pytest.raises(BadInput, match=rf"line {at}.*is not a (?:run of a race|step of an experiment)"):
+    with pytest.raises(BadInput, match=rf"line {at}.*not (?:the record of a run|a step of an experiment)"):
         kept_race(tmp_path) if kind == "race" else experiment_status(tmp_path)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from advisor.advice.audit import audit as audited
-from advisor.advice.audit_page.card import LITTLE, Asker
-from advisor.advice.audit_page.screen import HEIGHT, WIDTH, Shown, screen
+from advisor.advice.audit_page.card import LITTLE, Asker, Shown
+from advisor.advice.audit_page.screen import HEIGHT, WIDTH, screen
 from advisor.advice.judgement import Judgement, judged
 from advisor.advice.model.findings import totals
 from advisor.show.lines import text_of
@@ -60,7 +60,7 @@ def test_the_first_screen_of_a_published_machine_fits_a_terminal(path: Path) -> 
     lines = [text_of(line) for line in screen(shown, picture(machine, layout), WIDTH)]
     answered, unanswered = totals(audit).answered, totals(audit).unknown
     first = lines[lines.index("") + 1].partition("  ")[0]
-    words = {False: f"FIX {len([own for own in audit.by_rule if own[0].severity != 'info'])} THING", True: "LITTLE IS KNOWN"}
+    words = {False: f"FIX {len([own for own in audit.by_rule if own[0].severity != 'info'])} THING", True: "LIMITED DATA"}
     little = answered < LITTLE * (answered + unanswered)
     wide = [line for line in lines if len(line) > WIDTH and path.name not in line]
     assert (len(lines) <= HEIGHT, wide) == (True, [])

@@ -80,7 +80,7 @@ def test_every_source_of_facts_is_wholly_declared() -> None:
     kernel = next(each for each in sources() if each.name == "kernel")
     at = "advisor/machine/sources/system.py: line "
     (line,) = generator().wrong_sources((kernel, kernel))
-    assert re.sub(r"\d+", "N", line) == f"{at}N: kernel: {at}N is called so too; give one of them a name of its own"
+    assert re.sub(r"\d+", "N", line) == f"{at}N: kernel: {at}N has the same name; rename one of them"
 
 
 def test_units_and_roles_stand_in_the_reference() -> None:

@@ -59,7 +59,7 @@ def test_what_only_stands_there_is_info_at_most(file: str, text: str) -> None:
 def test_a_counter_at_its_end_does_not_tell_that_nothing_came_in() -> None:
     """65535 symbol errors of sixteen bits, before and after."""
     full = {f"{PORT}/symbol_error": "65535"}
-    assert said(full, full)["errors-port-before"][1].endswith("whether the count is still rising is not known")
+    assert said(full, full)["errors-port-before"][1].endswith("it is unknown whether the count is still rising")
 
 
 def test_a_counter_that_was_reset_between_the_looks_is_no_fault() -> None:

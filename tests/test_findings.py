@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.screen import HEIGHT, Shown, screen
+from advisor.advice.audit_page.card import Asker, Shown
+from advisor.advice.audit_page.screen import HEIGHT, screen
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import plan_of
 from advisor.advice.judgement import Judgement, judged
@@ -210,7 +210,7 @@ def test_every_first_screen_fits_a_terminal_and_says_what_to_fix_first(name: str
     found = judgement(name)
     lines = first_screen(found, width)
     harm = len({finding.id for finding in found.audit.found if finding.severity != "info"})
-    wanted = f"FIX {harm} THING" if harm else ("NOTHING TO FIX", "LITTLE IS KNOWN")
+    wanted = f"FIX {harm} THING" if harm else ("NOTHING TO FIX", "LIMITED DATA")
     assert (len(lines) <= HEIGHT, lines[lines.index("") + 1].startswith(wanted), max(map(len, lines)) <= width) == (True,) * 3
 
 

@@ -19,7 +19,7 @@ from tests.machines.read import machine
 PEAKS: dict[str, Any] = {"peak_base": 1126.4e9, "peak_load": 1380e9, "dgemm_all": 1240e9}
 FULL = 160_000
 """Equations that fill three quarters of its 256 GiB."""
-DOUBT = "OpenBLAS took this processor for Prescott, and it has AVX2: try OPENBLAS_CORETYPE=Haswell"
+DOUBT = "OpenBLAS detected this processor as Prescott, but it has AVX2: try OPENBLAS_CORETYPE=Haswell"
 TOPICS = ("messages", "hpl")
 
 
@@ -49,7 +49,7 @@ def test_messages_as_the_article_measured_them_cost_what_it_says(naples: Machine
     found = of_messages(naples, Fabric())
     (one,) = (each for each in found if each.id == "messages-far-socket" and each.verdict == "finding")
     assert ids(found) == ["messages-far-socket"]
-    assert one.claim == "ranks of the other socket reach 6.8 GB/s through mlx5_0, those beside it 12.3 GB/s: 45 % less"
+    assert one.claim == "ranks on the other socket reach 6.8 GB/s through mlx5_0, ranks beside the adapter 12.3 GB/s: 45 % less"
     assert one.cost
     assert one.cost.gain == pytest.approx(0.447, abs=0.001)
     assert one.cost.basis == "measured"
@@ -118,7 +118,7 @@ def test_several_hosts_that_lose_are_found(naples: Machine) -> None:
     """Four hosts that give half of what one does."""
     one, four = solved(naples, 1100e9, n=FULL), solved(naples, 2200e9, n=2 * FULL, hosts=4)
     (found,) = (each for each in of_hpl(naples, one, four) if each.id == "hpl-hosts-lose" and each.verdict == "finding")
-    assert (found.subject, found.claim) == ("4 hosts", "HPL on 4 hosts reaches 50 % of one host's rate per host")
+    assert (found.subject, found.claim) == ("4 hosts", "per host, HPL on 4 hosts reaches 50 % of the rate of a single host")
 
 
 def test_one_long_run_is_judged_without_repeats(naples: Machine) -> None:

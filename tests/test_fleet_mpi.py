@@ -58,7 +58,7 @@ def test_three_hosts_meet_each_other(fleet: Path) -> None:
     assert {(each["figure"], each["pairs"]) for each in group["figures"]} == {
         ("latency 8 B", 3),
         ("bandwidth 1 MiB", 3),
-        ("bandwidth both ways 1 MiB", 3),
+        ("bidirectional bandwidth 1 MiB", 3),
     }
 
 

@@ -16,8 +16,8 @@ from defusedxml.ElementTree import fromstring
 from rich.console import Console
 
 from advisor.advice.audit import audit_document
-from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.screen import Shown, audit_page, whole_audit_page
+from advisor.advice.audit_page.card import Asker, Shown
+from advisor.advice.audit_page.screen import audit_page, whole_audit_page
 from advisor.advice.judgement import judged
 from advisor.cli.main import status
 from advisor.errors import AdvisorError
@@ -48,7 +48,7 @@ Dice = random.Random
 
 @cache
 def files() -> Files:
-    """Return the files of the small machine, with tables that a user is not allowed to read on a real one."""
+    """Return the files of the small machine, with tables that a user is not allowed to do this read on a real one."""
     found: Files = {}
     for path, content in tree(MACHINE).items():
         found[path] = content if isinstance(content, bytes) else Link(relative(path, content))
@@ -348,8 +348,9 @@ def shown(machine: Machine) -> None:
     documents = [topology_document(machine, layout)]
     if next(SHOWN) % 4 == 0:
         audit = judged(machine).audit
-        console.print(audit_page(Shown(audit, machine, layout, None, Asker())))
-        console.print(whole_audit_page(audit, machine, layout, {}))
+        shown = Shown(audit, machine, layout, None, Asker())
+        console.print(audit_page(shown))
+        console.print(whole_audit_page(shown, {}))
         documents.append(audit_document(machine, layout, audit))
     svg = draw_svg(picture(machine, layout))
     for text in (console.file.getvalue(), svg):  # type: ignore[attr-defined] # a StringIO
@@ -449,25 +450,25 @@ SCHEMES: dict[str, tuple[Callable[[], bytes], str]] = {
         "2000 NUMA nodes, more than the 1024 that Linux knows",
     ),
     "a loop of links": (lambda: tar(small(**{"sys/class/net/x": Link("x"), "sys/class/infiniband/y": Link("..")})), ""),
-    "a folder in itself": (lambda: tar({"sys": Link("sys"), "proc/x": b""}), "does not show a single CPU"),
+    "a folder in itself": (lambda: tar({"sys": Link("sys"), "proc/x": b""}), "shows no CPUs"),
     "a node number that is none": (lambda: xml('<object type="NUMANode" os_index="one" cpuset="0x3"/>' + BRIDGE), "not a whole"),
     "a node number out of range": (lambda: xml('<object type="NUMANode" os_index="1048576" cpuset="0x3"/>'), "out of range"),
     "two thousand nodes in XML": (lambda: xml(objects("NUMANode", 2000, "0x3")), "2000 NUMA nodes, more than"),
-    "more elements than memory": (lambda: xml("<a/>" * 4_000_000), "more elements than any machine has"),
-    "sets without end": (lambda: xml(objects("Package", 2000, "0xf...f")), "more elements than any machine has"),
+    "more elements than memory": (lambda: xml("<a/>" * 4_000_000), "the XML has more elements than any real"),
+    "sets without end": (lambda: xml(objects("Package", 2000, "0xf...f")), "the XML has more elements than any real"),
     "a billion laughs": (lambda: xml("&b;", ENTITIES), "it declares entities"),
     "entities for lstopo": (lambda: xml("&b;", ENTITIES).replace(b' version="2.0"', b""), "declares entities"),
-    "XML in UTF-16": (lambda: xml("").decode().encode("utf-16"), "is neither a capture"),
-    "XML in UTF-7": (lambda: xml("", '<?xml version="1.0" encoding="utf-7"?>'), "not XML that can be read"),
-    "a number of 401 digits": (lambda: topology_json(l3=[{"cpuset": "0", "size": 10**400}]), "a number of 401 digits"),
+    "XML in UTF-16": (lambda: xml("").decode().encode("utf-16"), "not a capture, a /sys"),
+    "XML in UTF-7": (lambda: xml("", '<?xml version="1.0" encoding="utf-7"?>'), "unreadable XML"),
+    "a number of 401 digits": (lambda: topology_json(l3=[{"cpuset": "0", "size": 10**400}]), "a number with 401 digits"),
     "NaN": (lambda: topology_json(l3=[{"cpuset": "0", "size": float("nan")}]), "NaN is not a number"),
     "a number beyond any": (lambda: b'{"tiers": [{"node": 0, "read_latency": 1e999}]}', "finite number"),
     "a node below zero": (lambda: topology_json(nodes=[{**NODE_0, "os_index": -1}]), "topology.nodes.0.os_index"),
     "distances of no rows": (lambda: topology_json(distances={"nodes": [0, 1], "rows": []}), "need 2 rows of 2"),
     "sets that fill the memory": (lambda: topology_json(packages=[PACKAGE] * 20000), "20000 parts"),
-    "sets that fill the time": (lambda: topology_json(packages=[PACKAGE] * 900), "CPUs in all"),
+    "sets that fill the time": (lambda: topology_json(packages=[PACKAGE] * 900), "CPUs in total"),
     "more packages than any": (lambda: topology_json(packages=[{**PACKAGE, "cpuset": "1"}] * 2000), "2000 parts"),
-    "more values than any": (lambda: b'{"gaps": [' + b"0," * 3_000_000 + b"0]}", "would fill the memory"),
+    "more values than any": (lambda: b'{"gaps": [' + b"0," * 3_000_000 + b"0]}", "would exhaust the memory"),
 }  # fmt: skip
 """What mutation does not find, and the words of the line that refuses it; none where it is read."""
 

@@ -118,7 +118,7 @@ REACHING = (
     "bios/twin_port.py", "cli/",
     "exports/export.py", "exports/rack.py", "exports/single.py",
     "fleet/audit.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
-    "jobs/ask.py", "jobs/observe.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
+    "jobs/ask.py", "jobs/observe.py", "jobs/racing/energy.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts.py",
     "measure/run.py", "measure/task.py", "sheets.py", "start.py",
 )  # fmt: skip
@@ -158,3 +158,44 @@ def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [each.name for each in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+_OTHERS = {"Fingerprints did not match"}
+"""Words of a library that are looked for: urllib3's."""
+
+
+def _literals(node: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the texts of a node: its own, or those of a tuple, list or set."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+        for each in node.elts:
+            yield from _literals(each)
+
+
+def _compared(node: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the texts that other texts are compared with."""
+    if isinstance(node, ast.Compare):
+        for each in (node.left, *node.comparators):
+            yield from _literals(each)
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr.startswith(("starts", "ends", "remove"))
+    ):
+        for each in node.args:
+            yield from _literals(each)
+
+
+def test_a_message_that_code_looks_for_is_one_that_something_says() -> None:
+    """Several words that a text is compared with stand in another text, rule or template: an editor changes one of them alone."""
+    wanted, said = set[str](), list[str]()
+    for path in sorted((ROOT / "advisor").rglob("*.py")):
+        tree = list(ast.walk(ast.parse(path.read_text())))
+        looked_for = {id(each): str(each.value) for node in tree for each in _compared(node)}
+        remarks = {id(node.value) for node in tree if isinstance(node, ast.Expr)}
+        wanted |= {text.strip() for text in looked_for.values() if re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", text)}
+        said += [str(each.value) for node in tree for each in _literals(node) if id(each) not in remarks | looked_for.keys()]
+    said += [path.read_text() for folder in ("rules", "templates") for path in (ROOT / folder).rglob("*.*") if path.is_file()]
+    everything = "\0".join(said)
+    assert (len(wanted) > 50, sorted(text for text in wanted - _OTHERS if text not in everything)) == (True, [])

@@ -68,7 +68,7 @@ def test_a_host_that_is_down_ends_the_table(mpi: str, scratch: Path) -> None:
     said = json.loads(ended.stdout)
     assert [each["details"]["hosts"] for each in said["results"] if each["kernel"] == "hpl"] == [1]
     assert [each["task"] for each in said["missing"]] == ["hpl/hpl/2-hosts/lu-896-64", "hpl/hpl/3-hosts"]
-    assert said["missing"][1]["why"] == "not started, as there was no result on 2 hosts"
+    assert said["missing"][1]["why"] == "not started, because there was no result on 2 hosts"
 
 
 def test_ctrl_c_keeps_the_rows_that_are_done(mpi: str, scratch: Path) -> None:

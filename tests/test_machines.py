@@ -79,7 +79,7 @@ def _comparable(topology: Topology, theirs: Topology) -> Topology:
 @every_machine
 def test_no_source_fails(name: str) -> None:
     """No source gives up on a machine, and none contradicts another."""
-    failures = [gap for gap in machine(name).gaps if gap.fact == "agreement" or "other sources were still asked" in gap.help]
+    failures = [gap for gap in machine(name).gaps if gap.fact == "agreement" or "other sources were still read" in gap.help]
     assert failures == []
 
 

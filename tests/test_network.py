@@ -97,7 +97,7 @@ def test_other_cpus_than_planned_are_not_believed(mpi: str, scratch: Path) -> No
     argv = [sys.executable, "-c", script, *words, "--launcher", name, "--launcher-version", version]
     ended = beside(HOSTS, scratch / "hosts", argv, variables(mpi))
     results = json.loads(ended.stdout)["results"]
-    assert {each["refused"] for each in results} == {"rank 0 was on CPUs 0, the plan has 1"}, ended.stderr
+    assert {each["refused"] for each in results} == {"rank 0 was on CPUs 0, but the plan has 1"}, ended.stderr
 
 
 def test_a_host_that_refuses_ssh_gives_one_line(mpi: str, scratch: Path) -> None:

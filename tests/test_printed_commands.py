@@ -43,7 +43,7 @@ def test_the_commands_of_errors_help_and_docs_run(folder: Path) -> None:
     ("text", "width", "found"),
     [
         ("check  advisor topology; or lscpu | grep NUMA", None, ["advisor topology"]),
-        ("MORE  advisor explain 1 --from 'a b'\n          and with the same options x", 80, ["advisor explain 1 --from 'a b'"]),
+        ("MORE  advisor explain 1 --from 'a b'\n          same options: x", 80, ["advisor explain 1 --from 'a b'"]),
         ("sudo advisor capture (63), advisor measure\n       --quick (14)", 44, ["advisor capture", "advisor measure --quick"]),
         ("say `advisor bind\n--ranks 2 -- ./app`, then", None, ["advisor bind --ranks 2 -- ./app"]),
         ("advisor bind \\\n  --ranks 2", None, ["advisor bind --ranks 2"]),

@@ -29,8 +29,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def printed(line: str, place: Path) -> str:
     """Return what a line of the page prints at 80 columns, with the folder that it was run in left out."""
     known = {"PATH": f"{place}/bin:/usr/bin:/bin", "HOME": str(place), "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(["bash", "-c", line], cwd=place, env=known, capture_output=True, text=True, check=False, timeout=300)
-    assert (done.stderr, done.returncode) == ("", 0), line
+    done = subprocess.run(
+        ["bash", "-c", f"exec 2>&1; {line}"], cwd=place, env=known, stdout=subprocess.PIPE, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, (line, done.stdout)
     return "".join(f"{text.rstrip()}\n" for text in done.stdout.replace(f"{place}/", "").splitlines())
 
 

@@ -22,7 +22,7 @@ class Inner(Value):
 class Outer(Value):
     """A sheet."""
 
-    title: str = Field(description="what it is called")
+    title: str = Field(description="its title")
     parts: tuple[Inner, ...] = ()
 
 
@@ -65,17 +65,17 @@ def test_every_value_has_its_line() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("parts: []", "x: line 1: title is missing; what it is called"),
-        ("title: a\nparst: []", "x: line 2: parst is not a word of this sheet; did you mean parts?"),
-        ("title: a\nparts:\n- color: red", "x: line 3: color is not a word of this sheet; did you mean colour?"),
-        ("title: a\nparts:\n- title: b", "x: line 3: title is not a word of this sheet; did you mean title?"),
-        ("title: a\nparts:\n- weight: b", "x: line 3: weight is not a word of this sheet; there are colour, size"),
+        ("parts: []", "x: line 1: title is missing; its title"),
+        ("title: a\nparst: []", "x: line 2: parst is not a key of this sheet; did you mean parts?"),
+        ("title: a\nparts:\n- color: red", "x: line 3: color is not a key of this sheet; did you mean colour?"),
+        ("title: a\nparts:\n- title: b", "x: line 3: title is not a key of this sheet; did you mean title?"),
+        ("title: a\nparts:\n- weight: b", "x: line 3: weight is not a key of this sheet; available: colour, size"),
         ("title: a\nparts:\n- colour: gren", "x: line 3: colour: gren is not one of red, green; did you mean green?"),
         ("title: a\nparts:\n- size: [1]", "x: line 3: size: a list is not a whole number; in metres"),
         ("title: a\nparts: {size: 1}", "x: line 2: parts: a mapping is not a list; write [one, another]"),
         ("title: a\nparts:\n- red", "x: line 3: parts, entry 1: red is not a mapping of names to values"),
-        ("title: []", "x: line 1: title: a list is not text; what it is called"),
-        ("just words", "x: line 1: sheet: just words is not a mapping of names to values; it has title, parts"),
+        ("title: []", "x: line 1: title: a list is not text; its title"),
+        ("just words", "x: line 1: sheet: just words is not a mapping of names to values; its keys are title, parts"),
     ],
 )  # fmt: skip
 def test_a_mistake_names_its_line_and_the_right_word(text: str, says: str) -> None:
@@ -93,7 +93,7 @@ def test_a_file_becomes_a_model(tmp_path: Path) -> None:
 
 def test_a_name_that_is_none_is_refused() -> None:
     """A path with a null byte in it is refused in one line."""
-    with pytest.raises(BadSheet, match="no name of a file"):
+    with pytest.raises(BadSheet, match="not a file name"):
         read_sheet(Path("a\0b"))
 
 

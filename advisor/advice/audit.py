@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from advisor.advice.audit_page.card import Asker, missing_facts
 from advisor.advice.audit_page.explain import Told
@@ -56,22 +56,18 @@ def measured_for(audience: Audience, measurements: Measurements | None) -> Measu
     conditions = measurements.conditions
     busy = (WITHHELD,) if conditions.busy else ()
     results = tuple(
-        each.model_copy(update={"details": {**each.details, "hosts_named": WITHHELD}}) if "hosts_named" in each.details else each
+        each.but(details={**each.details, "hosts_named": WITHHELD}) if "hosts_named" in each.details else each
         for each in measurements.results
     )
-    return measurements.model_copy(
-        update={
-            "machine": measurements.machine.model_copy(update={"name": named and WITHHELD}),
-            "conditions": conditions.model_copy(update={"busy": busy}),
-            "results": results,
-        }
+    return measurements.but(
+        machine=measurements.machine.but(name=named and WITHHELD), conditions=conditions.but(busy=busy), results=results
     )
 
 
-AUDIT_SCHEMA: Final = "advisor-audit/2"
-AUDIT_SCHEMA_1: Final = "advisor-audit/1"
+AUDIT_SCHEMA = "advisor-audit/2"
+AUDIT_SCHEMA_1 = "advisor-audit/1"
 """Its ``findings`` were all verdicts; it is still read back."""
-EXPLAIN_SCHEMA: Final = "advisor-explain/1"
+EXPLAIN_SCHEMA = "advisor-explain/1"
 """A number rises when a key changes meaning or goes."""
 
 
@@ -207,7 +203,7 @@ def judge_source(
     given = bios_for(bios, machine, observer)
     measured = Measuring(None, tuple(files))
     if files:
-        measured = Measuring(measurements_from(files, machine), tuple(files))
+        measured = Measuring(measurements_from(files, machine, observer), tuple(files))
     if measure is not None and source is None and (not files or measure.beside_files):
         found = measure(machine, measured.measurements, observer)
         measured = found if found.files else found._replace(files=measured.files)
@@ -222,10 +218,10 @@ def _of_topics(result: Judgement, topics: Sequence[str]) -> Audit:
     """Return the audit with the rules of some topics only, and the settings that those look at."""
     kept = tuple(finding for finding in result.audit.findings if finding.topic in topics)
     rows = tuple(row for row in settings_table(result.case.standings or (), kept, settings()) if row.rules)
-    return result.audit.model_copy(update={"findings": kept, "settings": rows})
+    return result.audit.but(findings=kept, settings=rows)
 
 
-_FIGURES: Final = {
+_FIGURES = {
     "cut": ("triad",), "bandwidth": ("triad",), "distance": ("latency",), "compute": ("flops",), "hpl": ("hpl", "flops"),
     "messages": ("messages",), "preferred": ("messages",), "quick": ("triad", "latency", "flops"),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.know.vendors import match_vendor, vendors
 from advisor.advice.model.plan import Owner
@@ -37,7 +37,7 @@ _TELLING = 2 * _ENOUGH
 _MANY = 20
 """Attributes of a whole resource, and of a sheet that has more than a few names."""
 
-_MAKERS: Final[dict[Maker, str]] = {"amd": "AMD", "intel": "Intel", "arm": "Arm"}
+_MAKERS: dict[Maker, str] = {"amd": "AMD", "intel": "Intel", "arm": "Arm"}
 _ROM = re.compile(r"BiosAttributeRegistry([A-Z]\d{2})\.")
 
 
@@ -70,7 +70,7 @@ def bios_mismatch(
     return min(found, key=lambda each: not each.sure, default=None) or next(_other_generation(names, vendor, platform), None)
 
 
-_MODEL: Final = ("SystemModelName", "SystemModel", "ProductName")
+_MODEL = ("SystemModelName", "SystemModel", "ProductName")
 """Attributes in which a BIOS says what server it is of: Dell, others."""
 
 
@@ -85,7 +85,7 @@ def _other_model(bios: Bios | None, firmware: Firmware | None, model: str | None
     for name, sure in ((said, True), (model or "", bool(_words(model or "") & _words(product)))):
         theirs = bare_registry(name)
         if own and theirs and own not in theirs and theirs not in own:
-            yield BiosMismatch(f"the BIOS attributes are of a {name[:60]}, and this machine is a {product}", sure=sure)
+            yield BiosMismatch(f"the BIOS attributes are from a {name[:60]}, but this machine is a {product}", sure=sure)
 
 
 def _words(name: str) -> set[str]:
@@ -117,20 +117,20 @@ def _other_maker(names: tuple[str, ...], vendor: Vendor | None) -> Iterator[Bios
     if vendor is None or not vendor.match:
         most, likest = scores(vendors().values())
         if most >= _TELLING:
-            text = f"the BIOS attributes are {likest.name}'s, and the vendor of this machine is not known"
+            text = f"the BIOS attributes are from {likest.name}, but the vendor of this machine is unknown"
             yield BiosMismatch(f"{text}: advisor checklist --vendor {likest.id}", sure=False)
         return
     stems = _stems(vendor)
     own = _hits(stems, names)
     most, rival = scores(each for each in vendors().values() if each.id != vendor.id)
     if most >= _ENOUGH and own * 3 < most:
-        yield BiosMismatch(f"the BIOS attributes are {rival.name}'s, and the machine is {vendor.name}'s", sure=True)
+        yield BiosMismatch(f"the BIOS attributes are from {rival.name}, but the machine is from {vendor.name}", sure=True)
     elif not stems and len(names) >= _MANY:
-        text = f"no BIOS attribute of {vendor.name}'s servers is known here"
-        yield BiosMismatch(f"{text}: whether these {len(names)} are such a server's is not known", sure=False)
+        text = f"no BIOS attributes are known for {vendor.name} servers"
+        yield BiosMismatch(f"{text}: cannot tell whether these {len(names)} are from such a server", sure=False)
     elif not own and len(names) >= _ENOUGH:
         sure = len(stems) >= _MANY and len(names) >= _MANY
-        yield BiosMismatch(f"none of the {len(names)} BIOS attributes is one that {vendor.name} is known to have", sure=sure)
+        yield BiosMismatch(f"none of the {len(names)} BIOS attributes is a known {vendor.name} attribute", sure=sure)
 
 
 def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | None) -> Iterator[BiosMismatch]:
@@ -144,7 +144,7 @@ def _other_cpu(names: tuple[str, ...], vendor: Vendor | None, platform: str | No
     for maker, stems in by_maker.items():
         own, theirs = _hits(by_maker[mine] - stems, names), _hits(stems - by_maker[mine], names)
         if maker != mine and theirs >= _ENOUGH and own * 3 < theirs:
-            text = f"the BIOS attributes are of a server with {maker} processors, and this one has {mine}'s"
+            text = f"the BIOS attributes are from a server with {maker} processors, but this one has {mine} processors"
             yield BiosMismatch(text, sure=True)
 
 
@@ -154,14 +154,14 @@ def _other_registry(bios: Bios | None, registry: Registry | None, firmware: Firm
     rom = _ROM.search(said or "")
     version = (firmware.bios_version if firmware else None) or ""
     if rom and re.match(r"[A-Z]\d{2}\b", version) and not version.startswith(rom[1]):
-        yield BiosMismatch(f"the BIOS attributes are of ROM family {rom[1]}, and the machine runs {version[:3]}", sure=True)
+        yield BiosMismatch(f"the BIOS attributes are from ROM family {rom[1]}, but the machine runs {version[:3]}", sure=True)
     if said is None or registry is None or registry.id is None or bare_registry(said) == bare_registry(registry.id):
         return
     known = {text for each in registry.attributes.values() for text in (each.name, each.shown)}
     if bios and len(known.intersection(bios.attributes)) >= COVERS * len(bios.attributes):
         return  # it is known by its content: Dell's three names of one registry differ in their version
     same = bare_registry(said.partition(".")[0]) == bare_registry(registry.id.partition(".")[0])
-    yield BiosMismatch(f"the BIOS attributes name the registry {said}, and {registry.id} was given", sure=not same)
+    yield BiosMismatch(f"the BIOS attributes name the registry {said}, but {registry.id} was given", sure=not same)
 
 
 def bare_registry(name: str) -> str:
@@ -176,7 +176,7 @@ def _other_generation(names: tuple[str, ...], vendor: Vendor | None, platform: s
     own = _hits(_stems(vendor, (platform,)), names)
     for word, ids in vendor.generations.items():
         if platform not in ids and ids and _hits(_stems(vendor, ids), names) >= own + _ENOUGH:
-            text = f"the BIOS attributes look more like those of {vendor.name} {word} than a server with {platform}"
+            text = f"the BIOS attributes look more like those of {vendor.name} {word} than of a server with {platform}"
             yield BiosMismatch(text, sure=False)
             return
 
@@ -192,7 +192,7 @@ class BiosInput(NamedTuple):
     bios: Bios | None = None
     registry: Registry | None = None
     apply_times: frozenset[str] | None = None
-    """The apply times that a PATCH may name; None where the resource was not given whole."""
+    """The apply times that a PATCH may name; None if the resource was not given whole."""
     owner: Owner | None = None
     """Whose BIOS it is, where a BMC said so."""
     without: str | None = None
@@ -213,7 +213,7 @@ def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
     whole = [path for path, each in read.items() if str(each.get("schema", "")).startswith(_OF_BMC)]
     if whole:
         if len(paths) > 1:
-            raise BadInput("has Bios, Settings and registry in one file", file=str(whole[0]), cure="give it alone")
+            raise BadInput("already contains Bios, Settings and registry", file=str(whole[0]), cure="give it alone")
         return of_bmc(read[whole[0]], str(whole[0]))
     registries = [registry_of(each, str(path)) for path, each in read.items() if is_registry(each)]
     found = _present_first({path: each for path, each in read.items() if not is_registry(each)})
@@ -221,11 +221,12 @@ def firmware_from(files: Iterable[Path] | BiosInput) -> BiosInput:
         raise _too_many(paths)
     told = [bios_of(each, str(path)) for path, each in found]
     if told and not told[0].attributes:
-        cure = "start the server once, so that its BIOS reports them, and save GET .../Bios again"
-        raise BadInput("no BIOS attributes in it that can be read", file=str(found[0][0]), cure=cure)
+        cure = "boot the server once so that its BIOS reports them, and save GET .../Bios again"
+        raise BadInput("contains no readable BIOS attributes", file=str(found[0][0]), cure=cure)
     if told and not registries and in_menu_words(told[0]):
-        cure = "add the attribute registry with a further --bios, or write both with advisor bios read --bmc HOST -o FILE"
-        raise BadInput("attributes named as in the menus: the tools' names are not known", file=str(found[0][0]), cure=cure)
+        cure = "add the attribute registry with another --bios, or write both with advisor bios read --bmc HOST -o FILE"
+        why = "its attributes have the names used in the menus; the tools' names for them are unknown"
+        raise BadInput(why, file=str(found[0][0]), cure=cure)
     bios = with_pending(told[0], told[1]) if len(told) == 2 else told[0] if told else None
     registry = registries[0] if registries else None
     return BiosInput(
@@ -240,25 +241,27 @@ def of_bmc(document: dict[str, Any], file: str) -> BiosInput:
     """Return what a file of ``advisor bios read`` holds."""
     present, waiting, registry = (document.get(name) for name in ("bios", "settings", "registry"))
     if not isinstance(present, dict) or document.get("schema") != f"{_OF_BMC}1":
-        raise BadInput("no file of advisor bios read", file=file, cure="create it again: advisor bios read --bmc HOST -o FILE")
+        raise BadInput(
+            "not a file from advisor bios read", file=file, cure="create it again: advisor bios read --bmc HOST -o FILE"
+        )
     bios = bios_of(present, file)
     pending = bios_of(waiting, file).attributes if isinstance(waiting, dict) else {}
-    bios = bios.model_copy(update={"pending": dict(pending)})
+    bios = bios.but(pending=dict(pending))
     known = registry_of(registry, file) if isinstance(registry, dict) and is_registry(registry) else None
     try:
         owner = Owner.model_validate(document.get("owner") or {})
     except ValueError as error:
-        raise BadInput("owner is not what advisor bios read writes", file=file, cure="write it again") from error
+        raise BadInput("key owner: not written by advisor bios read", file=file, cure="run advisor bios read again") from error
     without, locked = (str(document[name])[:500] if document.get(name) else None for name in ("without", "locked"))
     return BiosInput(with_other_names(bios, known) if known else bios, known, apply_times(present), owner, without, locked)
 
 
 def _present_first(read: dict[Path, dict[str, Any]]) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the present values before those that wait; the latter alone are refused, for no undo is in them."""
+    """Return the current values before those that wait; the latter alone are refused, for no undo is in them."""
     found = sorted(read.items(), key=lambda each: is_settings(each[1]))
     if found and is_settings(found[0][1]):
-        cure = "give the answer of GET .../Bios, and this one after it"
-        raise BadInput("values that wait for the next restart, not the present ones", file=str(found[0][0]), cure=cure)
+        cure = "give the response of GET .../Bios first, then this file"
+        raise BadInput("values pending for the next restart, not the current ones", file=str(found[0][0]), cure=cure)
     if len(found) == 2:
         _must_be_one_servers(found[0][1], found[1][1], str(found[1][0]))
     return found
@@ -266,13 +269,14 @@ def _present_first(read: dict[Path, dict[str, Any]]) -> list[tuple[Path, dict[st
 
 def _must_be_one_servers(now: dict[str, Any], later: dict[str, Any], file: str) -> None:
     """Refuse a second resource that is not what waits on the server of the first: of what it is, its address tells."""
-    cure = "give one server's Bios, and its own Settings"
+    cure = "give the Bios and Settings resources of one server"
     if later.get("@odata.id") and not is_settings(later):
-        raise BadInput("present values, and another file has them too: from two servers, or two days", file=file, cure=cure)
+        what = "has current values, but another file has them too: the files are from different servers or times"
+        raise BadInput(what, file=file, cure=cure)
     registries = [each.get("AttributeRegistry") for each in (now, later)]
     for mine, theirs in ([system_of(each) for each in (now, later)], registries):
         if mine and theirs and mine != theirs:
-            raise BadInput(f"waiting values of {theirs}, and the present ones are of {mine}", file=file, cure=cure)
+            raise BadInput(f"the pending values are from {theirs}, but the current values are from {mine}", file=file, cure=cure)
 
 
 def _too_many(paths: Sequence[Path]) -> BadInput:
@@ -299,7 +303,7 @@ def text_of(
             raise BadInput(f"larger than {what}", file=str(path), cure=cure)
         return str(data, "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput("not text in UTF-8", file=str(path), cure=cure) from error
+        raise BadInput("not UTF-8 text", file=str(path), cure=cure) from error
     except OSError as error:
         is_absent = isinstance(error, FileNotFoundError)
         raise BadInput(
@@ -316,7 +320,7 @@ def must_fit(given: BiosInput, vendor: Vendor | None, platform: str | None, firm
     if found.sure:
         raise BadInput(
             found.text,
-            cure="give the --bios of this machine; advisor checklist takes --vendor, if the vendor is misidentified",
+            cure="give this machine's --bios, or name the vendor with --vendor",
         )
     return found.text
 
@@ -338,7 +342,5 @@ def with_apply_time(vendor: Vendor, given: BiosInput) -> Vendor:
     if redfish is None or offered is None or not isinstance(asked, dict) or asked.get("ApplyTime") in offered:
         return vendor
     kept = {name: value for name, value in redfish.apply.items() if name != "@Redfish.SettingsApplyTime"}
-    left = (
-        f"ApplyTime {asked.get('ApplyTime')} is left out: this BIOS does not support it; create the job that applies it by hand"
-    )
-    return vendor.model_copy(update={"redfish": redfish.model_copy(update={"apply": kept, "notes": (left, *redfish.notes)})})
+    left = f"ApplyTime {asked.get('ApplyTime')} is left out: this BIOS does not support it; create its apply job by hand"
+    return vendor.but(redfish=redfish.but(apply=kept, notes=(left, *redfish.notes)))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -29,17 +29,17 @@ Cores = frozenset[int]
 
 Order = Literal["linear", "over packages", "over nodes", "over dies"]
 
-_LAST: Final = LIMIT
+_LAST = LIMIT
 """Where what has no number is sorted."""
-_TWO: Final = 2
-_GROUPS_OF_A_DIE: Final = 2
+_TWO = 2
+_GROUPS_OF_A_DIE = 2
 """L3 groups of a die of EPYC 7001."""
-_ORDERS: Final[dict[Scheme, tuple[Order, ...]]] = {
+_ORDERS: dict[Scheme, tuple[Order, ...]] = {
     Scheme.NPS: ("linear", "over nodes", "over packages", "over dies"),
     Scheme.DIES: ("linear", "over dies", "over nodes", "over packages"),
 }
 """The orders seen on each generation, in the order in which they are tried; the second is what its round-robin is taken for."""
-_USUAL: Final[tuple[Order, ...]] = ("linear", "over packages", "over nodes", "over dies")
+_USUAL: tuple[Order, ...] = ("linear", "over packages", "over nodes", "over dies")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class CorePosition:
     index: int
     """Position in the socket."""
     group: int
-    """L3 group in the socket; 0 where none is shown."""
+    """L3 group in the socket; 0 if none is shown."""
     place: int
     """Position in the group."""
 
@@ -116,19 +116,19 @@ class CoreMap:
         missing = CpuSet() if self.missing_are_second else topology.missing
         hidden, what = missing or topology.missing_nodes, "CPUs" if missing else "NUMA nodes"
         if hidden:
-            why = f"{what} {hidden} are offline or hidden, so what the firmware would do is not known"
-            raise CannotWork(f"{why}; capture all of it")
+            why = f"{what} {hidden} are offline or hidden, so the firmware's result is unknown"
+            raise CannotWork(f"{why}; capture the whole machine")
         if topology.pus != CpuSet.span(0, len(topology.pus) - 1):
-            raise CannotWork("the CPU numbers have holes, so part of the machine may be hidden; capture all of it")
+            raise CannotWork("the CPU numbers have gaps, so part of the machine may be hidden; capture the whole machine")
 
 
 def core_map(machine: Machine) -> CoreMap:
     """Return where the cores of a machine sit; raise where the input does not say which CPUs are a core."""
     topology = machine.topology
     if topology is None or not topology.pus or not topology.packages:
-        raise CannotWork("this input shows no CPUs in sockets; take a capture on the machine itself: advisor capture")
+        raise CannotWork("this input does not list CPUs and sockets; take a capture on the machine itself: advisor capture")
     if union(core.cpuset for core in topology.cores) != topology.pus:
-        raise CannotWork("this input does not say which CPUs make a core; take a capture on the machine: advisor capture")
+        raise CannotWork("this input does not say which CPUs form a core; take a capture on the machine: advisor capture")
 
     def first(cpus: CpuSet) -> tuple[int, int]:
         """Return what sockets are sorted by: the first of their NUMA nodes, else their first CPU."""
@@ -238,10 +238,10 @@ def new_numbers(cores: CoreMap, cpu: Cpu | None, wish: Assumption, nodes: Sequen
     cores.must_be_whole()
     widths = {len(cpus) for cpus in present}
     if threads is None and len(widths) > 1:
-        raise CannotWork("cores differ in their number of threads, so their new numbering is not known")
+        raise CannotWork("cores differ in their number of threads, so the new numbering is unknown")
     notes = [("topology.numbering", why)] if why else []
     if threads == _TWO:
-        notes.append(("topology.cores", "second threads are numbered after all first ones, as most firmware lists them"))
+        notes.append(("topology.cores", "second threads are numbered after all first threads, as in most firmware"))
     # second threads beside the first, or after all first ones, as most firmware lists them
     adjacent = max(widths) > 1 and {b - a for core in cores.topology.cores for a, b in pairwise(core.cpuset)} == {1}
     wide, total = threads or widths.pop(), len(order)
@@ -261,9 +261,9 @@ def _order(cores: CoreMap, kind: Scheme, wish: Assumption, nodes: Sequence[Cores
     if wish.enumeration and infer_numbering(cores.topology).name != wish.enumeration:
         if wish.enumeration == "linear":
             return then.sorted("linear"), "one socket after the other, each in the order of its core numbers"
-        return then.sorted(orders[1]), f"a round-robin {orders[1]}, as servers with such processors show it"
+        return then.sorted(orders[1]), f"round-robin {orders[1]}, as on servers with these processors"
     if nodes and follows == "over nodes" and kind is Scheme.NPS:
-        return then.sorted(follows), "the round-robin goes over the new nodes"
+        return then.sorted(follows), "round-robin over the new nodes"
     return cores.by_first, None
 
 
@@ -284,7 +284,7 @@ Nodes = Literal["all"] | int
 LOCAL, VIRTUAL = 10, 11
 """Of a node to itself, and on EPYC to another L3 group of the same NPS node (AMI's "ACPI SLIT virtual distance")."""
 
-_NAMES: Final = {
+_NAMES = {
     "nps": (Scheme.NPS, "NPS", "EPYC 7002 and later"),
     "l3_as_node": (Scheme.NPS, "L3 as NUMA node", "EPYC 7002 and later"),
     "interleave": (Scheme.DIES, "die or channel interleaving", "EPYC 7001"),
@@ -311,10 +311,10 @@ def target_of(machine: Machine, cores: CoreMap, wish: Assumption, platform: Plat
     for name, (needs, words, who) in _NAMES.items():  # settings that this generation of processors does not have
         if getattr(wish, name) is not None and kind is not needs:
             if kind is not Scheme.UNKNOWN and platform is not None:
-                raise BadValue(f"{platform.name} has no {words}: that is of {who}", cure=_choice(platform.cuts))
+                raise BadValue(f"{platform.name} has no {words} (found on {who})", cure=_choice(platform.cuts))
             shown = (machine.cpu.model_name if machine.cpu else None) or "a processor without a name"
-            problem = f"{words} is of {who}; what {shown[:60]} offers is not known"
-            raise BadValue(problem, cure="only smt and enumeration can be tried")
+            problem = f"{words} is found on {who}; it is not known which partitionings {shown[:60]} offers"
+            raise BadValue(problem, cure="try only smt and enumeration on this machine")
     if wish.nps is not None or wish.l3_as_node is not None:
         target = _nps(cut, wish)
     elif wish.interleave is not None:
@@ -326,7 +326,7 @@ def target_of(machine: Machine, cores: CoreMap, wish: Assumption, platform: Plat
     else:
         return Target(kind, cut.name)
     if cut.name == "unknown":
-        raise BadValue(f"the present NUMA partitioning is not known: {cut.why[0]}", cure="nothing can be taken from it")
+        raise BadValue(f"the current NUMA partitioning is unknown: {cut.why[0]}", cure="it cannot be changed from here")
     if cut.name == target.name and (target.nodes is None or not target.l3_as_node or cut.beneath == target.nodes):
         return Target(kind, cut.name)
     return _offered(target, cores, platform) if platform is not None else target
@@ -340,9 +340,9 @@ def _nps(cut: Cut, wish: Assumption) -> Target:
     if wish.nps is None and l3 == now:
         return Target(Scheme.NPS, cut.name)
     if nps is None:
-        raise BadValue("the NPS under L3-as-NUMA is not known here", cure="say it too: nps=1, nps=2 or nps=4")
+        raise BadValue("the NPS under L3-as-NUMA is unknown here", cure="add it: nps=1, nps=2 or nps=4")
     if nps == 0 and l3:
-        raise BadValue("how L3 as NUMA node looks over NPS0 is not known", cure="choose nps=1, nps=2 or nps=4")
+        raise BadValue("the result of L3 as NUMA with NPS0 is unknown", cure="choose nps=1, nps=2 or nps=4")
     return Target(Scheme.NPS, "L3-as-NUMA" if l3 else f"NPS{nps}", "all" if nps == 0 else nps, l3)
 
 
@@ -368,15 +368,15 @@ def _offered(target: Target, cores: CoreMap, platform: Platform) -> Target:
             continue
         odd = offer and offer.dies_multiple_of and count and count % offer.dies_multiple_of
         if offer is None or odd or (offer.sockets is not None and offer.sockets != sockets):
-            of_dies = "" if count is None else f"{count} die{'s' * (count > 1)} a socket and "
+            of_dies = "" if count is None else f"{count} die{'s' * (count > 1)} per socket and "
             shape = f"{platform.name} with {of_dies}{sockets} socket{'s' * (sockets > 1)}"
             raise BadValue(f"{name} is not offered by {shape}", cure=_choice(choice))
-        target = replace(target, doubt=target.doubt or f"whether this processor offers {name} is not known")
+        target = replace(target, doubt=target.doubt or f"it is unknown whether this processor offers {name}")
     return target
 
 
 def _choice(cuts: tuple[CutOffer, ...]) -> str:
-    return f"it offers {', '.join(cut.name for cut in cuts)}" if cuts else "its options are unknown"
+    return f"available: {', '.join(cut.name for cut in cuts)}" if cuts else "its options are unknown"
 
 
 class NewNode(NamedTuple):
@@ -384,7 +384,7 @@ class NewNode(NamedTuple):
 
     cores: Cores
     socket: int | None
-    """None where it spans several."""
+    """None if it spans several."""
     domain: int
     """Which memory it shares, counted in the machine; L3 groups of one NPS node share one."""
 
@@ -429,12 +429,16 @@ def _divided(cores: CoreMap, socket: int, part: Cores, count: int, kind: Scheme)
     if kind in (Scheme.NPS, Scheme.DIES):
         groups = tuple(group for group in cores.groups(socket) if group <= part)
         if not cores.topology.l3 or len(groups) % count:
-            shown = f"{len(groups)} L3 groups do not divide into {count} nodes" if cores.topology.l3 else "no L3 group is shown"
-            raise BadValue(f"{shown}, so the nodes are not known", cure="take a capture on the machine: advisor capture")
+            shown = (
+                f"{len(groups)} L3 groups do not divide evenly into {count} nodes"
+                if cores.topology.l3
+                else "no L3 group is shown"
+            )
+            raise BadValue(f"{shown}, so the nodes are unknown", cure="take a capture on the machine: advisor capture")
         return _joined(groups, len(groups) // count)
     own = [each.core for each in cores.sockets[socket] if each.core in part]
     if len(own) < count:
-        raise BadValue(f"{len(own)} cores do not make {count} nodes", cure="choose fewer")
+        raise BadValue(f"{len(own)} cores cannot form {count} nodes", cure="choose fewer")
     return tuple(frozenset(own[a:b]) for a, b in pairwise(len(own) * at // count for at in range(count + 1)))
 
 
@@ -465,8 +469,8 @@ def _without_cpus(cores: CoreMap, cells: Sequence[NewNode], sets: Sequence[CpuSe
     for node in (node for node in others if node.kind != "hbm"):
         own = cores.cores_in(node.near)
         near = union(cpus for cell, cpus in zip(cells, sets, strict=True) if cell.cores & own)
-        result.append(node.model_copy(update={"near": near}))
-    return tuple(node.model_copy(update={"os_index": len(cells) + at}) for at, node in enumerate(result))
+        result.append(node.but(near=near))
+    return tuple(node.but(os_index=len(cells) + at) for at, node in enumerate(result))
 
 
 def l3_groups(cores: CoreMap, cells: Sequence[NewNode], numbers: NewNumbers) -> tuple[L3, ...]:
@@ -501,13 +505,15 @@ def usual(target: Target, model: int | None) -> Usual:
     if target.scheme is Scheme.NPS:
         return Usual(12, 32, "AMI's defaults on EPYC 7002")
     if target.scheme is Scheme.DIES:
-        return Usual(16, 32, "what two-socket EPYC 7001 show")
+        return Usual(16, 32, "those seen on two-socket EPYC 7001")
     if target.nodes == 1:
-        return Usual(21, 21, "what Xeons without clusters show")
+        return Usual(21, 21, "the values seen on Xeons without sub-NUMA clusters")
     if target.scheme is Scheme.COD:
-        return Usual(21, 31, "what an E5-2683 v3 with cluster on die shows")
+        return Usual(21, 31, "those seen on an E5-2683 v3 with cluster on die")
     old = model == 85
-    return Usual(11, 21, "what Skylake and Cascade Lake show") if old else Usual(12, 21, "what a Xeon Platinum 8480+ shows")
+    return (
+        Usual(11, 21, "those seen on Skylake and Cascade Lake") if old else Usual(12, 21, "those seen on a Xeon Platinum 8480+")
+    )
 
 
 def distances(cores: CoreMap, cells: Sequence[NewNode], target: Target, model: int | None) -> Distances | None:
@@ -540,15 +546,15 @@ def _shown(topology: Topology, target: Target) -> tuple[int | None, int | None]:
     return inside, outside
 
 
-_PLACED: Final = lists_with(Facts, "locality")
+_PLACED = lists_with(Facts, "locality")
 """Lists of what has a place in the machine."""
-_HELP: Final = "check again after the restart: advisor audit"
-_FEW: Final = 8
-_MADE: Final = {
-    Scheme.NPS: "each node is a run of L3 groups in the order of the core numbers, as NPS4 is on real EPYC 7002",
+_HELP = "check again after the restart: advisor audit"
+_FEW = 8
+_MADE = {
+    Scheme.NPS: "each node is a run of L3 groups in the order of the core numbers, as seen at NPS4 on EPYC 7002",
     Scheme.DIES: "each node is a die: two L3 groups in the order of the core numbers",
 }
-_CLUSTERS: Final = "each cluster is a run of cores in the order of their numbers; on some dies the clusters take turns"
+_CLUSTERS = "each cluster is a run of consecutive core numbers; on some dies the clusters alternate"
 
 _Part = TypeVar("_Part", Package, Die, L3, SharedL2, Core)
 FactUpdates = Iterator[tuple[str, Any, tuple[Gap, ...]]]
@@ -595,7 +601,7 @@ def transform(machine: Machine, wish: Assumption, platform: Platform | None, att
         update: dict[str, Any] = {"nodes": nodes, "allowed_nodes": CpuSet(node.os_index for node in nodes)}
         if target.scheme is Scheme.COD:
             update["l3"] = _in_order(l3_groups(cores, cells, numbers))
-        topology = topology.model_copy(update={**update, "distances": distances(cores, cells, target, model)})
+        topology = topology.but(**update, distances=distances(cores, cells, target, model))
         notes += _assumed(cores, target, topology, model)
     own = [(at, cell.cores) for at, cell in enumerate(cells or ())]
     homes = {number: tuple(at for at, inside in own if inside & before) for number, before in cores.nodes.items()}
@@ -613,23 +619,21 @@ def _renumbered(cores: CoreMap, numbers: NewNumbers, *, second: bool) -> Topolog
 
     def again(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
         """Return the parts with new numbers, in the order of their first CPU where they were so."""
-        new = tuple(part.model_copy(update={"cpuset": moved(part.cpuset)}) for part in parts)
+        new = tuple(part.but(cpuset=moved(part.cpuset)) for part in parts)
         return _in_order(new) if _in_order(parts) == parts else new
 
-    nodes = (node.model_copy(update={"cpuset": moved(node.cpuset), "near": moved(node.near)}) for node in old.nodes)
-    return old.model_copy(
-        update={
-            "packages": again(old.packages),
-            "dies": again(old.dies),
-            "cores": again(old.cores),
-            "l3": again(old.l3),
-            "shared_l2": again(old.shared_l2),
-            "nodes": tuple(nodes),
-            "pus": pus,
-            "missing": CpuSet() if second else old.missing,
-            "allowed": pus,
-            "allowed_nodes": CpuSet(node.os_index for node in old.nodes),
-        }
+    nodes = (node.but(cpuset=moved(node.cpuset), near=moved(node.near)) for node in old.nodes)
+    return old.but(
+        packages=again(old.packages),
+        dies=again(old.dies),
+        cores=again(old.cores),
+        l3=again(old.l3),
+        shared_l2=again(old.shared_l2),
+        nodes=tuple(nodes),
+        pus=pus,
+        missing=CpuSet() if second else old.missing,
+        allowed=pus,
+        allowed_nodes=CpuSet(node.os_index for node in old.nodes),
     )
 
 
@@ -652,14 +656,14 @@ def _assumed(cores: CoreMap, target: Target, after: Topology, model: int | None)
     if len(after.cpu_nodes) > len(cores.nodes) or target.l3_as_node:
         yield "topology.nodes", _MADE.get(target.scheme, _CLUSTERS)
         even = "assumed: memory is split evenly"
-        unknown = "channels are empty or a size is not reported, so the share of each node is not known"
+        unknown = "memory channels are empty or a DIMM's size is not reported, so each node's share is unknown"
         yield "topology.nodes.memory", unknown if any(node.memory is None for node in after.cpu_nodes) else even
     if after.distances is None and len(after.nodes) > 1:
-        yield "topology.distances", "the firmware's distances of the new nodes are not known"
+        yield "topology.distances", "the firmware's distances of the new nodes are unknown"
     elif len(after.nodes) > 1:
-        alone = "" if len(after.cpu_nodes) == len(after.nodes) else "; those of memory without CPUs are not known"
+        alone = "" if len(after.cpu_nodes) == len(after.nodes) else "; the distances of memory-only nodes are unknown"
         seen = usual(target, model).seen
-        yield "topology.distances", f"those shown now where they are of the same kind, else {seen}{alone}"
+        yield "topology.distances", f"unchanged for nodes whose relation stays the same, otherwise {seen}{alone}"
 
 
 def _assembled(
@@ -672,14 +676,14 @@ def _assembled(
         gaps += own
     if machine.bios is not None:
         updates["bios"] = _bios(machine.bios, attributes)
-        gaps.append(_gap("bios", "the attributes that hold these settings are left out"))
+        gaps.append(_gap("bios", "the attributes for these settings are left out"))
     changed = {fact: value for field in updates for fact, value in _differing(field, getattr(machine, field), updates[field])}
     kept = [each for each in machine.sources if not any(f"{each.fact}.".startswith(f"{fact}.") for fact in changed)]
     read = [fact for fact, value in changed.items() if value is not None or fact.startswith(_PLACED)]
     facts = {each.fact for each in gaps}  # reported anew
     updates["sources"] = (*kept, *(Source(fact=fact, where=where) for fact in read))
     updates["gaps"] = (*(each for each in machine.gaps if each.fact not in facts), *gaps)
-    return machine.model_copy(update=updates)
+    return machine.but(**updates)
 
 
 def _bios(bios: Bios, attributes: frozenset[str] | None) -> Bios | None:
@@ -687,7 +691,7 @@ def _bios(bios: Bios, attributes: frozenset[str] | None) -> Bios | None:
         return None
     left = {name: value for name, value in bios.attributes.items() if name not in attributes}
     waits = bios.pending and {name: value for name, value in bios.pending.items() if name not in attributes}
-    return bios.model_copy(update={"attributes": left, "pending": waits})
+    return bios.but(attributes=left, pending=waits)
 
 
 def _differing(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any]]:
@@ -709,8 +713,8 @@ def _dependent(machine: Machine, change: TopologyChange) -> FactUpdates:
     """Yield what becomes of everything that is not topology."""
     yield from _tables(machine, change)
     if machine.limits is not None:
-        limits = machine.limits.model_copy(update=dict.fromkeys(("affinity", "memory_nodes", "cgroup")))
-        yield "limits", limits, (_gap("limits.affinity", "which CPUs and nodes a process may use then"),)
+        limits = machine.limits.but(affinity=None, memory_nodes=None, cgroup=None)
+        yield "limits", limits, (_gap("limits.affinity", "the CPUs and nodes a process may use are decided at boot"),)
     if machine.memory and machine.memory.processors and change.threads:
         yield "memory", _processors(machine.memory, change.threads), ()
     if machine.cpu is not None:
@@ -725,7 +729,7 @@ def _dependent(machine: Machine, change: TopologyChange) -> FactUpdates:
             why = _lost(devices, moved, change, named)
             irqs = any(getattr(device, "irqs", None) for device in devices)
             reasons = [("locality", why)] if why else []
-            reasons += [("irqs", "interrupts are distributed over the CPUs again")] if irqs else []
+            reasons += [("irqs", "interrupts will be redistributed over the CPUs")] if irqs else []
             yield field, moved, tuple(_gap(f"{field}.{fact}", reason) for fact, reason in reasons)
             named |= {device.address for device in devices}
 
@@ -735,21 +739,25 @@ def _tables(machine: Machine, change: TopologyChange) -> FactUpdates:
     if machine.acpi is not None:
         yield "acpi", None, (_gap("acpi", "the firmware rewrites its tables at the restart"),)
     if machine.tiers is not None and change.recut:
-        yield "tiers", None, (_gap("tiers", "the memory's speeds were reported for nodes that no longer exist"),)
+        yield "tiers", None, (_gap("tiers", "memory speeds were reported for NUMA nodes that no longer exist"),)
     if machine.allocation is not None:
         yield "allocation", None, (_gap("allocation", "the job ends with the restart"),)
     if machine.slurm_nodes is not None and (change.recut or change.threads):
         left = tuple(node for node in machine.slurm_nodes if "slurmd" not in node.source)
         if left != machine.slurm_nodes:
-            yield "slurm_nodes", left or None, (_gap("slurm_nodes", "what slurmd finds then; what slurm.conf says stays"),)
+            yield (
+                "slurm_nodes",
+                left or None,
+                (_gap("slurm_nodes", "what slurmd will detect is unknown; slurm.conf stays as it is"),),
+            )
 
 
 def _processors(memory: Memory, threads: int) -> Memory:
     processors = []
     for each in memory.processors or ():
         number = (each.cores_enabled or each.cores or 0) * threads or None
-        processors.append(each.model_copy(update={"threads": number}) if each.threads else each)
-    return memory.model_copy(update={"processors": tuple(processors)})
+        processors.append(each.but(threads=number) if each.threads else each)
+    return memory.but(processors=tuple(processors))
 
 
 def _cpu(cpu: Cpu, change: TopologyChange) -> Cpu:
@@ -762,10 +770,10 @@ def _cpu(cpu: Cpu, change: TopologyChange) -> Cpu:
 
     states, control = cpu.idle_states, cpu.smt_control
     if states is not None:
-        states = tuple(state.model_copy(update={"disabled": everywhere(state.disabled)}) for state in states)
+        states = tuple(state.but(disabled=everywhere(state.disabled)) for state in states)
     if change.threads and control is not None:
         control = "on" if change.threads > 1 else "notsupported"
-    return cpu.model_copy(update={"idle_states": states, "smt_control": control})
+    return cpu.but(idle_states=states, smt_control=control)
 
 
 def _kernel(kernel: Kernel, change: TopologyChange) -> tuple[Kernel, tuple[Gap, ...]]:
@@ -784,16 +792,16 @@ def _kernel(kernel: Kernel, change: TopologyChange) -> tuple[Kernel, tuple[Gap, 
         if cpus:
             stays = bool(kernel.option(option))
             updates[name] = cpus & change.after.pus if stays else None
-            why = f"{option} keeps its numbers, which name other cores now" if stays else f"{name} CPUs are not known"
+            why = f"{option} keeps its CPU numbers, which then refer to different cores" if stays else f"{name} CPUs are unknown"
             gaps.append(_gap(f"kernel.{name}", why))
-    return kernel.model_copy(update=updates), tuple(gaps)
+    return kernel.but(**updates), tuple(gaps)
 
 
 def _moved(device: Hca | Nic | Gpu | PciDevice, change: TopologyChange) -> Hca | Nic | Gpu | PciDevice:
     place = _place(device.locality, change) if change.recut else device.locality
     # Which CPUs inside a node are nearest is given by their old numbers, and these may have gone to others.
-    updates: dict[str, Any] = {"locality": place.model_copy(update={"cpus": None}) if place and place.cpus else place}
-    return device.model_copy(update={**updates, **({"irqs": None} if isinstance(device, Hca) else {})})
+    updates: dict[str, Any] = {"locality": place.but(cpus=None) if place and place.cpus else place}
+    return device.but(**updates, **({"irqs": None} if isinstance(device, Hca) else {}))
 
 
 def _place(place: Locality | None, change: TopologyChange) -> Locality | None:
@@ -808,10 +816,10 @@ def _place(place: Locality | None, change: TopologyChange) -> Locality | None:
     if not nodes or not all(homes):
         return None
     if all(len(new) == 1 for new in homes) and not (place.one_of and len(nodes) > 1):
-        return place.model_copy(update={"numa_nodes": nodes} | ({"one_of": False, "inferred": None} if place.one_of else {}))
+        return place.but(numa_nodes=nodes, **({"one_of": False, "inferred": None} if place.one_of else {}))
     if set(nodes) >= {node.os_index for node in change.after.cpu_nodes}:
         return None
-    why = f"assumed: the coarser partitioning does not show on which of nodes {CpuSet(nodes)} it is"
+    why = f"assumed: the coarser partitioning does not show which of nodes {CpuSet(nodes)} it is on"
     return Locality(numa_nodes=nodes, inferred=why, one_of=True)
 
 
@@ -825,9 +833,9 @@ def _lost(before: Iterable[Any], after: Iterable[Any], change: TopologyChange, n
             maybe = CpuSet(node for home in old.locality.numa_nodes for node in change.homes.get(home, ()))
             where.setdefault(str(maybe), []).append(old.name if isinstance(old, Hca | Nic) else old.address)
     if lost and not where:
-        return "those of the adapters and interfaces are as theirs"
+        return "devices of the adapters and interfaces above: on the same nodes"
     few = {
         nodes: ", ".join(own[:_FEW]) + (f" and {len(own) - _FEW} more" if len(own) > _FEW else "") for nodes, own in where.items()
     }
     words = "; ".join(f"{names} on one of nodes {nodes}" for nodes, names in few.items())
-    return f"the present NUMA partitioning is coarser and does not show which: {words}" if words else None
+    return f"the current NUMA partitioning is too coarse to show the exact node: {words}" if words else None

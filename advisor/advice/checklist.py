@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor import __version__
 from advisor.advice.audit_page.card import Head, head_of
@@ -39,6 +39,7 @@ from advisor.advice.know.fixes import (
     settled,
     value_with_unit,
     wanted_setting,
+    what_breaks,
 )
 from advisor.advice.know.vendors import FALLBACK, not_vendors, publications, settings, vendor_by_id
 from advisor.advice.model.findings import Audit, Finding, Fix, Row, Want
@@ -81,19 +82,19 @@ def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
     restarts = [item for item in wrong if item.setting and item.fix.reboot != "no"]
     found = [f"The BIOS menus begin at: {vendor.setup}."] if bios and vendor.setup else []
     if len(restarts) > 1:
-        found.append(f"{len(restarts)} settings need a restart: make all of them, then restart once.")
+        found.append(f"{len(restarts)} settings need a restart: change all of them, then restart once.")
     if any(item.fix.reboot == "power-cycle" for item in restarts):
         found.append("At least one of them needs a power cycle, not only a restart.")
     if any(item.undo == NOTE_FIRST for item in left):
-        found.append("Where no undo is named, note the present value first, for undoing.")
+        found.append("Where no undo is given, note the current value first.")
     found += [*vendor.notes, *vendor.tools.notes] if bios else []
     return tuple(dict.fromkeys(found))
 
 
-_REBOOTS: Final = {"power-cycle": 0, "yes": 1, "no": 2}
-_MOST_CLAIMS: Final = 3
+_REBOOTS = {"power-cycle": 0, "yes": 1, "no": 2}
+_MOST_CLAIMS = 3
 
-_RESTARTS: Final = {"hardware": "power-cycle", "bios": "yes", "boot": "yes"}
+_RESTARTS = {"hardware": "power-cycle", "bios": "yes", "boot": "yes"}
 """What a state that is no setting needs to take effect, by where it is fixed."""
 
 
@@ -107,7 +108,7 @@ class Sheets:
     bios: Bios | None = None
     maker: Maker | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
-    """Setting -> what it should be set to in words, where no machine shows the value."""
+    """Setting -> the target value in words, where no machine shows the value."""
     decided: Mapping[str, str | None] = field(default_factory=dict)
     """Setting -> the value that the processor's model decides, where no machine shows it."""
     platform: Platform | None = None
@@ -137,11 +138,9 @@ def checklist_with(audit: Audit, sheets: Sheets, machine: str | None = None) -> 
     lines = [_setting(sheets.settings[name], rows.get(name), pairs, sheets, places) for name, pairs in wanted.items()]
     numbers = {own[0].id: number for number, own in enumerate(audit.by_rule, 1)}
     items = [
-        item.model_copy(
-            update={
-                "numbers": tuple(sorted(numbers[rule] for rule in item.rules if rule in numbers)),
-                "proof": bench_of(item.rules, item.setting, item.fix.where),
-            }
+        item.but(
+            numbers=tuple(sorted(numbers[rule] for rule in item.rules if rule in numbers)),
+            proof=bench_of(item.rules, item.setting, item.fix.where),
         )
         for item in (*(item for item, _ in lines), *_wanted_states(asked))
     ]
@@ -204,7 +203,7 @@ def _setting(
     wish = wanted_setting(setting, row, pairs, places, text=sheets.hints.get(setting.name, ""))
     fix = fix_of(setting, Want(setting=setting.name, value=wish.value), wish.now, places)
     if fix.menu:
-        fix = fix.model_copy(update={"menu": _inside(fix.menu, sheets.vendor)})
+        fix = fix.but(menu=_inside(fix.menu, sheets.vendor))
     # The values that differ from the one chosen, each with the rule that wants it.
     wishes = {want.value: each for each, want in reversed(pairs) if each.verdict != "pass" and want.value is not None}
     item = Item(
@@ -228,7 +227,7 @@ def _setting(
         fix=fix,
         check=setting.show or _blank(first.check),
         undo=fix.undo or NOTE_FIRST,
-        breaks=None if setting.breaks == "nothing known" else setting.breaks,
+        breaks=what_breaks(setting),
         **_reasons(findings),
     )
     return item, wish
@@ -404,7 +403,7 @@ def checklist(
 
     A Machine itself is taken as it is: nothing asks whether the BIOS can be its own.
 
-    ``include`` adds to the plan what files for tools leave out: unknown (present values), contested (by guides). ``only`` keeps
+    ``include`` adds to the plan what files for tools leave out: unknown (current values), contested (by guides). ``only`` keeps
     the lines of some rules, each by its id or by the number that the audit gives its finding, of settings or of attributes.
     ``intent`` is what the server is set for: it settles what guides dispute, and its scope is the one that counts. ``unchecked``
     names attributes that it may set though neither a registry nor firmware of this generation shows their values.
@@ -419,7 +418,7 @@ def checklist(
         result = judged(HardwareOnOrder(platform, words or vendor_by_id(FALLBACK), model), scope, site, bios=given.bios)
     else:
         machine = source if isinstance(source, Machine) else read_machine(source, observer)
-        result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(measurements, machine))
+        result = judged(machine, scope, site, bios=given.bios, measurements=measurements_from(measurements, machine, observer))
         own = isinstance(source, Machine)
         line = None if own else must_fit(given, words or result.vendor, result.audit.platform_id, machine.firmware)
     if line:
@@ -487,7 +486,7 @@ def _chosen(made: Made, result: Judgement, only: Sequence[str]) -> Made:
     rules = {rule_named(result, name).id for name in only if name not in places}
     for name in rules:
         if not any(name in item.rules for item in made.checklist.items):
-            raise BadValue(f"{name} has no line on this list", cure=f"see why: advisor explain {name}")
+            raise BadValue(f"{name} is not on the checklist", cure=f"see why: advisor explain {name}")
     chosen = {places[name] for name in only if name in places}
     kept = made.checklist.only(lambda item: not only or item.setting in chosen or not rules.isdisjoint(item.rules))
     settings = {item.setting for item in kept.items} | chosen
@@ -496,12 +495,12 @@ def _chosen(made: Made, result: Judgement, only: Sequence[str]) -> Made:
         update = {
             name: tuple(each for each in getattr(result.audit, name) if each.id in asked) for name in ("findings", "doubts")
         }
-        made = made._replace(head=head_of(result.audit.model_copy(update=update)))
+        made = made._replace(head=head_of(result.audit.but(**update)))
     return made._replace(checklist=kept, wishes=tuple(each for each in made.wishes if each.done or each.setting in settings))
 
 
 def _included(words: Sequence[str]) -> list[Include]:
-    asked = [must_be_one_of("such --include:", word, INCLUDES, f"there are {', '.join(INCLUDES)}") for word in words]
+    asked = [must_be_one_of("--include value", word, INCLUDES, f"available: {', '.join(INCLUDES)}") for word in words]
     return [word for word in INCLUDES if word in asked]
 
 
@@ -536,7 +535,7 @@ def planned(
         wishes,
         ground,
         states=[
-            NotWritten(title=item.title, wanted=item.fix.text, reason="no setting does it", rules=item.rules, says=item.claim)
+            NotWritten(title=item.title, wanted=item.fix.text, reason="not a BIOS setting", rules=item.rules, says=item.claim)
             for item in _states(checklist, ("bios",))
         ],
         system=make.system_of(wishes, told, ground.include, order=ground.order),
@@ -556,9 +555,9 @@ FOLDER = "checklist"
 SYSTEM_FILES = ("sysctl", "kernel-cmdline", "tuned", "ansible")
 """Formats for the operating system, whatever the vendor."""
 BUILT_IN = {
-    "txt": "the page as a terminal shows it",
-    "json": "the list for programs (docs/json.md)",
-    "plan": "what the files for tools are made of, as JSON",
+    "txt": "plain text, as shown in a terminal",
+    "json": "the list as JSON (docs/json.md)",
+    "plan": "the plan from which the tools' files are made, as JSON",
 }
 """Formats that no template makes."""
 
@@ -574,7 +573,7 @@ def formats_told() -> dict[str, str]:
     for name, path in formats().items():
         head = about(template_text(path))
         whose = f" (--vendor {', '.join(head.vendors)})" if head.vendors else ""
-        wrong = head.wrong or not_vendors(head.vendors) or (None if head.summary else "its first line does not describe it")
+        wrong = head.wrong or not_vendors(head.vendors) or (None if head.summary else "its first line must describe the format")
         told[name] = f"{path}: {wrong}" if wrong else f"{head.summary}{whose}"
     return told
 
@@ -587,7 +586,7 @@ def template_of(name: str) -> str | None:
     if name in BUILT_IN:
         return None
     names = (*BUILT_IN, *known)
-    must_be_one_of("format", name, names, f"there are {', '.join(names)}")
+    must_be_one_of("format", name, names, f"available: {', '.join(names)}")
     return None
 
 
@@ -596,12 +595,13 @@ def complaint(name: str, template: str, vendor: Vendor) -> BadInput | BadValue |
     head = about(template)
     for_whom = head.vendors
     if wrong := head.wrong or not_vendors(for_whom):
-        return BadInput(wrong, file=str(formats()[name]), place="line 1", cure="docs/adding.md says what stands there")
+        return BadInput(wrong, file=str(formats()[name]), place="line 1", cure="see docs/adding.md")
     if name == "redfish":
-        return None if vendor.redfish else BadValue(f"no Redfish path is known for {vendor.name}", cure="take --as md")
+        return None if vendor.redfish else BadValue(f"no Redfish path is known for {vendor.name}", cure="use --as md")
     if not for_whom or vendor.id in for_whom:
         return None
     serving = [each for each, path in formats().items() if vendor.id in about(template_text(path)).vendors]
     better = serving[0] if serving else "redfish" if vendor.redfish else "md"
-    cure = f"take --as {better}" if vendor.match else f"name the vendor with --vendor {for_whom[0]}"
-    return BadValue(f"{name} is a tool for {', '.join(for_whom)}, and this is {vendor.name}", cure=cure)
+    cure = f"use --as {better}" if vendor.match else f"name the vendor with --vendor {for_whom[0]}"
+    whose = ", ".join(vendor_by_id(each).name for each in for_whom)
+    return BadValue(f"{name} is a tool for {whose} servers, but this server is from {vendor.name}", cure=cure)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.audit_page.card import Head
 from advisor.advice.know.vendors import FALLBACK
@@ -38,25 +38,25 @@ from advisor.machine.units import count, plain, printable
 from advisor.show.commandline import broken, word
 from advisor.show.lines import Line, Page, Span, beside, glued, labelled, wrapped
 
-BOXES: Final[dict[Tick, str]] = {
+BOXES: dict[Tick, str] = {
     "todo": "[ ]", "consider": "( )", "unknown": "[?]", "done": "[x]", "not-here": "[-]", "waived": "[~]",
 }  # fmt: skip
 """Marks that differ in shape, on paper as on a terminal."""
 
-MEANS: Final[dict[Tick, str]] = {
+MEANS: dict[Tick, str] = {
     "todo": "to do", "consider": "to consider", "unknown": "not known", "done": "right", "not-here": "not applicable",
     "waived": "waived by the site",
 }  # fmt: skip
 
-SMALL: Final = ("low", "info")
-NOTHING: Final = "no published value for this platform"
-NO_COMMAND: Final = "not readable from this system"
-_BIOS: Final = "--bios"
-_NAME: Final = 3
+SMALL = ("low", "info")
+NOTHING = "no published value for this platform"
+NO_COMMAND = "not readable from this system"
+_BIOS = "--bios"
+_NAME = 3
 """So many words before a colon are the name of a thing, not what is so of it."""
-_COMMAND: Final = re.compile(r"(?:sudo )?advisor ")
-_HERE: Final = re.compile(r"\b(?:sudo )?advisor (?:audit|capture)\b")
-_RESTART: Final = {"no": "no restart", "yes": "restart", "power-cycle": "power cycle"}
+_COMMAND = re.compile(r"(?:sudo )?advisor ")
+_HERE = re.compile(r"\b(?:sudo )?advisor (?:audit|capture)\b")
+_RESTART = {"no": "no restart", "yes": "restart", "power-cycle": "power cycle"}
 
 
 class Step(NamedTuple):
@@ -139,7 +139,7 @@ class Sheet:
     @property
     def verdict(self) -> str:
         """Return what a hurried reader takes away."""
-        return " · ".join(filter(None, ("LITTLE IS KNOWN" if self.head.little else "", self.head.says.upper())))
+        return " · ".join(filter(None, ("LIMITED DATA" if self.head.little else "", self.head.says.upper())))
 
     @property
     def nothing(self) -> str:
@@ -192,14 +192,14 @@ class Sheet:
     def _look_up(self, way: str, items: list[Item]) -> LookUp:
         """Return one way, settings that are read at the menus by name, and how many lines there are at other places."""
         of_bios = way == _BIOS and all(item.fix.where == "bios" for item in items)
-        about = count(len(items), "setting of the BIOS", "settings of the BIOS") if of_bios else count(len(items), "line")
+        about = count(len(items), "BIOS setting", "BIOS settings") if of_bios else count(len(items), "line")
         refused = {each.setting for each in self.plan.refused}
         settings = [item for item in items if item.fix.where == "bios" and item.setting]
         heavy = [item for item in settings if item.setting not in refused and item.severity not in SMALL]
         places = Counter(HEADINGS[item.fix.where] for item in items if item not in settings)
         names = {
             "wanted": [f"{_term(item, 60)} {_wanted(item)}" for item in heavy],
-            "of less weight": [_term(item, 60) for item in settings if item not in heavy],
+            "less important": [_term(item, 60) for item in settings if item not in heavy],
             "": [f"{heading} {places[heading]}" for heading in HEADINGS.values() if places[heading]],
         }
         named = tuple((label, " · ".join(own)) for label, own in names.items() if own)
@@ -207,11 +207,11 @@ class Sheet:
 
     def _command(self, way: str) -> tuple[str, str]:
         if way == _BIOS:
-            menus = "" if self.vendor.redfish else "; without a BMC that has Redfish look in the menus"
+            menus = "" if self.vendor.redfish else "; without a Redfish BMC, check the menus"
             command = " ".join(("advisor checklist", *map(word, self.again), "--bmc HOST"))
-            return command, f"through its BMC, or with --bios FILE{menus}"
+            return command, f"through the server's BMC, or from a file with --bios FILE{menus}"
         if way == "capture" and "--from" in self.again:
-            return "sudo advisor capture -o node.tar.gz", "on the machine, then this list with --from node.tar.gz"
+            return "sudo advisor capture -o node.tar.gz", "on the machine, then rerun this list with --from node.tar.gz"
         return ("sudo advisor checklist", "") if way == "capture" else (plain(way, 300), "")
 
 
@@ -219,7 +219,7 @@ def step(item: Item) -> Step:
     """Return a line of a machine as a step: a setting with its value, or a state with what to do where it is not so."""
     term, claim = _term(item, 100), item.claim
     if item.setting is None and item.mark == "not-here":
-        return Step(item.mark, item, f"not so here: {plain(item.fault, 200)}", "")
+        return Step(item.mark, item, f"does not apply here: {plain(item.fault, 200)}", "")
     if item.setting is None and item.mark in ("unknown", "done", "waived"):
         return Step(item.mark, item, plain(item.title, 300), "")
     if item.setting is None:
@@ -254,7 +254,7 @@ def remark(item: Item) -> str:
         wants = ", ".join(f"{other.id} wants {other.wanted}" for other in item.others)
         return plain(f"CONFLICT: {item.id} wants {item.wanted}, {wants}", 300)
     if item.pending:
-        return plain(f"{item.pending} takes effect at the next restart already", 200)
+        return plain(f"{item.pending} already takes effect at the next restart", 200)
     return plain(item.left or "", 400)
 
 
@@ -296,7 +296,7 @@ def proof_of(checklist: Checklist, item: Item) -> str:
     """Return the benchmark that proves a line, with the first value that was published of it."""
     proof = checklist.proof_of(item)
     if proof is None:
-        return "no benchmark shows it; use the check"
+        return "no benchmark covers it; use the check"
     published = published_value(proof.expected[0]) if proof.expected else NOTHING
     return f"{proof.command}: {published if proof.figures else proof.shows}"
 
@@ -312,9 +312,9 @@ def compared(checklist: Checklist) -> tuple[Proof, ...]:
     found: dict[str, Proof] = {}
     for proof in (each for each in checklist.proofs if each.figures):
         command = proof.command.partition(" --before")[0]
-        first = found.get(command, proof.model_copy(update={"command": command}))
+        first = found.get(command, proof.but(command=command))
         every = tuple(dict.fromkeys((*first.expected, *proof.expected)))
-        found[command] = first.model_copy(update={"expected": every})
+        found[command] = first.but(expected=every)
     return tuple(found.values())
 
 
@@ -326,7 +326,7 @@ def facts(item: Item, checklist: Checklist) -> Iterator[tuple[str, str]]:
     named += [("guide", f"{guide.says} [{guide.ref}]") for guide in item.guides]
     named += [("leave it", item.spare), ("can break", item.breaks)]
     named += [("note", note) for note in fix.notes if note not in checklist.notes]
-    named += [("script", f"no tool writes it: {item.left}" if item.left else None), ("check", item.check)]
+    named += [("script", f"no tool can write it: {item.left}" if item.left else None), ("check", item.check)]
     named += [("or", fix.check if fix.check != item.check else None), ("prove", proof_of(checklist, item))]
     named += [("undo", None if item.undo == NOTE_FIRST else item.undo), ("rule", rules)]
     yield from ((label, text) for label, text in named if text)
@@ -356,8 +356,8 @@ def _steps(item: Item) -> Iterator[tuple[str, str | None]]:
     yield from (("run", line) for line in fix.commands)
 
 
-BIOS_COLUMNS: Final = ("setting", "value", "attribute", "in the menu")
-NO_MENU: Final = "Menu unknown: look for"
+BIOS_COLUMNS = ("setting", "value", "attribute", "in the menu")
+NO_MENU = "Menu unknown: look for"
 
 
 class BiosRow(NamedTuple):
@@ -411,8 +411,8 @@ def order_verdict(sheet: Sheet) -> str:
     """Return how much there is to do at the menus, and how much once the machine is there."""
     rows = bios_rows(sheet)
     todo, more = sum(row.mark == "todo" for row in rows), sum(len(place.steps) for place in to_come(sheet))
-    menus = f"{count(todo, 'BIOS setting')} to make, {len(rows) - todo} to consider; " if rows else ""
-    return f"{menus}{count(more, 'line')} once it is there, most of which sudo advisor audit looks at"
+    menus = f"{count(todo, 'BIOS setting')} to apply, {len(rows) - todo} to consider; " if rows else ""
+    return f"{menus}{count(more, 'line')} to check after delivery; most are checked by sudo advisor audit"
 
 
 def left_out(sheet: Sheet, rows: Sequence[BiosRow]) -> Iterator[str]:
@@ -423,7 +423,7 @@ def left_out(sheet: Sheet, rows: Sequence[BiosRow]) -> Iterator[str]:
     shown = {row.attribute for row in rows}
     for each in (*sheet.plan.by_hand, *sheet.plan.refused, *sheet.plan.absent):
         if not _is_line(each) and each.attribute not in shown:
-            yield f"not {plain(each.wanted, 100)}: {plain(re.split(r', and |: |; ', each.reason)[0], 160)}"
+            yield f"{plain(each.wanted, 100)} is left out: {plain(re.split(r', and |: |; ', each.reason)[0], 160)}"
 
 
 def to_come(sheet: Sheet) -> tuple[Place, ...]:
@@ -444,11 +444,11 @@ def _row(change: Change, names: Mapping[str | None, Item], needing: Sequence[Cha
     own = [names[name] for name in change.settings if name in names and names[name].fix.attribute == change.attribute]
     labelled = change.label != change.attribute
     term = " and ".join(plain(item.term or item.title, 60) for item in own) or plain(
-        change.label if labelled else "needed first", 60
+        change.label if labelled else "prerequisite", 60
     )
     needs = [each.attribute for each in needing]
     first = [f"before {', '.join(needs[:2])}{' and others' if len(needs) > 2 else ''}"] if needs else []
-    moves = [f"sets {', '.join(change.moves)} too"] if change.moves else []
+    moves = [f"also sets {', '.join(change.moves)}"] if change.moves else []
     page, label = _page(change.menu or f"Before all others > {change.label}")
     weights = [each.severity for one in (change, *needing) for each in one.wanted]
     return BiosRow(
@@ -489,7 +489,7 @@ def _order_step(item: Item) -> Step:
     return Step(_mark(item), item, f"{plain(item.term or item.title, 100)} {plain(item.wanted, 120)}", how(item), remark(item))
 
 
-_NAMES: Final = 6
+_NAMES = 6
 
 
 def values(sheet: Sheet, version: str) -> dict[str, object]:
@@ -529,7 +529,7 @@ def _pages(sheet: Sheet) -> dict[str, object]:
     order, done = sheet.plan.order, list(right(sheet.checklist))
     rows = bios_rows(sheet) if order else ()
     parts: dict[Tick, str] = {"todo": "To do", "consider": "Consider"}
-    named = {"bios": ("BIOS settings", bool(rows)), "system": ("Once it is there", True)}
+    named = {"bios": ("BIOS settings", bool(rows)), "system": ("After delivery", True)}
     if not order:
         named = {mark: (name, bool(sheet.places(mark))) for mark, name in parts.items()}
         named |= {"look-up": ("Look up", bool(sheet.look_up)), "done": ("Done", bool(done))}
@@ -548,13 +548,16 @@ def _pages(sheet: Sheet) -> dict[str, object]:
 def untouched(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield the lists of what the plan does not write, each with its heading; nothing of an empty one."""
     lists = {
-        "Left to you: guides differ, or it is a choice; --include contested adds it": plan.contested,
-        "Rejected: contradicts something else": plan.refused,
+        "Left to you: guides differ, or it is a matter of choice; --include contested adds these": plan.contested,
+        "Rejected: conflicts with another change": plan.refused,
         "By hand, in the setup menus": plan.by_hand,
         "Not on this machine": plan.absent,
-        "Check first: the present value, or whether it is wrong here, is unknown": plan.look_up,
+        "Check first: the current value is unknown, or may already be right": plan.look_up,
     }
-    yield from ((heading, list(map(_line, found))) for heading, found in lists.items() if found)
+    for heading, found in lists.items():
+        at_once = [f"read all at once: {plan.look_up_with}"] if found is plan.look_up and plan.look_up_with else []
+        if found:
+            yield heading, [*map(_line, found), *at_once]
     if plan.notes:
         yield "Note", list(plan.notes)
 
@@ -563,9 +566,10 @@ def closing(plan: Plan) -> Iterator[str]:
     """Yield what a script says that writes nothing: what was found is named, with who is to decide."""
     found = [each for each in (*plan.contested, *plan.refused, *plan.by_hand, *plan.absent) if each.says]
     if plan.order:
-        yield "advisor: nothing to write: no attribute name is certain here; this file lists the settings for the menus"
+        yield "advisor: nothing to write: no attribute name is certain here; the settings to change in the menus follow"
     elif not found:
-        yield "advisor: nothing to write: no finding needs it; this file lists what is unknown"
+        more = "; the comments below say what is not written, and why" if any(untouched(plan)) else ""
+        yield f"advisor: nothing to write: no finding needs this file{more}"
     else:
         yield f"advisor: nothing to write here: {count(len(found), 'finding is', 'findings are')} left to you:"
     yield from (f"  {_line(each)}" for each in found)
@@ -574,7 +578,7 @@ def closing(plan: Plan) -> Iterator[str]:
 def _line(left: NotWritten) -> str:
     where = f"{left.menu}: " if left.menu and left.attribute is None else ""
     rules = f" ({', '.join(left.rules)})" if left.rules else ""
-    return f"{where}{left.title}: {left.wanted}: {f'{left.says}; ' if left.says else ''}{left.reason}{rules}"
+    return f"{where}{left.title}: {left.wanted}; {f'{left.says}; ' if left.says else ''}{left.reason}{rules}"
 
 
 def system_left(system: System, keepers: tuple[Keeper, ...] = ()) -> Iterator[str]:
@@ -604,19 +608,20 @@ def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
             continue
         pair = printable(f"{back.attribute}={value_text(back.value)}")
         by_hand = back.command is None and one_a_line(vendor.tools.set)
-        line = f"# in the setup menus, as the tool's name for it is unknown: {pair}" if by_hand else back.command
+        line = f"# set in the setup menus, because the tool's name for it is unknown: {pair}" if by_hand else back.command
         yield line or shlex.quote(pair)
     if unknown:
-        yield f"{', '.join(unknown)}: {vendor.tools.restore or 'the file saved first'}"
+        yield f"{', '.join(unknown)}: {vendor.tools.restore or 'restore them from the file saved first'}"
 
 
 def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Iterator[str]:
     """Yield what a format cannot say in the file itself: JSON has no comments."""
     if name != "redfish" or vendor.redfish is None:
         return
-    yield from _staged(plan, vendor.redfish, output) if plan.writes else ("nothing to stage this way",)
+    yield from _staged(plan, vendor.redfish, output) if plan.writes else ("nothing to stage through Redfish",)
     if plan.look_up_with:
-        yield f"look up first, all at once: {CURL} https://BMC{vendor.redfish.bios}"
+        yield f"read the current values first, with one command: {CURL} https://BMC{vendor.redfish.bios}"
+        plan = plan.but(look_up_with=None)
     for heading, lines in untouched(plan):  # by their titles alone: the checklist has all of each
         titles = [line.partition(" (")[0].partition(": ")[0] for line in lines]
         more = f" and {len(titles) - _NAMES} more (advisor checklist)" if len(titles) > _NAMES else ""
@@ -625,25 +630,25 @@ def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Itera
 
 def _staged(plan: Plan, redfish: Redfish, output: Path | None) -> Iterator[str]:
     """Yield how a body is staged and taken back."""
-    yield f"save the present values first: (umask 077; {CURL} -o bios-before.json https://BMC{redfish.bios})"
+    yield f"save the current values first: (umask 077; {CURL} -o bios-before.json https://BMC{redfish.bios})"
     headers = {"Content-Type": "application/json", **redfish.headers}
     words = " ".join(f"-H {shlex.quote(f'{key}: {value}')}" for key, value in headers.items())
     yield f"stage it: {CURL} -X PATCH {words} -d @{word(str(output or 'FILE'))} https://BMC{redfish.settings}"
     yield from (CERTIFICATE, *redfish.notes)
     undo = {back.attribute: back.value for change in plan.writes for back in change.back if back.value is not None}
     if undo:
-        yield f"undo, as a body: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
+        yield f"request body for undo: {json.dumps({'Attributes': undo, **redfish.apply}, ensure_ascii=True)}"
     data = shlex.quote(f'{{"ResetType": "{redfish.reset_type}"}}')
     reset = f"-H 'Content-Type: application/json' -d {data} https://BMC{redfish.reset}"
-    yield f"then, drained, restart: {CURL} -X POST {reset}"
+    yield f"then, on the drained node, restart: {CURL} -X POST {reset}"
 
 
-SCHEMA: Final = "advisor-checklist/1"
+SCHEMA = "advisor-checklist/1"
 """The number rises when a key changes meaning or goes."""
 
-HEADING: Final = "What the benchmarks should show"
+HEADING = "What the benchmarks should show"
 _LABEL, _DEEP, _NARROWEST = 16, 6, 8
-_OPEN: Final[tuple[tuple[str, str, Tick], ...]] = (("TO DO", "", "todo"), ("CONSIDER", "if it suits your work", "consider"))
+_OPEN: tuple[tuple[str, str, Tick], ...] = (("TO DO", "", "todo"), ("CONSIDER", "if it suits your workload", "consider"))
 
 
 def checklist_document(checklist: Checklist) -> dict[str, Any]:
@@ -680,7 +685,7 @@ def _machine(sheet: Sheet, width: int, *, verbose: bool) -> Iterator[Line]:
     if sheet.nothing:
         yield from ((), *wrapped([(sheet.nothing, "good")], width))
     if sheet.look_up:
-        yield from ((), (("LOOK UP", "heading"), ("  not known: one command each", "dim")))
+        yield from ((), (("LOOK UP", "heading"), ("  unknown values, each with the command that reads it", "dim")))
     for each in sheet.look_up:
         yield from _look_up(each, width, verbose=verbose)
     yield from _right(sheet, width, verbose=verbose)
@@ -763,15 +768,15 @@ def _right(sheet: Sheet, width: int, *, verbose: bool) -> Iterator[Line]:
     for item in waived:
         yield from wrapped([(f"{BOXES['waived']} {plain(item.title, 200)}: waived", "")], width)
     if away:
-        words = f"{count(len(away), 'line is', 'lines are')} about what this machine is not (-v)"
+        words = f"{count(len(away), 'line does', 'lines do')} not apply to this machine (-v)"
         yield from wrapped([(f"{BOXES['not-here']} {words}", "dim")], width, indent=4)
 
 
 def _end(sheet: Sheet, width: int, formats: Sequence[str], *, verbose: bool) -> Iterator[Line]:
     """Yield what the marks mean, and how to go on."""
     if not sheet.nothing:
-        deeper = [] if verbose else ["-v: why, check, undo and source of each"]
-        more = [*deeper, "--as html: to print and tick", *scripts(sheet, formats)]
+        deeper = [] if verbose else ["-v: reason, check, undo and source of each step"]
+        more = [*deeper, "--as html: printable, with tick boxes", *scripts(sheet, formats)]
         same = [("The same with  ", "dim"), (" · ".join(glued(each, 60) for each in more), "dim")]
         yield from ((), *wrapped([(sheet.legend, "dim")], width), *wrapped(same, width))
 
@@ -794,7 +799,7 @@ def details(checklist: Checklist, width: int) -> Iterator[Line]:
     cited = [[(f"[{source.id}] ", "dim"), (plain(source.text, 300), "dim")] for source in checklist.sources]
     yield from _section("Before you start", notes, width)
     yield from proof_lines(checklist, width)
-    yield from _section(f"Not offered by {plain(checklist.vendor)} here", absent, width)
+    yield from _section(f"Not offered by {plain(checklist.vendor)} on this server", absent, width)
     yield from _section("Sources", cited, width, indent=4)
 
 
@@ -841,7 +846,7 @@ def _after_table(sheet: Sheet, rows: Sequence[BiosRow], width: int) -> Iterator[
     for left in left_out(sheet, rows):
         yield from wrapped([(f"{BOXES['not-here']} ", ""), (left, "dim")], width, indent=4)
     if any(not row.verified and row.attribute for row in rows):
-        yield from wrapped([("? behind an attribute: its name was not seen in a registry of such a server", "dim")], width)
+        yield from wrapped([("? after an attribute: name not found in the registry of any server of this kind", "dim")], width)
     if sheet.checklist.apply:
         lines = "; ".join(printable(line) for line in sheet.checklist.apply)
         yield from wrapped([(f"{REBOOTS} ", "warn"), (lines, "")], width)

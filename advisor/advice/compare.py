@@ -9,9 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import inf
 from statistics import median
-from typing import Any, Final, NamedTuple, Self
-
-from pydantic import Field
+from typing import Any, NamedTuple, Self
 
 from advisor.advice.expression import written_value
 from advisor.advice.model.findings import Audit, Change, Difference, Finding, FindingChange, cost_order
@@ -43,23 +41,23 @@ from advisor.show.lines import Line, Page, numbered, wrapped
 Known = Mapping[str, Told]
 """The facts of a machine by their names."""
 
-_WORDS: Final = {
+_WORDS = {
     "locality.numa_nodes": "NUMA nodes",
-    "locality.inferred": "place inferred",
+    "locality.inferred": "location inferred",
     "locality.cpus": "nearest CPUs",
     "locality.one_of": "on one of them only",
     "ports.": "port ",
 }
-_HEAD: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[^.]+")
+_HEAD = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[^.]+")
 """A PCI address, or any other name."""
-_ROUND: Final = 1 << 30
+_ROUND = 1 << 30
 """What a kernel keeps for itself differs from boot to boot; memory is compared in whole GiB."""
-_PURPOSES: Final[tuple[Purpose, ...]] = ("part", "peak", "hpl", "network")
-_ANYWAY: Final[tuple[Part, ...]] = ("machine", "socket")
+_PURPOSES: tuple[Purpose, ...] = ("part", "peak", "hpl", "network")
+_ANYWAY: tuple[Part, ...] = ("machine", "socket")
 """Parts that are the same whatever the firmware does to the NUMA nodes."""
-_PEAK: Final = "fma"
+_PEAK = "fma"
 """Of floating point the peak alone: what it is without one thing after the other says nothing of a setting."""
-_ORDER: Final[tuple[Part, ...]] = ("machine", "socket", "numa", "l3", "core", "pair")
+_ORDER: tuple[Part, ...] = ("machine", "socket", "numa", "l3", "core", "pair")
 
 
 def difference(
@@ -247,7 +245,7 @@ def _described(topology: Topology, layout: Layout) -> Iterator[tuple[str, str, s
     yield "l3_size", "size of an L3", ", ".join(binary(size) for size in sizes) or "?"
     yield "memory", "memory", "?" if None in memory else binary(_rounded(sum(size for size in memory if size)))
     yield "nodes", "NUMA nodes", str(len(topology.nodes))
-    yield "node_memory", "memory of a node", low if low == high else f"{low} to {high}"
+    yield "node_memory", "memory per node", low if low == high else f"{low} to {high}"
     yield "cut", "NUMA partitioning", layout.cut.name
     yield "numbering", "CPU numbering", f"{numbering.name}{f' over {numbering.over}' if numbering.over else ''}"
     yield "siblings", "second threads", numbering.siblings
@@ -330,7 +328,7 @@ def difference_page(difference: Difference) -> Page:
 def _lines(difference: Difference, width: int) -> list[Line]:
     lines: list[Line] = [((f"{plain(difference.before)} -> {plain(difference.after)}", "title"),)]
     if difference.same:
-        return [*lines, (("Nothing differs that could be read on both.", ""),)]
+        return [*lines, (("No differences in what could be read on both.", ""),)]
     return [*lines, *_changed_lines(difference, width)]
 
 
@@ -338,13 +336,13 @@ def _changed_lines(difference: Difference, width: int, unread: str = "not read")
     lines = _section("Hardware and firmware", difference.identity, width, unread)
     lines += _section("Topology", difference.topology, width, unread)
     if difference.renumbered:
-        words = f"{count(difference.renumbered, 'CPU number')} now mean another core: bindings by number must be rewritten"
+        words = f"{count(difference.renumbered, 'CPU number')} now mean a different core: rewrite bindings that use CPU numbers"
         lines += wrapped([("! ", "warn"), (words, "")], width)
     lines += _section("Settings", difference.settings, width, unread)
     lines += _section("Adapters and accelerators", tuple(_devices(difference.devices)), width, unread)
     lines += _section("Other facts", difference.facts, width, unread)
     lines += _findings("New findings", "+", "down", difference.gained, width)
-    lines += _findings("Findings that are gone", "-", "dim", difference.lost, width)
+    lines += _findings("Findings no longer present", "-", "dim", difference.lost, width)
     return lines
 
 
@@ -359,9 +357,9 @@ def _devices(changes: tuple[Change, ...]) -> Iterator[Change]:
             unsure = kept.get(f"{device}.locality.one_of")
             sides = (_at(change.before, unsure.before if unsure else None), _at(change.after, unsure.after if unsure else None))
             title = f"{change.title.removesuffix(' NUMA nodes')} is at"
-            yield change.model_copy(update={"title": title, "before": sides[0], "after": sides[1]})
+            yield change.but(title=title, before=sides[0], after=sides[1])
         elif f"{device}.locality.numa_nodes" not in kept:
-            yield change.model_copy(update={"title": change.title.replace("on one of them only", "on one node, not known which")})
+            yield change.but(title=change.title.replace("on one of them only", "on one node (not known which)"))
 
 
 def _at(nodes: str | None, one_of: str | None) -> str | None:
@@ -390,15 +388,15 @@ def _findings(heading: str, sign: str, style: str, changes: Iterable[FindingChan
     lines: list[Line] = []
     for change in changes:
         claim = plain(change.claim or "")
-        now = "" if change.now in ("pass", "finding") else f" (there: {change.now})"
+        now = "" if change.now in ("pass", "finding") else f" (in the other input: {change.now})"
         lines += wrapped(
             [(f"{sign} {change.severity:6} ", style), (f"{change.id}: ", "title"), (claim + now, "")], width, indent=9
         )
     return [(), ((heading, "heading"),), *lines] if lines else []
 
 
-DIFF_SCHEMA: Final = "advisor-diff/1"
-WHATIF_SCHEMA: Final = "advisor-whatif/1"
+DIFF_SCHEMA = "advisor-diff/1"
+WHATIF_SCHEMA = "advisor-whatif/1"
 """The number rises when a key changes meaning or goes."""
 
 
@@ -406,10 +404,13 @@ class WhatIf(Value):
     """An assumption and what follows from it."""
 
     assumption: Assumption
-    source: str | None = Field(description="what --from named; None for this machine")
+    source: str | None
+    """what --from named; None for this machine"""
     difference: Difference
-    before: tuple[Gap, ...] = Field(description="what was not known before")
-    machine: Machine = Field(description="the machine after the restart")
+    before: tuple[Gap, ...]
+    """what was not known before"""
+    machine: Machine
+    """the machine after the restart"""
 
     @property
     def unknown(self) -> tuple[Gap, ...]:
@@ -419,7 +420,7 @@ class WhatIf(Value):
     @property
     def told(self) -> Difference:
         """The difference without what is not known after the change: that is no difference of the machines."""
-        return self.difference.model_copy(update={"devices": tuple(c for c in self.difference.devices if c.after is not None)})
+        return self.difference.but(devices=tuple(c for c in self.difference.devices if c.after is not None))
 
 
 def whatif_document(found: WhatIf) -> dict[str, Any]:
@@ -443,19 +444,21 @@ def _whatif_lines(found: WhatIf, written: str | None, width: int) -> list[Line]:
     title: Line = ((f"{plain(found.difference.before)} with {found.assumption.text}, after the restart", "title"),)
     inside = found.machine.environment
     if inside and inside.is_virtual:
-        guest = f"a virtual machine ({plain(str(inside.virtual), 40)}) cannot set this: its host does, or another instance type"
+        guest = (
+            f"a virtual machine ({plain(str(inside.virtual), 40)}) cannot set it: set it on the host or change the instance type"
+        )
         head = [title, *wrapped([("! ", "warn"), (guest, "")], width, indent=2)]
     else:
         head = [title]
     if found.told.same and not found.unknown:
-        return [*head, (("The machine has these settings already: nothing would change.", ""),)]
+        return [*head, (("The machine already has these settings: nothing would change.", ""),)]
     lines = [*head, *_changed_lines(found.told, width, "not known")]
     if found.unknown:
-        lines += [(), (("Assumed or not known before the restart", "heading"),)]
+        lines += [(), (("Assumed or unknown before the restart", "heading"),)]
         for gap in found.unknown:
             why = plain(gap.why.removeprefix("assumed, not read: "), _LONGEST_REASON)
             lines += wrapped([("? ", "unknown"), (f"{gap.fact}: ", "label"), (why, "")], width)
-    return [*lines, (), (("How to go on", "heading"),), *_next_steps(found, written, width)]
+    return [*lines, (), (("Next steps", "heading"),), *_next_steps(found, written, width)]
 
 
 _LONGEST_REASON = 600
@@ -467,18 +470,18 @@ def _next_steps(found: WhatIf, written: str | None, width: int) -> list[Line]:
     if written is None:
         source = f" --from {word(found.source)}" if found.source else ""
         options = " ".join(f"--{each.replace('=', ' ', 1)}" for each in found.assumption.text.split(","))
-        steps.append((f"advisor whatif{source} {options} -o after.json", "saves the machine after the restart"))
-    steps.append((f"advisor bind --from {file} -- ./app", "command and rankfile for after the restart"))
-    steps.append((f"advisor compare {file} -", "after the restart: check that it is so"))
+        steps.append((f"advisor whatif{source} {options} -o after.json", "saves the predicted machine"))
+    steps.append((f"advisor bind --from {file} -- ./app", "launch command and rankfile for use after the restart"))
+    steps.append((f"advisor compare {file} -", "run after the restart: shows what differs from the prediction"))
     # A command stays on one line, however long: it is there to be copied.
     return [line for command, why in steps for line in (((command, ""),), *wrapped([(f"    {why}", "dim")], width, indent=4))]
 
 
-BEFORE_AFTER_SCHEMA: Final = "advisor-before-after/1"
+BEFORE_AFTER_SCHEMA = "advisor-before-after/1"
 """The number rises when a key changes meaning or goes."""
-_WIDE: Final = 120
+_WIDE = 120
 """Columns from which the least and the most stand beside their median."""
-_STYLES: Final = {"faster": "good", "slower": "warn", "no difference shown": "dim"}
+_STYLES = {"faster": "good", "slower": "warn", "no difference shown": "dim"}
 
 
 def before_after_document(found: BeforeAfter) -> dict[str, Any]:
@@ -520,8 +523,8 @@ def before_after_lines(found: BeforeAfter, width: int) -> list[Line]:
     return result
 
 
-_N: Final = {"starts": "n: starts of each setting, by their medians. ", "repeats": "n: repeats of each. "}
-_MEANS: Final = (
+_N = {"starts": "n: boots with each setting, one median per boot. ", "repeats": "n: repeats on each side. "}
+_MEANS = (
     "p: the probability that chance alone separates them this far (Mann-Whitney, two-sided). Faster or slower: p is at "
     f"most {SIGNIFICANT:g} and the medians differ by {percent(NEGLIGIBLE)} or more."
 )

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from advisor.advice.expression_tree import (
     CPUS,
@@ -54,13 +54,13 @@ from advisor.errors import BadValue, did_you_mean
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.units import binary, bit_rate, clock, duration, lane_speed, memory_clock, plain, throughput
 
-LONGEST: Final = 600
-_DEEPEST: Final = 24
-_LARGEST: Final = 1e30
-_LONGEST_TEXT: Final = 200
-_LOOPS: Final = 3
-_ITEMS: Final = 64
-_KNOWN: Final = "known"
+LONGEST = 600
+_DEEPEST = 24
+_LARGEST = 1e30
+_LONGEST_TEXT = 200
+_LOOPS = 3
+_ITEMS = 64
+_KNOWN = "known"
 
 Function = Callable[[Any, Any], Any]
 
@@ -74,7 +74,7 @@ _ORDER: dict[type[ast.cmpop], Function] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
 
-_MEASURED: Final = {
+_MEASURED = {
     "bytes": ("GiB", "KiB", "MiB", "TiB", "GB"),
     "bytes/s": ("GB", "KiB", "MiB", "GiB", "TiB"),
     "bits/s": ("Gb",),
@@ -83,7 +83,7 @@ _MEASURED: Final = {
     "seconds": ("us", "ns"),
 }
 """Units that are too small to be written alone, with the factors that make them."""
-_BARE: Final = 1000
+_BARE = 1000
 """Below it a number of bytes, of bits or bytes a second, of hertz or of transfers lacks its factor; 0 and 1 are meant."""
 
 
@@ -102,7 +102,7 @@ def parse(text: str, scope: Scope) -> Node:
     if not isinstance(text, str) or not text.strip():
         raise BadValue("an expression is expected", cure="write a fact, such as kernel.numa_balancing")
     if len(text) > LONGEST:
-        raise BadValue(f"an expression of {len(text)} letters", cure=f"at most {LONGEST}; name a part of it with let")
+        raise BadValue(f"the expression has {len(text)} characters", cure=f"at most {LONGEST}; define part of it with let")
     text = text.strip()
     try:
         with warnings.catch_warnings():
@@ -125,18 +125,18 @@ def _cure(text: str) -> str:
 def require(node: Node, kind: Kind, what: str) -> Node:
     """Return the expression if it yields the kind; refuse it otherwise."""
     if not alike(node.kind, kind):
-        raise BadValue(f"{what} must be a {kind}, {node.text} is a {node.kind}")
+        raise BadValue(f"{what} must be a {kind}, but {node.text} is a {node.kind}")
     return node
 
 
 def unfit(name: str, scope: Scope) -> str | None:
     """Return why a name cannot be given to a value; None where it can."""
     if name in scope:
-        return f"{name} is the name of a fact already"
+        return f"{name} is already the name of a fact"
     if name in ("unknown", _KNOWN, *UNITS):
-        return f"{name} is a word of the language"
+        return f"{name} is a reserved word of the language"
     fits = re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name, re.ASCII)
-    return None if fits else f"{name[:60]} is not a name: small letters, digits and _"
+    return None if fits else f"{name[:60]} is not a name; use lower-case letters, digits and _"
 
 
 class _Reader:
@@ -152,7 +152,7 @@ class _Reader:
         if reader is None:
             self.refuse(tree, f"{self.words(tree)} is not part of the rule language")
         if self.depth >= _DEEPEST:
-            self.refuse(tree, "nested too deeply", "name a part of it with let")
+            self.refuse(tree, "nested too deeply", "define part of it with let")
         self.depth += 1
         node = reader(self, tree)
         self.depth -= 1
@@ -162,14 +162,14 @@ class _Reader:
         """Return an expression that yields a truth value."""
         node = self.read(tree)
         if not alike(node.kind, TRUTH):
-            self.refuse(tree, f"{node.text} is a {node.kind}, a truth value is expected", "compare it with something")
+            self.refuse(tree, f"{node.text} is a {node.kind}, but a truth value is expected", "compare it with a value")
         return node
 
     def number(self, tree: ast.expr) -> Node:
         """Return an expression that yields a number."""
         node = self.read(tree)
         if not alike(node.kind, NUMBER):
-            self.refuse(tree, f"{node.text} is a {node.kind}, a number is expected")
+            self.refuse(tree, f"{node.text} is a {node.kind}, but a number is expected")
         return node
 
     def words(self, tree: ast.AST) -> str:
@@ -193,7 +193,7 @@ class _Reader:
             return Constant(text, NUMBER, (), value)
         if isinstance(value, str) and len(value) <= _LONGEST_TEXT:
             return Constant(text, Text(options=(value,)), (), value)
-        return self.refuse(tree, f"{text} is not a literal of the rule language", "numbers, texts, True and False are")
+        return self.refuse(tree, f"{text} is not a literal of the rule language", "use a number, quoted text, True or False")
 
     def fact(self, tree: ast.Name | ast.Attribute) -> Node:
         """Return a dotted fact, a unit, or ``unknown``."""
@@ -217,8 +217,8 @@ class _Reader:
         for at, name in enumerate(names):
             if not isinstance(kind, Record):
                 path = ".".join([first, *names[:at]])
-                hint = f"run over it: any(x.{name} ... for x in {path})" if items_of(kind) else None
-                self.refuse(tree, f"{path} is a {kind} and has no facts in it", hint)
+                hint = f"loop over it: any(x.{name} ... for x in {path})" if items_of(kind) else None
+                self.refuse(tree, f"{path} is a {kind} and contains no facts", hint)
             try:
                 unit = kind.unit(name)
                 kind = kind.fact(name)
@@ -249,7 +249,7 @@ class _Reader:
             self.refuse(tree, f"{self.words(tree)}: numbers take + - * / // %")
         for node in operands:
             if not alike(node.kind, NUMBER):
-                self.refuse(tree, f"{node.text} is a {node.kind}, arithmetic needs numbers")
+                self.refuse(tree, f"{node.text} is a {node.kind}; arithmetic needs numbers")
         return Apply(self.words(tree), NUMBER, operands, function)
 
     def choose(self, tree: ast.IfExp) -> Node:
@@ -257,7 +257,7 @@ class _Reader:
         then, otherwise = self.read(tree.body), self.read(tree.orelse)
         if not alike(then.kind, otherwise.kind):
             problem = f"{then.text} is a {then.kind}, {otherwise.text} a {otherwise.kind}"
-            self.refuse(tree, problem, "both must be of one kind")
+            self.refuse(tree, problem, "both must be of the same kind")
         return Choose(self.words(tree), joined(then.kind, otherwise.kind), (self.truth(tree.test), then, otherwise))
 
     def compare(self, tree: ast.Compare) -> Node:
@@ -265,7 +265,7 @@ class _Reader:
         operands = tuple(map(self.read, (tree.left, *tree.comparators)))
         if isinstance(tree.ops[0], (ast.In, ast.NotIn)):
             if len(tree.ops) > 1:
-                self.refuse(tree, "in does not stand in a chain")
+                self.refuse(tree, "'in' cannot be chained")
             return self.member(tree, operands)
         links = zip(tree.ops, operands, operands[1:], strict=False)
         tests = tuple(self.test(tree, op, left, right) for op, left, right in links)
@@ -282,10 +282,11 @@ class _Reader:
             self.must_be_one(tree, left, right)
             return _SAME[type(op)]
         if type(op) not in _ORDER:
-            cure = "write == or !=, and known(...) for what could be read"
+            cure = "write == or !=, or known(...) for whether it could be read"
             self.refuse(tree, "only == != < <= > >= and in compare", cure)
         if any(not alike(node.kind, NUMBER) and node.kind != CPUS for node in (left, right)):
-            self.refuse(tree, f"{left.text} and {right.text} have no order", "numbers and sets of CPUs have; see before, older")
+            cure = "only numbers and sets of CPUs can be ordered; for dates and versions write before(...) or older(...)"
+            self.refuse(tree, f"{left.text} and {right.text} cannot be ordered", cure)
         return _ORDER[type(op)]
 
     def must_be_of_unit(self, tree: ast.AST, fact: Node, other: Node) -> None:
@@ -295,11 +296,11 @@ class _Reader:
         factors = _MEASURED[fact.unit or ""]
         for part in (other, *(other.operands if isinstance(other, Apply) else ())):
             if isinstance(part, Constant) and part.text in UNITS and part.text not in factors:
-                self.refuse(tree, f"{fact.text} counts {fact.unit}, and {part.text} does not", f"write {', '.join(factors)}")
+                self.refuse(tree, f"{fact.text} is in {fact.unit}, but {part.text} is not", f"write {', '.join(factors)}")
         number = other.constant if isinstance(other, Constant) and other.text not in UNITS else None
         if isinstance(number, int) and fact.unit != "seconds" and 1 < number < _BARE:
             cure = f"write {number} * {factors[0]}"
-            self.refuse(tree, f"{fact.text} counts {fact.unit}, and {number} has no unit", cure)
+            self.refuse(tree, f"{fact.text} is in {fact.unit}, but {number} has no unit", cure)
 
     def must_be_one(self, tree: ast.AST, left: Node, right: Node) -> None:
         """Refuse words that a fact never is; two literals are nobody's mistake."""
@@ -308,7 +309,7 @@ class _Reader:
         fact, word = (right, left) if isinstance(left, Constant) else (left, right)
         options, given = _options(fact), _options(word)
         if options and given and not set(options) & set(given):
-            cure = did_you_mean(given[0], options, f"it is one of {', '.join(options)}"[:200], cutoff=0.4)
+            cure = did_you_mean(given[0], options, f"use one of {', '.join(options)}"[:200], cutoff=0.4)
             self.refuse(tree, f"{fact.text} is never {given[0]!r}", cure)
 
     def member(self, tree: ast.Compare, operands: tuple[Node, ...]) -> Node:
@@ -316,8 +317,8 @@ class _Reader:
         item, group = operands
         inside = NUMBER if group.kind == CPUS else items_of(group.kind)
         if inside is None and group.kind != NOTHING:
-            cure = "for texts there are contains() and starts()"
-            self.refuse(tree, f"{group.text} is a {group.kind}, in needs a list", cure)
+            cure = "for text, use contains() or starts()"
+            self.refuse(tree, f"{group.text} is a {group.kind}, but in needs a list", cure)
         if inside is not None and not alike(item.kind, inside):
             self.refuse(tree, f"{item.text} is a {item.kind}, {group.text} a {group.kind}")
         for each in group.operands if isinstance(group, Items) else (group,) if isinstance(item, Constant) else ():
@@ -333,7 +334,7 @@ class _Reader:
         kind: Kind = NOTHING
         for node in nodes:
             if not alike(kind, node.kind):
-                self.refuse(tree, f"{node.text} is a {node.kind}, the items before it are not")
+                self.refuse(tree, f"{node.text} is a {node.kind}, but the items before it are not")
             kind = joined(kind, node.kind)
         return Items(self.words(tree), listed(kind), nodes, tuple)
 
@@ -350,7 +351,7 @@ class _Reader:
             return Open(self.words(tree), TRUTH, (self.read(tree.args[0]),), lambda values: lacking(*values) is None)
         if name not in VERBS:
             every = sorted([*VERBS, *WORDS, _KNOWN])
-            cure = did_you_mean(name, every, f"there are {', '.join(every)}")
+            cure = did_you_mean(name, every, f"available: {', '.join(every)}")
             self.refuse(tree, f"there is no verb {self.words(tree.func)}", cure)
         verb = VERBS[name]
         if len(tree.args) != len(verb.takes):
@@ -359,7 +360,7 @@ class _Reader:
         nodes = tuple(map(self.read, tree.args))
         for node, kind in zip(nodes, verb.takes, strict=True):
             if not alike(node.kind, kind):
-                self.refuse(tree, f"{name} needs a {kind}, {node.text} is a {node.kind}")
+                self.refuse(tree, f"{name} needs a {kind}, but {node.text} is a {node.kind}")
         return Apply(self.words(tree), verb.gives, nodes, verb.function)
 
     def gather(self, tree: ast.Call, name: str) -> Node:
@@ -383,23 +384,23 @@ class _Reader:
         """Return a comprehension: one ``for``, at most one ``if``."""
         part = tree.generators[0]
         if len(tree.generators) != 1 or len(part.ifs) > 1 or part.is_async:
-            self.refuse(tree, "a comprehension has one for and at most one if", "put a second one inside another word")
+            self.refuse(tree, "a comprehension takes one for and at most one if", "nest the second one: any(any(...) for ...)")
         if self.loops >= _LOOPS:
-            self.refuse(tree, f"more than {_LOOPS} comprehensions inside one another")
+            self.refuse(tree, f"more than {_LOOPS} nested comprehensions")
         name = part.target.id if isinstance(part.target, ast.Name) else self.words(part.target)
         if problem := unfit(name, self.scope):
             self.refuse(part.target, problem, "the variable of a comprehension must be a new name")
         over = self.read(part.iter)
         item = items_of(over.kind)
         if item is None:
-            self.refuse(tree, f"{over.text} is a {over.kind}, no list to run over")
+            self.refuse(tree, f"{over.text} is a {over.kind}, not a list to iterate over")
         inner = _Reader(self.text, {**self.scope, name: Name(item, fact_of(over))}, self.depth, self.loops + 1)
         condition = inner.truth(part.ifs[0]) if part.ifs else None
         element = inner.read(tree.elt)
         return Loop(self.words(tree), listed(element.kind), (over,), name, condition, element)
 
 
-_READERS: Final[Mapping[type[ast.expr], Callable[[_Reader, Any], Node]]] = {
+_READERS: Mapping[type[ast.expr], Callable[[_Reader, Any], Node]] = {
     ast.Constant: _Reader.constant,
     ast.Name: _Reader.fact,
     ast.Attribute: _Reader.fact,
@@ -478,7 +479,7 @@ class Sentence:
 def read_sentence(text: str, scope: Scope) -> Sentence:
     """Return a checked sentence; refuse with BadValue what its braces hold wrongly."""
     if len(text) > _LONGEST:
-        raise BadValue(f"a text of {len(text)} letters", cure=f"at most {_LONGEST}")
+        raise BadValue(f"the text has {len(text)} characters", cure=f"at most {_LONGEST}")
     parts: list[str | tuple[Node, str]] = []
     end = 0
     for match in _PART.finditer(text):
@@ -491,7 +492,7 @@ def read_sentence(text: str, scope: Scope) -> Sentence:
 
 def _plain(text: str) -> str:
     if "{" in text or "}" in text:
-        raise BadValue(f"a brace without its other: {text.strip()[:60]}", cure="expressions go in {braces}, not nested")
+        raise BadValue(f"an unmatched brace: {text.strip()[:60]}", cure="put each expression in {braces}; do not nest braces")
     return text
 
 
@@ -503,12 +504,12 @@ def _filled(inside: str, scope: Scope) -> tuple[Node, str]:
     node = parse(text, scope)
     known = (*FORMATS, LISTED)
     if how and how not in known:
-        cure = did_you_mean(how, known, f"there are {', '.join(known)}", cutoff=0.4)
+        cure = did_you_mean(how, known, f"available: {', '.join(known)}", cutoff=0.4)
         raise BadValue(f"{{{inside}}}: there is no format {how}", cure=cure)
     if how == LISTED and not isinstance(node.kind, ListOf):
         raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a list")
     if how in FORMATS and not alike(_inner(node.kind), NUMBER):
-        raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, {how} needs a number")
+        raise BadValue(f"{{{inside}}}: {node.text} is a {node.kind}, but {how} needs a number")
     if isinstance(record := _inner(node.kind), Record):
         first = next(iter(record.facts()), "")
         raise BadValue(f"{{{inside}}}: name a fact of {node.text}", cure=f"such as {node.text}.{first}")
@@ -576,7 +577,7 @@ def written_value(value: Any, how: str = "", *, name: Callable[[str], str] = pla
     return name(str(value)) if value != "" else "''"
 
 
-_RUN: Final = 3
+_RUN = 3
 
 
 def _option(value: Any, name: Callable[[str], str]) -> str | None:

@@ -70,7 +70,7 @@ def tried(function: Callable[..., Any], values: Iterable[Any], text: str) -> Any
     except (OverflowError, ValueError) as error:
         raise Trouble(f"{error} in {text}"[:200]) from error
     except (TypeError, AttributeError) as error:
-        raise Trouble(f"a fact is not of its kind in {text}"[:200]) from error
+        raise Trouble(f"a fact has the wrong kind in {text}"[:200]) from error
 
 
 def both(values: Iterable[Any]) -> Any:
@@ -155,7 +155,7 @@ class Record(Kind):
         """Return the kind of one fact of it; refuse a name it has not, with the nearest it has."""
         names = self.facts()
         if name not in names:
-            cure = did_you_mean(name, names, f"there are {', '.join(names)}"[:300])
+            cure = did_you_mean(name, names, f"available: {', '.join(names)}"[:300])
             raise BadValue(f"{self.name} has no fact {name}", cure=cure)
         return names[name]
 
@@ -400,7 +400,7 @@ class Loop(Node):
         for thing in things:
             env["_steps"][0] -= 1
             if env["_steps"][0] < 0:
-                raise Trouble(f"too much work in {self.text}"[:200])
+                raise Trouble(f"too many steps to evaluate {self.text}"[:200])
             if isinstance(thing, Unknown):  # perhaps it is not there at all
                 result.append(thing)
                 continue
@@ -487,47 +487,47 @@ VERBS: dict[str, Verb] = {
         lambda options, name: tuple(value or "" for key, value in options if key == name),
         (PAIRS, TEXT),
         listed(TEXT),
-        "Return every value given to a boot option; an empty list where it is not on the command line.",
+        "Return every value given to a boot option; an empty list if it is not on the command line.",
     ),
     "starts": Verb(
         lambda text, word: text.lower().startswith(word.lower()),
         (TEXT, TEXT),
         TRUTH,
-        "Return whether a text begins with a word, whatever the case.",
+        "Return whether a text begins with a word, ignoring case.",
     ),
     "contains": Verb(
         lambda text, word: word.lower() in text.lower(),
         (TEXT, TEXT),
         TRUTH,
-        "Return whether a text holds a word, whatever the case.",
+        "Return whether a text contains a word, ignoring case.",
     ),
-    "values": Verb(lambda table: tuple(table.values()), (TABLE,), listed(TEXT), "Return the texts of a table."),
+    "values": Verb(lambda table: tuple(table.values()), (TABLE,), listed(TEXT), "Return the values of a table."),
     "entry": Verb(
         lambda table, name: table.get(name),
         (TABLE, TEXT),
         TEXT,
-        "Return the text that a table has under a name; unknown where it has none.",
+        "Return the text stored in a table under a name; unknown if there is none.",
     ),
     "older": Verb(
         _older,
         (TEXT, TEXT),
         TRUTH,
-        "Return whether a version such as 4.1.4 is older than another; unknown where one is not a version.",
+        "Return whether a version such as 4.1.4 is older than another; unknown if one is not a version.",
     ),
     "before": Verb(
         _before,
         (TEXT, TEXT),
         TRUTH,
-        "Return whether one ISO date is before another; of a month or a year, before it begins. Unknown where one is not a date.",
+        "Return whether one ISO date is before another; for a month or a year, before its start. Unknown unless both are dates.",
     ),
     "bus": Verb(_bus, (TEXT,), NUMBER, "Return the bus number of a PCI address: 193 of 0000:c1:00.0."),
     "hex": Verb(lambda number: hex(int(number)), (NUMBER,), TEXT, "Return a whole number in hexadecimal: 0xc1."),
     "size": Verb(len, (CPUS,), NUMBER, "Return how many CPUs a set has."),
     "first": Verb(lambda cpus: cpus.first, (CPUS,), NUMBER, "Return the smallest CPU number of a set."),
     "round": Verb(round, (NUMBER,), NUMBER, "Return the nearest whole number."),
-    "floor": Verb(lambda number: int(number // 1), (NUMBER,), NUMBER, "Return the whole number at or below."),
+    "floor": Verb(lambda number: int(number // 1), (NUMBER,), NUMBER, "Return the number rounded down."),
     "abs": Verb(abs, (NUMBER,), NUMBER, "Return the absolute value of the argument."),
-    "ratio": Verb(lambda a, b: a / b if b else None, (NUMBER, NUMBER), NUMBER, "Return a over b; unknown where b is zero."),
+    "ratio": Verb(lambda a, b: a / b if b else None, (NUMBER, NUMBER), NUMBER, "Return a divided by b; unknown if b is zero."),
 }
 """Every verb; the page of facts and the messages of the checker list them from here."""
 

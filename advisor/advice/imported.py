@@ -7,27 +7,14 @@ from typing import Any
 
 from advisor.advice.whatif import measured_on
 from advisor.errors import BadInput, BadValue
-from advisor.machine.hosts.files import open_given, open_here
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.measure.imported import FASTEST, Beside, Placing, place_of, results_of_run
-from advisor.measure.imports import LARGEST, read_runs
+from advisor.measure.imported import Beside
 from advisor.measure.imports.memory import Level, levels, times_of
 from advisor.measure.measured_facts import MeasuredFacts
-from advisor.measure.measurement import Conditions, ImportedRun, Measurements, Missing, Result, Unit
-from advisor.measure.platform import match_platform
-from advisor.measure.resources import Resources, checked_results
-from advisor.measure.task import gathered, read_measurements
-
-
-@dataclass(frozen=True)
-class ImportedFile:
-    """One file: its runs, or why it could not be read."""
-
-    name: str
-    runs: tuple[ImportedRun, ...] = ()
-    error: str | None = None
+from advisor.measure.measurement import Measurements, Unit
+from advisor.measure.task import ImportedFile, is_ours, measurements_of, read_file, read_measurements
 
 
 @dataclass(frozen=True)
@@ -72,51 +59,25 @@ class Imported:
         }
 
 
-def read_file(path: Path) -> ImportedFile:
-    """Return the runs of a file, ``-`` is standard input; what cannot be read is said of it alone."""
-    try:
-        with open_given(path) as opened:
-            return ImportedFile(str(path), read_runs(opened.read(LARGEST + 1) or b""))
-    except OSError as error:
-        return ImportedFile(str(path), error=(error.strerror or "cannot be read").lower())
-    except BadInput as error:
-        return ImportedFile(str(path), error=str(error))
-
-
 def import_files(
     files: Sequence[Path], source: str | None = None, placed: str | None = None, observer: Observer = SILENT
 ) -> Imported:
     """Read files; with a machine they become its Measurements, as far as the files, or the user, say where each ran."""
     read = tuple(read_file(path) for path in files)
-    runs = [(file.name, run) for file in read for run in file.runs if run.refused is None]
     found = {
-        f"{name}:{run.line}": tuple(levels(times_of(run), int(run.conditions["CPUs"])))
-        for name, run in runs
-        if run.format == "core-to-core"
+        f"{file.name}:{run.line}": tuple(levels(times_of(run), int(run.conditions["CPUs"])))
+        for file in read
+        for run in file.runs
+        if run.refused is None and run.format == "core-to-core"
     }
     if source is None:
         if placed is not None:
-            raise BadValue("--placed says where on a machine, and none is given", cure="--from CAPTURE; --from - is this one")
+            raise BadValue("--placed needs a machine", cure="give --from CAPTURE, or --from - for this machine")
         return Imported(read, levels=found)
     machine = read_machine(None if source == "-" else source, observer)
-    ground = Resources(machine, smt=True)
-    place = place_of(ground, placed) if placed is not None else None
-    platform = match_platform(machine)
-    peak = platform.core_peak(machine.cpu.base_hz) if platform and machine.cpu else None
-    most = platform.core_peak(FASTEST) if platform else None
-    results: list[Result] = []
-    missing: list[Missing] = []
-    for name, run in runs:
-        task = f"imported/{run.format}/{Path(name).name}:{run.line}"
-        made, why = results_of_run(Placing(ground, task, peak, most), run, place)
-        results += made
-        missing += [Missing(task=task, why=why)] if why else []
-    checked = checked_results(results, Resources(machine), platform)
-    taken = dict.fromkeys(str(each.details["imported"]).partition(", ")[0] for each in checked)
-    under = Conditions(started="", idle=None, imported=tuple(taken))
-    kept = gathered(machine, under, checked, missing) if checked else None
+    kept, missing = measurements_of(read, machine, placed)
     beside = tuple(note for key, cuts in found.items() for note in contradictions(machine, key, cuts))
-    return Imported(read, machine, kept, (*(f"{each.task}: {each.why}" for each in missing), *beside), found)
+    return Imported(read, machine, kept, (*(f"{each.task.split('/', 2)[2]}: {each.why}" for each in missing), *beside), found)
 
 
 def contradictions(machine: Machine, name: str, cuts: Sequence[Level]) -> Iterator[str]:
@@ -133,15 +94,18 @@ def contradictions(machine: Machine, name: str, cuts: Sequence[Level]) -> Iterat
     for level in cuts:
         groups = {frozenset(cpus[at] for at in group) for group in level.groups}
         if groups not in known:
-            found = f"{len(groups)} groups of {len(level.groups[0])} CPUs, {level.ratio:.1f} times nearer to each other"
-            yield f"{name}: its times show {found}; this machine reports nothing like it: another machine, or partly hidden"
+            found = f"{len(groups)} groups of {len(level.groups[0])} CPUs ({level.ratio:.1f} times the latency between groups)"
+            yield (
+                f"{name}: its latencies show {found}, which this machine does not report: "
+                "they are from another machine, or part of this one is hidden"
+            )
 
 
 def must_have_results(found: Imported) -> Measurements:
     """Return the measurements; refuse, with the reason, where nothing became one."""
     if found.measurements is None:
-        why = "; ".join((*found.refused, *found.notes)) or "no machine is given"
-        raise BadValue(f"there is nothing to save: {why[:300]}", cure="--from CAPTURE says which machine, --placed which part")
+        why = "; ".join((*found.refused, *found.notes)) or "no machine given"
+        raise BadValue(f"there is nothing to save: {why[:300]}", cure="name the machine with --from, the part with --placed")
     return found.measurements
 
 
@@ -152,23 +116,23 @@ def compare_measured(
     one, other = (_side(each, source, placed, observer) for each in (first, second))
     wrong = [name for name in ("cpu", "cpus", "nodes") if getattr(one.machine, name) != getattr(other.machine, name)]
     if wrong:
-        raise BadInput("a different machine or NUMA partitioning than the first file", file=str(second))
+        raise BadInput("not the same machine or NUMA partitioning as the first file", file=str(second))
     before, after = _best(one), _best(other)
     rows = tuple(Beside(words, unit, before[words, unit], after[words, unit]) for words, unit in before if (words, unit) in after)
     if not rows:
-        raise BadInput(f"{second} has no figure of the same part and kind", file=str(first), cure="advisor measure show FILE")
+        raise BadInput(
+            f"{second} has no figure for the same part and kind", file=str(first), cure="see advisor measure show FILE"
+        )
     return rows
 
 
 def _side(path: Path, source: str | None, placed: str | None, observer: Observer) -> Measurements:
-    with open_here(path) as opened:
-        begins = opened.read(4096).lstrip()[:1]
-    if begins == b"{":
+    if is_ours(path):
         return read_measurements([path])
     found = import_files([path], source, placed, observer)
     if found.measurements is None:
-        why = "; ".join((*found.refused, *found.notes)) or "give --from: which machine it is of"
-        raise BadInput(f"it contains no figure of a machine: {why[:300]}", file=str(path))
+        why = "; ".join((*found.refused, *found.notes)) or "name its machine with --from"
+        raise BadInput(f"it contains no measurements of a machine: {why[:300]}", file=str(path))
     return found.measurements
 
 

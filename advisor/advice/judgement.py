@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.judge.case import Case, Standing, case_of, with_standings
 from advisor.advice.judge.engine import Origins, ask, ask_of_any, explain, finding, foreseen, judge, waive
@@ -32,8 +32,8 @@ from advisor.advice.judge.rulebook import (
     verdicts_without_example,
     words_like_others,
 )
-from advisor.advice.know.fixes import Places, entries_of, neutral_values, with_fixes
-from advisor.advice.know.vendors import match_vendor, publications, settings, sheet_for_machine, vendor_by_id
+from advisor.advice.know.fixes import Places, entries_of, intents, neutral_values, with_fixes
+from advisor.advice.know.vendors import match_vendor, publications, settings, sheet_for_machine, vendor_by_id, vendors
 from advisor.advice.model.findings import Audit, Explanation, Finding, cost_order
 from advisor.advice.model.sheets import Vendor
 from advisor.errors import BadSheet, BadValue, did_you_mean, must_be_one_of, nearest
@@ -103,12 +103,12 @@ def _rules_about(name: str, rules: Sequence[Rule]) -> str:
     near = nearest(name, [rule.id for rule in rules])
     about = sorted((rule.id for rule in rules if name.lower() in (*rule.id.split("-"), rule.topic)), key=len)
     if near or not about:
-        return f"did you mean {near}?" if near else "see advisor rules list"
+        return f"did you mean {near}?" if near else "see advisor rules list; advisor check explains its own faults in its output"
     more = f" and {len(about) - _NAMED} others" if len(about) > _NAMED else ""
-    return f"about {name}: {', '.join(about[:_NAMED])}{more}, see advisor rules list"
+    return f"rules about {name}: {', '.join(about[:_NAMED])}{more}; see advisor rules list"
 
 
-_NAMED: Final = 3
+_NAMED = 3
 """Rules that are named where a word means many."""
 
 
@@ -124,8 +124,8 @@ def rules_named(
         if not any(name in (rule.id, rule.topic) for rule in every):
             known = [*(rule.id for rule in every), *(rule.topic for rule in every)]
             if name.isdecimal():
-                raise BadValue(f"there is no finding {name[:20]}", cure="advisor audit numbers them; a rule's id works too")
-            last = f"name a file with --rules {name}" if Path(name).exists() else "advisor rules list shows them"
+                raise BadValue(f"there is no finding {name[:20]}", cure="give a number from advisor audit, or a rule's id")
+            last = f"name a file with --rules {name}" if Path(name).exists() else "see advisor rules list"
             raise BadValue(f"there is no rule or topic {name[:64]}", cure=did_you_mean(name, known, last))
     return tuple(rule for rule in every if not asked or rule.id in asked or rule.topic in asked)
 
@@ -160,17 +160,17 @@ def _without_effect(rule: Rule) -> Iterator[BadSheet]:
     text, place = rule.text, f"line {rule.line}"
     gain = text.cost.gain if text.cost else None
     if gain and re.fullmatch(r"\d+(\.\d+)?", gain) and float(gain) > 1:
-        said = f"{rule.id}: a gain of {gain} is more than all there is"
-        yield BadSheet(said, file=rule.file, place=place, cure="write the part to be won: 0.13")
+        said = f"{rule.id}: a gain of {gain} is more than 1"
+        yield BadSheet(said, file=rule.file, place=place, cure="write the gain as a fraction, such as 0.13")
     places = {settings()[name].where for name in text.set or {}}
     if text.where and places and text.where not in places:
-        said = f"{rule.id}: where: {text.where}, and what it sets is of {', '.join(sorted(places))}"
-        yield BadSheet(said, file=rule.file, place=place, cure="take where out")
+        said = f"{rule.id}: where: {text.where}, but the settings it sets belong to {', '.join(sorted(places))}"
+        yield BadSheet(said, file=rule.file, place=place, cure="remove where")
     for name in text.let:
         rest = text.model_dump(mode="json", exclude={"let", "tests", "id"})
         words = " ".join(map(str, (*rest.values(), *(each for other, each in text.let.items() if other != name))))
         if not re.search(rf"\b{name}\b", words):
-            yield BadSheet(f"{rule.id}: let: nothing asks for {name}", file=rule.file, place=place, cure="use it, or take it out")
+            yield BadSheet(f"{rule.id}: let: nothing uses {name}", file=rule.file, place=place, cure="use it or remove it")
 
 
 def rule_names(kind: str, words: Sequence[str]) -> list[dict[str, str]]:
@@ -186,10 +186,10 @@ def rule_names(kind: str, words: Sequence[str]) -> list[dict[str, str]]:
 def must_be_known(site: Iterable[Path], topics: Iterable[str]) -> None:
     """Refuse rules that cannot be read, folders without any, and topics that no rule has."""
     for folder in (path for path in site if path.is_dir() and not any(rule_files(path, must=False))):
-        raise BadValue(f"{folder}: no rule files in it", cure="name a file, or a folder with files *.yaml")
+        raise BadValue(f"{folder}: contains no rule files", cure="name a file, or a folder of *.yaml files")
     known = tuple(dict.fromkeys(rule.topic for rule in rulebook(site).rules))
     for topic in topics:
-        must_be_one_of("topic", topic, known, f"there are {', '.join(known)}")
+        must_be_one_of("topic", topic, known, f"available: {', '.join(known)}")
 
 
 UNKNOWN_VENDOR = "generic"
@@ -241,7 +241,7 @@ class Judgement(Ground):
     hints: Mapping[str, str] = field(default_factory=dict)
     """Of hardware on order: setting -> what it should stand at in words, where no machine tells the value."""
     decided: Mapping[str, str | None] = field(default_factory=dict)
-    """Of hardware on order: setting -> the value that the platform or the processor's model decides; None where neither does."""
+    """Of hardware on order: setting -> the value that the platform or the processor's model decides; None if neither does."""
 
 
 def judged(
@@ -300,7 +300,7 @@ def _seen(
     offers = None
     if vendor is not None and kind is not None and maker != UNKNOWN_VENDOR:  # what its own sheet has a place for
         offers = tuple(name for name in vendor.settings if entries_of(vendor, kind, name))
-    case = case.model_copy(update={"bios_offers": offers, "watch": watch})
+    case = case.but(bios_offers=offers, watch=watch)
     applied = neutral_values(vendor, kind, bios) if vendor and bios else {}
     coming = neutral_values(vendor, kind, bios, pending=True) if vendor and bios else {}
     pending = {name: value for name, value in coming.items() if applied.get(name) != value}
@@ -324,7 +324,7 @@ def _doubts(ground: Ground, book: Rulebook, found: Iterable[Finding]) -> tuple[F
     waiting = {
         each.id for each in found if each.verdict == "unknown" and any(lack.fact.startswith("measured.") for lack in each.lacks)
     }
-    case = ground.case.model_copy(update={"measured": measured.as_if_idle()})
+    case = ground.case.but(measured=measured.as_if_idle())
     again = judge(case, [rule for rule in book.rules if rule.text.id in waiting], settings(), ground.origins)
     adverse = (each for each in _waived(again, ground, book) if each.verdict == "finding" and each.severity != "info")
     return tuple(sorted(adverse, key=cost_order))
@@ -355,7 +355,7 @@ def forecast(
     Rules that are set ``aside`` are not asked.
     """
     kind = result.platform.id if result.platform else None
-    after = bios.model_copy(update={"attributes": {**bios.attributes, **changes}})
+    after = bios.but(attributes={**bios.attributes, **changes})
     now, then = (neutral_values(words, kind, each) for each in (bios, after))
     moved = {
         name: None if then.get(name) is None else str(then[name]) for name in {*now, *then} if now.get(name) != then.get(name)
@@ -364,13 +364,13 @@ def forecast(
         return ()
     known = {each.name: each for each in result.case.standings or ()}
     new = {
-        name: Standing(name=name, title=settings()[name].title, value=value, sure="high", how="as it would be")
+        name: Standing(name=name, title=settings()[name].title, value=value, sure="high", how="assumed after the change")
         for name, value in moved.items()
     }
     case = with_standings(result.case, ({**known, **new}).values())
     rules = (rule for rule in result.book.rules if rule.id not in aside)
     found = foreseen(rules, result.case, case, settings(), result.origins)
-    told = {"finding": "with it {} ({})", "unknown": "whether it causes {} ({}) is not known here: give --from CAPTURE"}
+    told = {"finding": "with it {} ({})", "unknown": "whether this change causes {} ({}) is unknown here: give --from CAPTURE"}
     return tuple(dict.fromkeys(told[each.verdict].format(each.rule.id, each.rule.text.title) for each in found))
 
 
@@ -379,7 +379,7 @@ def explained(judgement: Judgement, rule: Rule, subject: str | None = None) -> E
     asked = tuple(ask(rule, judgement.case, env_of(judgement.case, settings())))
     if subject is not None:
         names = [each.subject for each in asked if each.subject]
-        there = f"there are {', '.join(names)[:200]}" if names else "this rule asks of one only"
+        there = f"available: {', '.join(names)[:200]}" if names else "this rule has only one subject"
         must_be_one_of("subject", subject, names, there)
         asked = tuple(each for each in asked if each.subject == subject)
     return explain(rule, asked, judgement.origins, judgement.case.scope)
@@ -390,24 +390,24 @@ def rule_named(judgement: Judgement, name: str) -> Rule:
     if name.isdecimal():
         found = judgement.audit.by_rule
         if not 0 < int(name[:6]) <= len(found):
-            what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no finding"
-            raise BadValue(f"there is no finding {name[:20]}: {what}", cure="advisor audit numbers them; a rule's id works too")
+            what = f"this audit has findings 1 to {len(found)}" if found else "this audit has no findings"
+            raise BadValue(f"there is no finding {name[:20]}: {what}", cure="give a number from advisor audit, or a rule's id")
         name = found[int(name) - 1][0].id
     must_be_one_of("rule", name, (each.id for each in judgement.book.rules), "see advisor rules list")
     return next(each for each in judgement.book.rules if each.id == name)
 
 
-_REAL: Final = Environment(virtual="none", container="none")
+_REAL = Environment(virtual="none", container="none")
 """What is ordered is a real machine."""
 
-_CUT_SETTING: Final = {"NPS": "numa.nps", "SNC": "cpu.snc", "COD": "cpu.snoop_mode", "DIES": "memory.interleave"}
+_CUT_SETTING = {"NPS": "numa.nps", "SNC": "cpu.snc", "COD": "cpu.snoop_mode", "DIES": "memory.interleave"}
 """Scheme of a platform -> the setting that cuts its sockets."""
 
 
-_OF_MODULES: Final = frozenset({"memory.mirroring", "memory.speed", "memory.refresh_rate"})
+_OF_MODULES = frozenset({"memory.mirroring", "memory.speed", "memory.refresh_rate"})
 """Settings of memory in modules; soldered memory has none of them."""
 
-_SPELLED: Final = {
+_SPELLED = {
     "NPS1": "1", "NPS2": "2", "NPS4": "4", "SNC2": "snc2", "SNC3": "snc3", "SNC4": "snc4", "COD": "cod",
     "channel-interleaving": "channel",
 }  # fmt: skip
@@ -465,6 +465,26 @@ def _hints(platform: Platform | None, scope: Scope) -> dict[str, str]:
 
 def named(machine: Machine) -> str:
     """Return the machine in words: its name and what it was sold as."""
-    firmware = machine.firmware
-    sold = " ".join(part for part in (firmware.system_vendor, firmware.product) if part) if firmware else ""
-    return ", ".join(part for part in (machine.name, sold) if part) or "this machine"
+    return ", ".join(part for part in (machine.name, machine.firmware.sold if machine.firmware else "") if part) or "this machine"
+
+
+def source_document(ref: str, site: Iterable[Path]) -> dict[str, object]:
+    """Return a publication, and what rests on it: rules, choices of --for, and names of settings."""
+    texts = [rule.text for rule in rulebook(site).rules]
+    cited = {each.id: each.title for each in texts if ref in (*each.refs, *(guide.ref for guide in each.guides))}
+    chosen = [
+        f"--for {work}: {setting} = {choice.value or 'depends on the machine'}: {guide.says}"
+        for work, intent in intents().items()
+        for setting, choices in intent.settings.items()
+        for choice in choices
+        for guide in choice.guides
+        if guide.ref == ref
+    ]
+    names = [
+        f"{vendor.name}: {shown.product} ({name})"
+        for vendor in vendors().values()
+        for name, shown in vendor.evidence.items()
+        if shown.source == ref
+    ]
+    known = publications()[ref].model_dump()
+    return {"schema": "advisor-source/1", "id": ref, **known, "rules": cited, "choices": chosen, "names": names}

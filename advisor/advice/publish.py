@@ -5,7 +5,6 @@ import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from advisor.advice.judge.case import Case, case_of
 from advisor.advice.judge.measured import measured_facts
@@ -20,9 +19,9 @@ from advisor.measure.measurement import Measurements
 from advisor.measure.platform import COLUMNS, SITE_FIGURES, match_platform, plain_processor, read_published
 from advisor.measure.task import Measured
 
-_STEADY: Final = 0.05
+_STEADY = 0.05
 """Of the median: repeats further apart are not of a quiet machine; the kernels here repeat within 1 to 2 %."""
-_WRITTEN: Final = {"latency": duration, "hpl": flop_rate}
+_WRITTEN = {"latency": duration, "hpl": flop_rate}
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Published:
     def page(self) -> str:
         """Return it in words."""
         lines = [f"  {row['processor']}, {row['sockets']} x: {row['metric']} {row['value']}" for row in self.rows]
-        added = f"{count(len(self.rows), 'figure')} added to {self.file}, which had {self.before}"
-        undo = "Later machines with this processor are placed among them; delete a line of the file to withdraw it."
+        added = f"{count(len(self.rows), 'figure')} added to {self.file}, which had {self.before} before"
+        undo = "Machines with this processor will be compared with these figures; to withdraw one, delete its line in the file."
         return "\n".join([added, *lines, undo])
 
 
@@ -45,7 +44,9 @@ def publish(measured: Measured, file: Path | None) -> Published:
     """Add the figures of the whole machine to the site's file; refuse those of a busy machine, of parts, and those it has."""
     machine, measurements = measured.machine, measured.measurements
     if machine is None:
-        raise BadInput("these figures are of another machine", cure="publish them there, or name its capture with --from")
+        raise BadInput(
+            "these figures are from another machine", cure="publish them there, or give a capture of that machine with --from"
+        )
     platform = match_platform(machine)
     case = case_of(machine, infer_layout(machine), platform)
     facts = measured_facts(measurements, case, ())
@@ -53,14 +54,16 @@ def publish(measured: Measured, file: Path | None) -> Published:
     _must_be_quiet(facts, figures)
     processor = plain_processor(machine.cpu.model_name) if machine.cpu and machine.cpu.model_name else None
     if processor is None:
-        raise BadValue("the processor of this machine has no name", cure="measure on the machine itself, as root if it is hidden")
+        raise BadValue(
+            "the processor model of this machine is unknown", cure="measure on the machine itself, as root if the name is hidden"
+        )
     path = file or at_home(SITE_FIGURES[0] if os.geteuid() == 0 else SITE_FIGURES[1])
     known = [figure for _, figure in read_published(path)] if path.is_file() else []
     rows = tuple(_row(each, processor, machine, measurements, case) for each in figures)
     sources = {(one.source, one.metric) for one in known}
     rows = tuple(row for row in rows if (row["source"], row["metric"]) not in sources)
     if not rows:
-        raise BadValue(f"{path} has these figures already", cure="measure again, or delete its lines first")
+        raise BadValue(f"{path} already has these figures", cure="measure again, or delete its lines first")
     old = path.read_text(encoding="utf-8") if known else f"{','.join(COLUMNS)}\n"
     if file is None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,14 +76,16 @@ def publish(measured: Measured, file: Path | None) -> Published:
 def _must_be_quiet(facts: MeasuredFacts, figures: list[Figure]) -> None:
     if not figures:
         cure = "measure it with advisor measure membw --save FILE, or advisor measure hpl --save FILE"
-        raise BadInput("nothing here is of the whole machine", cure=cure)
+        raise BadInput("no measurement here covers the whole machine", cure=cure)
     if facts.idle is not True:
         problem = "the machine was not idle" if facts.idle is False else "nothing shows whether the machine was idle"
-        raise BadInput(f"{problem}, and others would be compared with it", cure="measure again on an idle machine")
+        raise BadInput(
+            f"{problem}, so its figures cannot be a reference for other machines", cure="measure again on an idle machine"
+        )
     spread = max((each.spread or 0.0 for each in (facts.machine, facts.hpl) if each is not None), default=0.0)
     if spread > _STEADY:
         cure = "measure again with --repeats 10 on a quiet machine"
-        raise BadInput(f"its repeats lie {100 * spread:.0f} % apart, more than {100 * _STEADY:.0f} %", cure=cure)
+        raise BadInput(f"its repeats differ by {100 * spread:.0f} %, more than {100 * _STEADY:.0f} %", cure=cure)
 
 
 def _row(own: Figure, processor: str, machine: Machine, measurements: Measurements, case: Case) -> dict[str, str]:

@@ -41,7 +41,7 @@ def whatif(
     """
     rules, machine = tuple(site), read_machine(source, observer)
     given = bios_for(bios, machine, observer).bios
-    machine = machine.model_copy(update={"bios": given}) if given is not None else machine
+    machine = machine.but(bios=given) if given is not None else machine
     a = judged(machine, scope, rules)
 
     def audited() -> Judgement:
@@ -77,8 +77,8 @@ def _wanted_by(name: str, judgement: Judgement) -> str:
                 value = "on" if value == "cod" else "off"
             texts.append(f"{fields[want.setting]}={value}")
     if not texts:
-        cure = "name a setting, such as nps=4; advisor explain has the fix"
-        raise BadValue(f"{name}: no setting that fixes {rule} can be predicted here", cure=cure)
+        cure = "name a setting, such as nps=4; advisor explain shows the fix"
+        raise BadValue(f"{name}: the effect of fixing {rule} cannot be predicted here", cure=cure)
     return ",".join(dict.fromkeys(texts))
 
 
@@ -146,7 +146,7 @@ def runs_in(place: Path) -> list[Measurements]:
     """Return the run of a file, or those of all files .json in a folder: several starts of one setting."""
     files = sorted(place.glob("*.json")) if place.is_dir() else [place]
     if not files:
-        raise BadInput("no file .json is in it", file=str(place), cure="save runs there: --save FOLDER/1.json")
+        raise BadInput("it contains no .json file", file=str(place), cure="save runs there: --save FOLDER/1.json")
     return [read_measurements([file]) for file in files]
 
 

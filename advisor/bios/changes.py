@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor.advice.model.plan import out_of_reach
 from advisor.bios.connection import Answer, NoAnswer, Resource
@@ -12,9 +12,9 @@ from advisor.errors import CannotWork, Interrupted
 if TYPE_CHECKING:
     from advisor.bios.session import Session
 
-_AGAIN: Final = 3
+_AGAIN = 3
 """Times that a PATCH is sent again after 503 with Retry-After."""
-_LONGEST_WAIT: Final = 60
+_LONGEST_WAIT = 60
 
 
 class Accepted(NamedTuple):
@@ -38,17 +38,17 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
     (Supermicro): they are sent where it refuses the words with HTTP 400, by which nothing was written.
     """
     if taboo := [name for name in values if out_of_reach(name)]:
-        session.fail(f"{taboo[0]} is out of reach of any plan: {out_of_reach(taboo[0])}")
+        session.fail(f"{taboo[0]} cannot be part of any plan: {out_of_reach(taboo[0])}")
     if found.settings_link is None:
-        session.fail("its Bios has no settings object, so nothing can be staged; use the vendor's own tool")
+        session.fail("its Bios resource has no settings object, so nothing can be staged; use the vendor's own tool")
     offered = found.offered_times
     if offered and "OnReset" not in offered:
         session.fail(
-            f"it takes changes {session.clean(', '.join(offered))} and not at the next restart (OnReset): nothing is staged"
+            f"it applies changes {session.clean(', '.join(offered))}, not at the next restart (OnReset): nothing is staged"
         )
     settings, tag = session.tagged(found.settings_link)
     if waiting(settings, found.applied) != found.waiting or tag != found.tag:
-        session.fail("the pending settings changed meanwhile; nothing was written; read them again")
+        session.fail("the pending settings changed in the meantime; nothing was written; read them again")
     spellings = [values, *([{**values, **other}] if other else [])]
     bodies = [{"Attributes": dict(each), **found.apply_time} for each in spellings]
     session.committed = True
@@ -58,15 +58,15 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
         job = answer.headers.get("location") if answer is not None and answer.status == 202 else None
         job = session.local(job) if job else _the_job(session) if answer is None else None
     except CannotWork as error:
-        how = "no complete answer to the PATCH arrived" if answer is None else "it accepted the PATCH"
-        how = f"the PATCH was answered HTTP {answer.status}" if answer is not None and answer.status >= 500 else how
+        how = "no complete answer to the PATCH arrived" if answer is None else "the BMC accepted the PATCH"
+        how = f"the PATCH was answered with HTTP {answer.status}" if answer is not None and answer.status >= 500 else how
         raise CannotWork(f"{error}; {how}: check with advisor bios status whether it is staged") from None
     if lost and answer is None:
         session.fail(f"no complete answer to the PATCH arrived, and {_named(lost)} is not staged; check with advisor bios status")
     if answer is not None and lost and answer.status >= 500:
         session.refused(answer, "staging")  # it was looked at: nothing of it is staged
     if lost:
-        session.fail(f"it accepted the PATCH and dropped {_named(lost)}: that is not staged")
+        session.fail(f"it accepted the PATCH but dropped {_named(lost)}, which is not staged")
     return Accepted(job, held, applied, answer is not None and answer.status < 500)
 
 
@@ -122,7 +122,7 @@ def _patch(session: "Session", found: Controller, link: str, bodies: list[Resour
         settings, now = session.tagged(link)
         if now != tag or waiting(settings, found.applied) != found.waiting:
             break
-    return session.fail("the settings changed meanwhile (HTTP 412), nothing was written; read them again")
+    return session.fail("the settings changed in the meantime (HTTP 412); nothing was written; read them again")
 
 
 def _forms(tag: str | None) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def resets(session: "Session", system: Resource) -> tuple[str, tuple[str, ...]]:
     actions = system.get("Actions")
     action = actions.get("#ComputerSystem.Reset") if isinstance(actions, dict) else None
     if not isinstance(action, dict) or not isinstance(action.get("target"), str):
-        session.fail("its system offers no reset: restart it from its operating system")
+        session.fail("this BMC offers no reset action: restart the server from its operating system")
     kinds = action.get("ResetType@Redfish.AllowableValues")
     if not isinstance(kinds, list) and action.get("@Redfish.ActionInfo"):
         told = (session.look(action["@Redfish.ActionInfo"]) or {}).get("Parameters")
@@ -162,10 +162,10 @@ def resets(session: "Session", system: Resource) -> tuple[str, tuple[str, ...]]:
     return target, tuple(each for each in kinds if isinstance(each, str)) if isinstance(kinds, list) else ()
 
 
-GRACEFUL: Final = "GracefulRestart"
+GRACEFUL = "GracefulRestart"
 _SHUTDOWN, _ON = "GracefulShutdown", "On"
-_LOOKS: Final = 90
-_BETWEEN: Final = 10.0
+_LOOKS = 90
+_BETWEEN = 10.0
 """Looks and seconds between them, at a server that shuts down: 15 minutes."""
 
 
@@ -181,7 +181,7 @@ def restart_kind(session: "Session", system: Resource) -> str:
     if {_SHUTDOWN, _ON} <= set(kinds):
         return f"{_SHUTDOWN}, then {_ON}"
     offered = f"it offers {', '.join(kinds)}" if kinds else "it does not list its reset types"
-    return session.fail(f"no graceful restart here, {session.clean(offered)}: restart it from its operating system")
+    return session.fail(f"no graceful restart available ({session.clean(offered)}): restart it from its operating system")
 
 
 def restart(session: "Session", system: Resource) -> None:
@@ -195,7 +195,7 @@ def restart(session: "Session", system: Resource) -> None:
         _wait_until_off(session, system)
     except (KeyboardInterrupt, Interrupted) as error:
         raise type(error)(
-            f"{session.address.name}: interrupted after a shutdown was requested: start it once it is off"
+            f"{session.address.name}: interrupted after requesting a shutdown; power the server on once it is off"
         ) from None
     start(session, system)
 
@@ -211,7 +211,7 @@ def _wait_until_off(session: "Session", system: Resource) -> None:
             return
         session.pause(_BETWEEN)
     minutes = _LOOKS * _BETWEEN / 60
-    told = f"it was asked once to shut down and is on {minutes:.0f} minutes later; nothing is forced: look at its console"
+    told = f"it was asked once to shut down but is still on after {minutes:.0f} minutes; it was not forced off: check its console"
     raise Unclear(f"{session.address.name}: {told}")
 
 
@@ -219,10 +219,10 @@ def _reset(session: "Session", target: str, kind: str, what: str) -> None:
     try:
         answer = session.ask("POST", target, {"ResetType": kind})
     except NoAnswer as error:
-        raise Unclear(f"{error}; {what} was requested once and is not requested again; check whether it happens") from None
+        raise Unclear(f"{error}; {what} was requested once and will not be requested again; check whether it happens") from None
     if answer.status >= 500:
-        said = session.said(answer) or "it does not say why"
-        told = f"{what} was answered HTTP {answer.status} ({said}) and is not requested again; check whether it happens"
+        said = session.said(answer) or "no reason given"
+        told = f"{what} was answered with HTTP {answer.status} ({said}) and will not be requested again; check whether it happens"
         raise Unclear(f"{session.address.name}: {session.clean(told)}")
     if answer.status not in (200, 202, 204):
         session.refused(answer, what)
@@ -233,6 +233,6 @@ def withdraw(session: "Session", job: str) -> None:
     try:
         answer = session.ask("DELETE", job)
     except NoAnswer as error:
-        raise CannotWork(f"{error}; whether its job {job} is deleted is not known: check with advisor bios status") from None
+        raise CannotWork(f"{error}; it is unknown whether its job {job} was deleted: check with advisor bios status") from None
     if answer.status not in (200, 202, 204, 404):
         session.refused(answer, f"deleting our job {job}")

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from advisor.errors import BadValue, CannotWork, Interrupted
@@ -46,7 +46,7 @@ def keep_out_of_cores() -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: a core that is piped asks for no limit
 
 
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends a command: by Ctrl-C, by a scheduler or a system that goes down, by a terminal that is closed."""
 
 
@@ -189,7 +189,7 @@ def address_of(text: str, *, insecure: bool = False) -> Address:
     url = text if "://" in text else f"https://{text}"
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise BadValue("the BMC's address contains a user or a password", cure="see docs/bios.md for where they are taken from")
+        raise BadValue("the BMC's address contains a user or a password", cure="docs/bios.md lists the ways to give them")
     try:
         port = parts.port
     except ValueError:
@@ -200,5 +200,5 @@ def address_of(text: str, *, insecure: bool = False) -> Address:
     if odd or not fits or parts.path not in ("", "/") or parts.query or parts.fragment:
         raise BadValue(f"{text[:80]} is not a BMC address", cure="write bmc01, bmc01:8443, [fd00::1] or https://bmc01")
     if parts.scheme == "http" and not insecure:
-        raise BadValue(f"{host}: http sends the password in clear text", cure="write https, or allow it with --insecure")
+        raise BadValue(f"{host}: http sends the password in clear text", cure="write https, or allow http with --insecure")
     return Address(parts.scheme, host, port or {"https": 443, "http": 80}[parts.scheme])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from advisor.bios.connection import Address, Login, Secret, Trust, address_of
 from advisor.errors import BadInput, BadTable, BadValue, CannotWork
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from advisor.bios.session import Session
 
 
-USER: Final = "ADVISOR_BMC_USER"
-PASSWORD: Final = "ADVISOR_BMC_PASSWORD"  # noqa: S105 - the variable's name
-PINS: Final = Path("~/.config/advisor/bmc-certificates.json")
-_LONGEST: Final = 1024
+USER = "ADVISOR_BMC_USER"
+PASSWORD = "ADVISOR_BMC_PASSWORD"  # noqa: S105 - the variable's name
+PINS = Path("~/.config/advisor/bmc-certificates.json")
+_LONGEST = 1024
 
 
 class Ask(Protocol):
@@ -83,10 +83,10 @@ class Door:
 
         given = [name for name, is_given in (("--ca", self.ca), ("--pin", self.pin), ("--insecure", self.insecure)) if is_given]
         if len(given) > 1:
-            raise BadValue(f"{given[0]} and {given[1]} do not go together", cure="give one of the two")
+            raise BadValue(f"{given[0]} and {given[1]} cannot be combined", cure="give only one of the two")
         address = address_of(self.bmc, insecure=self.insecure)
         if self.ca is not None and not self.ca.is_file():
-            raise BadInput("no such file", file=str(self.ca), cure="give the certificate of the authority, as PEM")
+            raise BadInput("no such file", file=str(self.ca), cure="give the CA certificate as PEM")
         if self.ca is not None:
             trusted(self.ca, Use.NAMED)
         pin = None if self.insecure or self.ca or address.scheme == "http" else self._pin(address, certificate_of)
@@ -107,7 +107,7 @@ class Door:
         if word is None:
             word = Secret(self.ask(f"Password of {user} at {bmc}: ", hidden=True) or "")
         if not word:
-            raise CannotWork(f"no password for {bmc}: set {PASSWORD}, or give --password-fd or --login-file")
+            raise CannotWork(f"no password for {bmc}: set {PASSWORD}, or give --login-file or --password-fd")
         return Login(user, word)
 
     def _pin(self, address: Address, certificate_of: Callable[[str, int], bytes]) -> str | None:
@@ -121,9 +121,9 @@ class Door:
             raise CannotWork(f"{address.name}: {error}") from None
         if known.get(name) == found:
             return found
-        was = f" It was {known[name]} before." if name in known else ""
-        shown = f"{address.name} shows the certificate SHA-256 {found}.{was}"
-        text = f"{shown}\nCompare it with the BMC's own page. Trust it from now on? [y/N] "
+        was = f" The pinned SHA-256 was {known[name]}." if name in known else ""
+        shown = f"{address.name} presents a certificate with SHA-256 {found}.{was}"
+        text = f"{shown}\nCompare it with the BMC's own web page. Trust it from now on? [y/N] "
         if (self.ask(text) or "").strip().lower() not in ("y", "yes"):
             raise CannotWork(f"{address.name}: its certificate was not confirmed at a terminal; nothing was sent to it")
         place = at_home(PINS)
@@ -141,9 +141,9 @@ def _pins() -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise BadInput("cannot be read as pinned certificates", file=str(place), cure="remove it, and pin again") from error
+        raise BadInput("not a valid file of pinned certificates", file=str(place), cure="remove it, and pin again") from error
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
-        raise BadInput("holds no pinned certificates", file=str(place), cure="remove it, and pin again")
+        raise BadInput("contains no pinned certificates", file=str(place), cure="remove it, and pin again")
     return found
 
 
@@ -152,14 +152,14 @@ def _of_file(path: Path) -> Login:
     try:
         with open_trusted(path) as file:
             if os.fstat(file.fileno()).st_mode & 0o170077 != 0o100000:
-                raise BadInput("may be read by others", file=str(path), cure=f"chmod 600 {path}; it must be your own")
+                raise BadInput("readable by other users", file=str(path), cure=f"chmod 600 {path}; you must own the file")
             lines = list(map(Secret, file.read(_LONGEST).decode("utf-8").splitlines()))  # no frame has one as it is
     except UnicodeDecodeError:
-        raise BadInput("not text in UTF-8", file=str(path)) from None
+        raise BadInput("not UTF-8 text", file=str(path)) from None
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from None
     if len(lines) < 2 or not lines[0].strip():
-        raise BadInput("holds no login", file=str(path), cure="write the user on the first line, the password on the second")
+        raise BadInput("contains no login", file=str(path), cure="write the user on the first line, the password on the second")
     return Login(lines[0].strip(), lines[1])  # strip: a user is shown
 
 
@@ -180,8 +180,8 @@ def own_bmc(host: Host | None = None) -> str:
     found = _by_smbios(here) or _by_ipmi(here)
     if found is None:
         raise CannotWork(
-            "this node's own BMC is not found: no Redfish host interface in SMBIOS (type 42), no address from ipmitool; "
-            "give --bmc HOST, or try as root"
+            "this node's own BMC was not found: no Redfish host interface in SMBIOS (type 42), and no address from ipmitool; "
+            "give --bmc HOST, or run as root"
         )
     return found
 

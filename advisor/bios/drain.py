@@ -5,19 +5,19 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from advisor.errors import BadValue, CannotWork, one_line
 from advisor.machine.hosts.base import Host, Ran, asks_the_network
 from advisor.machine.hosts.live import LiveHost, find
 
-REASON: Final = "advisor-bios-rollout"
+REASON = "advisor-bios-rollout"
 """By which a node that we drained is known from one that somebody else did."""
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
-_TURN: Final = 60.0
-_SITE: Final = 3600.0
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
+_TURN = 60.0
+_SITE = 3600.0
 """Seconds for a site's own command, which may wait for jobs."""
-_BUSY: Final = ("ALLOCATED", "MIXED", "COMPLETING", "RESERVED", "PLANNED")
+_BUSY = ("ALLOCATED", "MIXED", "COMPLETING", "RESERVED", "PLANNED")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Slurm(_Typed):
         text = self.host.run(("scontrol", "show", "node", checked_name(node), "--oneliner")).text or ""
         state = re.search(r"(?:^|\s)State=([A-Z+_*~#!%$@^-]+)", text)
         if state is None:
-            raise CannotWork(f"Slurm gives no state of {node}; give --node NAME, or --no-slurm if it is not in Slurm")
+            raise CannotWork(f"Slurm reports no state for {node}; give --node NAME, or --no-slurm if it is not in Slurm")
         words = set(re.findall(r"[A-Z_]+", state[1]))
         return Said("DRAIN" in words and not words.intersection(_BUSY), state[1], "DRAIN" in words, f"Reason={REASON}" in text)
 
@@ -122,7 +122,7 @@ class Pbs(_Typed):
         text = self.host.run(("pbsnodes", checked_name(node)), timeout=_TURN).text or ""
         states = re.findall(r"^\s*state = (\S.*?)\s*$", text, re.MULTILINE)
         if not states:
-            raise CannotWork(f"PBS gives no state of {node}: pbsnodes {node}")
+            raise CannotWork(f"PBS reports no state for {node}: run pbsnodes {node}")
         words = {word.strip() for state in states for word in state.split(",")}
         runs = bool(re.search(r"^\s*jobs = \S", text, re.MULTILINE)) or any(word.startswith(("job-", "busy")) for word in words)
         return Said("offline" in words and not runs, ",".join(sorted(words)), "offline" in words, REASON in text)
@@ -143,7 +143,7 @@ class Lsf(_Typed):
         rows = (self.host.run(("bhosts", "-w", checked_name(node)), timeout=_TURN).text or "").splitlines()
         row = next((words for line in rows[1:] if len(words := line.split()) >= 5), None)
         if row is None:
-            raise CannotWork(f"LSF gives no state of {node}: bhosts -w {node}")
+            raise CannotWork(f"LSF reports no state for {node}: run bhosts -w {node}")
         return Said(
             row[1].startswith("closed_Adm") and row[4] == "0", f"{row[1]}, {row[4]} slots in use", row[1].startswith("closed_Adm")
         )
@@ -188,8 +188,8 @@ class Nobody:
     name: str = "no scheduler"
 
     def state(self, node: str) -> Said:
-        """Return that it is drained, as --drained says."""
-        return Said(free=bool(node), words="drained, as --drained says", out=True, ours=True)
+        """Return that it is drained, according to --drained."""
+        return Said(free=bool(node), words="drained, according to --drained", out=True, ours=True)
 
     def drain(self, node: str) -> None:
         """Do nothing."""
@@ -198,15 +198,17 @@ class Nobody:
         """Do nothing."""
 
 
-_KNOWN: Final[tuple[tuple[str, Callable[[Host], Scheduler]], ...]] = (("scontrol", Slurm), ("pbsnodes", Pbs), ("badmin", Lsf))
+_KNOWN: tuple[tuple[str, Callable[[Host], Scheduler]], ...] = (("scontrol", Slurm), ("pbsnodes", Pbs), ("badmin", Lsf))
 
 
 def scheduler_here(drain: str | None, undrain: str | None, *, drained: bool, no_slurm: bool = False) -> Scheduler:
     """Return who gives jobs to the nodes: what the options say, or the scheduler whose commands are here."""
     if (drain is None) != (undrain is None):
-        raise BadValue("--drain and --undrain go together", cure="give both commands; the node's name is added to each")
+        raise BadValue(
+            "--drain and --undrain are only valid together", cure="give both commands; the node's name is added to each"
+        )
     if drained and drain is not None:
-        raise BadValue("--drained and --drain do not go together", cure="leave --drained out if a command drains the nodes")
+        raise BadValue("--drained and --drain cannot be combined", cure="omit --drained if a command drains the nodes")
     if drain is not None and undrain is not None:
         return Own(LiveHost(), _words("--drain", drain), _words("--undrain", undrain))
     if drained:
@@ -216,8 +218,7 @@ def scheduler_here(drain: str | None, undrain: str | None, *, drained: bool, no_
         if found is not None and not asks_the_network(program, found):
             return kind(LiveHost())
     raise CannotWork(
-        "no scheduler is here to ask (Slurm, PBS, LSF); "
-        "give --drain CMD and --undrain CMD, or say --drained where the nodes run nothing"
+        "no scheduler found here (Slurm, PBS, LSF); give --drain CMD and --undrain CMD, or --drained if the nodes run nothing"
     )
 
 
@@ -225,7 +226,9 @@ def _words(option: str, text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise BadValue(f"{option} {text[:60]}: {error}", cure="write a command and its arguments; no shell runs it") from error
+        raise BadValue(
+            f"{option} {text[:60]}: {error}", cure="write a command and its arguments; it runs without a shell"
+        ) from error
     if not words or find(words[0]) is None:
-        raise BadValue(f"{option} {text[:60]}: there is no such command here", cure="write its path")
+        raise BadValue(f"{option} {text[:60]}: command not found on this host", cure="write its path")
     return words

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -33,7 +33,6 @@ from advisor.bios.experiment_plan import (
     cells,
     columns_of,
     duration,
-    kernel_file,
     least_p,
     needed,
     schedule,
@@ -102,7 +101,7 @@ def has_firmware(plan: ExperimentPlan) -> bool:
 def kernel_of(plan: ExperimentPlan) -> tuple[dict[str, str], dict[str, str]]:
     """Return the files of the kernel's settings that are factors."""
     known, names = settings(), plan.every_state[0].set
-    files = {name: file for name in names if (file := kernel_file(known[name])) is not None}
+    files = {name: file for name in names if (file := known[name].kernel_file) is not None}
     return files, {name: known[name].term for name in files}
 
 
@@ -118,7 +117,7 @@ def ready(plan: ExperimentPlan, door: Door, *, no_slurm: bool = False, observer:
     node = Node(name)
     observer.step("looking at", name)
     if node.boot() is None:
-        raise CannotWork(f"{name}: it does not answer over ssh, where the experiment measures: ssh {name} true must work")
+        raise CannotWork(f"{name}: no answer over ssh, which the experiment needs for measuring: ssh {name} true must work")
     with TemporaryDirectory(prefix="advisor-") as folder:
         place = node.capture(Path(folder) / "now.tar.gz")
         machine, captured = read_machine(str(place)), place.read_bytes()
@@ -126,7 +125,7 @@ def ready(plan: ExperimentPlan, door: Door, *, no_slurm: bool = False, observer:
             reading = reading_of(session)
         own, of_bmc = node.uuid(), (reading.owner.uuid or "").lower()
         if own is not None and of_bmc and own != of_bmc:
-            raise CannotWork(f"{name} is not the server of {reading.bmc}: its UUID is {own}, and the BMC's is {of_bmc}")
+            raise CannotWork(f"{name} is not the server of {reading.bmc}: its UUID is {own}, but the BMC reports {of_bmc}")
         present, files = dict[str, str](), kernel_of(plan)[0]
         for setting, file in files.items():
             present[setting] = node.read(file)
@@ -148,14 +147,14 @@ def _looked_at(plan: BiosPlan, state: State, door: Door, place: Path) -> dict[st
     try:
         return {name: then for name, (_, then) in stage_bios(place, door, None, lambda _: None).moves.items()}
     except BadInput as error:
-        raise BadInput(f"{door.name} does not take the state {state.name}: {error.problem}", cure=error.cure) from error
+        raise BadInput(f"{door.name} does not accept the state {state.name}: {error.problem}", cure=error.cure) from error
 
 
 def _plans(plan: ExperimentPlan, reading: BiosReading, machine: Machine) -> tuple[BiosPlan, ...]:
     vendor = match_vendor(machine.firmware)
     platform = match_platform(machine)
     if vendor is None:
-        raise CannotWork(f"{reading.bmc}: its vendor is unknown, so the names of its BIOS settings are, too")
+        raise CannotWork(f"{reading.bmc}: its vendor is unknown, and so are the names of its BIOS settings")
     found = platform.id if platform else None
     return tuple(
         BiosPlan(
@@ -179,11 +178,11 @@ def _change(name: str, level: Any, reading: BiosReading, vendor: Vendor, platfor
     """Return a setting's attribute and its value on this server; refuse where either is not known, or what stands there now."""
     place = locate(vendor, platform, settings()[name], level, reading.bios)
     if place is None or place.attribute is None or place.vendor_value is None or not place.exact:
-        raise CannotWork(f"{reading.bmc}: {vendor.name}'s name for {name}={level} on this server is not known")
+        raise CannotWork(f"{reading.bmc}: {vendor.name}'s name for {name}={level} on this server is unknown")
     now = reading.bios.attributes.get(place.attribute)
     if now is None:
         raise CannotWork(
-            f"{reading.bmc}: the present value of {place.attribute} ({name}) is not known, so it could not be restored"
+            f"{reading.bmc}: the current value of {place.attribute} ({name}) is unknown, so it could not be restored"
         )
     for attribute, value, because in place.prerequisites:
         if reading.bios.attributes.get(attribute) not in (None, value):
@@ -214,12 +213,12 @@ def same_kind(nodes: Sequence[ReadyNode]) -> None:
     for each in nodes[1:]:
         one, other = (reading.owner if reading else None for reading in (first, each.reading))
         if one and other and (one.model, one.bios_version) != (other.model, other.bios_version):
-            told = f"{other.model} with BIOS {other.bios_version}, {nodes[0].name} a {one.model} with BIOS {one.bios_version}"
+            told = f"{other.model} with BIOS {other.bios_version}; {nodes[0].name} is a {one.model} with BIOS {one.bios_version}"
             raise CannotWork(f"not identical servers: {each.name} is a {told}")
 
 
-FORESEEN: Final = "advisor-experiment-plan/1"
-_RUN: Final = 60.0
+FORESEEN = "advisor-experiment-plan/1"
+_RUN = 60.0
 """Seconds that a run is taken for where the plan does not say."""
 
 
@@ -328,7 +327,7 @@ def result_of(plan: ExperimentPlan, journal: Journal, order: Sequence[Sequence[U
         notes=tuple(_notes(journal, nodes, units, names)),
         where={node: _where(journal, node) for node in nodes},
     )
-    return result.model_copy(update={"answer": answer_sentence(result)})
+    return result.but(answer=answer_sentence(result))
 
 
 def _where(journal: Journal, node: str) -> str:
@@ -338,7 +337,7 @@ def _where(journal: Journal, node: str) -> str:
     return "not yet back" if at.touched or at.kernel or at.restart else "untouched"
 
 
-_EVENTS: Final = {"void": "a restart was measured again", "busy": "the server was not idle, its figures may be low"}
+_EVENTS = {"void": "a restart was repeated and measured again", "busy": "the server was not idle; its figures may be low"}
 
 
 def _notes(journal: Journal, nodes: Sequence[str], units: Sequence[Unit], names: Sequence[str]) -> list[str]:
@@ -353,11 +352,12 @@ def _notes(journal: Journal, nodes: Sequence[str], units: Sequence[Unit], names:
                     beside.get((state_of.get(unit, "?"), f"{name}={value}"), 0) + 1
                 )
         found += [
-            f"{node}: in {state} also {what}, which is no factor ({count} restarts)" for (state, what), count in beside.items()
+            f"{node}: {state} also had {what}, which is not a factor ({count} restarts)"
+            for (state, what), count in beside.items()
         ]
         found += [f"{node}: {at.failed}"] if at.failed else []
         found += [
-            f"{node}: {column} gave no figure: {why}" for column, why in {key[1]: why for key, why in at.why.items()}.items()
+            f"{node}: {column} produced no figure: {why}" for column, why in {key[1]: why for key, why in at.why.items()}.items()
         ]
         found += [
             f"{node}: {_EVENTS[each['event']]}: {each['why']}"
@@ -399,7 +399,7 @@ def costs_of(plan: ExperimentPlan, found: Sequence[Cell], advice: Advice) -> tup
     )
 
 
-_UNSET: Final = "nothing was changed: not confirmed"
+_UNSET = "nothing was changed: not confirmed"
 
 
 @dataclass(frozen=True)
@@ -456,7 +456,7 @@ def run_experiment(
     trusted(asked.folder, Use.RUNS)
     if (asked.folder / FILE).exists():
         raise CannotWork(
-            f"{asked.folder} holds an experiment; continue it with --resume {asked.folder}, or name another --folder"
+            f"{asked.folder} contains an experiment; continue it with --resume {asked.folder}, or name another --folder"
         )
     about, nodes = look(plan, asked.doors, no_slurm=asked.no_slurm, observer=observer)
     if not confirm(about):
@@ -505,9 +505,11 @@ def resume_experiment(folder: Path, doors: Sequence[Door], *, only_back: bool = 
     try:
         plan, order = course_of(journal, folder)
         if not only_back and WITHHELD in str(journal.head["plan"].get("measure")):
-            cure = f"go back with advisor experiment abort {folder}; credentials are best passed in the environment or a file"
+            cure = f"restore with advisor experiment abort {folder}; credentials are best passed in the environment or a file"
             raise BadInput(
-                "a program's command line contains a credential; the journal must not keep it", file=str(folder / FILE), cure=cure
+                "a program's command line contains a credential, which the journal must not store",
+                file=str(folder / FILE),
+                cure=cure,
             )
         programs = {column.name: (program, words) for column, program, words in columns_of(plan)}
         files, no_slurm = kernel_of(plan)[0], bool(journal.head.get("no_slurm"))
@@ -531,11 +533,11 @@ def _doors(journal: Journal, doors: Sequence[Door]) -> Iterator[tuple[str, Door]
     names = {door.name: door for door in doors}
     for each in journal.head["nodes"]:
         if each["node"] not in names:
-            raise CannotWork(f"{each['node']} belongs to the experiment, and its BMC is not named")
+            raise CannotWork(f"{each['node']} belongs to the experiment, but no BMC is given for it")
         yield each["node"], names[each["node"]]
 
 
-_SERVERS: Final = TypeAdapter(tuple[dict[str, str], ...])
+_SERVERS = TypeAdapter(tuple[dict[str, str], ...])
 
 
 def course_of(journal: Journal, folder: Path) -> tuple[ExperimentPlan, tuple[tuple[Unit, ...], ...]]:
@@ -577,7 +579,7 @@ class Runner:
         except KeyboardInterrupt:
             interrupted = True
             self._observer.say(
-                "restoring the original settings; Ctrl-C again leaves the servers as they are, for advisor experiment abort"
+                "restoring the original settings; another Ctrl-C stops this: then restore them with advisor experiment abort"
             )
         wrong += self._back(self._kept() if not (wrong or interrupted or only_back) else None)
         self._observer.end()

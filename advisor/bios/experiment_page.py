@@ -1,7 +1,7 @@
 """Draws an experiment: what it would do, what it showed, as pages and as a chart."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from advisor.bios.experiment_plan import Cell, Column, ExperimentPlan, ExperimentResult
 from advisor.jobs.racing.result import in_time, interval_drawn, interval_row, percent, relative_axes
@@ -13,22 +13,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_DRAWN: Final = 21
-_LEAST: Final = 9
-_STATE: Final = 30
-SPOKEN: Final = {"bytes/s": throughput, "flop/s": flop_rate}
+_DRAWN = 21
+_LEAST = 9
+_STATE = 30
+SPOKEN = {"bytes/s": throughput, "flop/s": flop_rate}
 """Units of our own kernels, in those that a person reads."""
-_STYLES: Final = {"better": "good", "worse": "bad"}
+_STYLES = {"better": "good", "worse": "bad"}
 
 
 def answer_sentence(result: ExperimentResult) -> str:
     """Return what the experiment showed in a sentence that somebody understands who has never read a p."""
     if not result.done:
-        return "Nothing was measured yet"
+        return "Nothing has been measured yet"
     if not result.complete:
-        return (
-            f"{result.done} of {count(result.planned, 'restart')} were measured: preliminary figures, no verdict before the end"
-        )
+        return f"{result.done} of {count(result.planned, 'restart')} were measured: preliminary figures, no verdict until the end"
     first = result.states[0].name
     proven = [each for each in result.cells if each.says in ("better", "worse")]
     if proven:
@@ -36,13 +34,11 @@ def answer_sentence(result: ExperimentResult) -> str:
     if any(each.says == "described" for each in result.cells):
         best = _best(result)
         seen = f"; {_described(best, result)}" if best else ""
-        return f"Described, not proven: {count(result.restarts, 'restart')} of each state cannot prove anything{seen}"
+        return f"Described, not proven: {count(result.restarts, 'restart')} per state cannot prove anything{seen}"
     if all(each.says in ("no difference", "first") for each in result.cells):
         return f"No difference above {percent(result.worth)} from {first}: leave it as it is"
     best = _best(result)
-    return (
-        f"Cannot tell: restarts of the same state differ as much as the states{f'; {_described(best, result)}' if best else ''}"
-    )
+    return f"Cannot tell: restarts in one state vary as much as different states{f'; {_described(best, result)}' if best else ''}"
 
 
 def _gain(cell: Cell, result: ExperimentResult, first: str) -> str:
@@ -63,7 +59,7 @@ def _best(result: ExperimentResult) -> Cell | None:
 
 
 def _described(cell: Cell, result: ExperimentResult) -> str:
-    return f"seen: {cell.state} has {_much(cell, result)} than {result.states[0].name}"
+    return f"observed: {cell.state} has {_much(cell, result)} than {result.states[0].name}"
 
 
 def result_page(result: ExperimentResult, folder: str, width: int | None = None) -> Page:
@@ -84,7 +80,7 @@ def _lines(result: ExperimentResult, folder: str, width: int) -> Iterator[Line]:
     yield ()
     for cost in result.costs:
         says = "proven" if cost.proven else "not proven"
-        text = f"{cost.rule} wants {cost.setting}={cost.value}: measured here, {cost.ratio:.3f} times {cost.column} ({says})"
+        text = f"{cost.rule} recommends {cost.setting}={cost.value}: measured here, {cost.column} times {cost.ratio:.3f} ({says})"
         yield from wrapped([("Finding: ", "label"), (plain(text, 300), "")], width)
     for each in result.published:
         yield from wrapped([("Published: ", "label"), (f"{plain(each.text, 300)} ({each.source})", "dim")], width)
@@ -94,13 +90,13 @@ def _lines(result: ExperimentResult, folder: str, width: int) -> Iterator[Line]:
 
 def _remarks(result: ExperimentResult, folder: str) -> Iterator[str]:
     many = count(result.comparisons, "comparison")
-    least = f"the least p that these can have over {many} is {result.least_p:.2g}"
-    yield f"{count(result.restarts, 'restart')} of each state; {least}; kept in {folder}"
+    least = f"the smallest possible p for {many} is {result.least_p:.2g}"
+    yield f"{count(result.restarts, 'restart')} per state; {least}; stored in {folder}"
     if any(each.says == "described" for each in result.cells):
-        yield "without an interval: the relative figure is the middle of all pairs of restarts, and may be chance"
+        yield "without an interval, the relative figure is the median over all pairs of restarts and may be due to chance"
     for each in result.cells:
         if each.failed:
-            yield f"{each.state}: {each.column} gave no figure at {count(each.failed, 'restart')}"
+            yield f"{each.state}: {each.column} produced no figure in {count(each.failed, 'restart')}"
     yield from result.notes
 
 
@@ -109,7 +105,7 @@ def _table(result: ExperimentResult, column: Column, width: int) -> Iterator[Lin
     names = min(_STATE, max(5, *(len(each.state) for each in cells)))
     medians = [spoken_median(each, column.unit) for each in cells]
     wide = max(6, *map(len, medians))
-    better = "more is better" if column.better == "high" else "less is better"
+    better = "higher is better" if column.better == "high" else "lower is better"
     yield from wrapped([(f"{cut(column.name, 40)}, {column.unit}, {better}", "title")], width)
     firsts = (f"{cut(each.state, names):<{names}}  {said:<{wide}}" for each, said in zip(cells, medians, strict=True))
     rows = [f"{first}  {_row(each)}" for first, each in zip(firsts, cells, strict=True)]
@@ -159,8 +155,8 @@ def plan_page(document: Mapping[str, Any], plan: ExperimentPlan, width: int | No
 def _plan_lines(document: Mapping[str, Any], plan: ExperimentPlan, width: int) -> Iterator[Line]:
     states, nodes = document["states"], document["nodes"]
     on = f" on {len(nodes)} servers" if len(nodes) > 1 else ""
-    many = f"{document['restarts']} restarts, the last to go back, about {in_time(document['seconds'])}"
-    text = f"{len(states)} states, {count(plan.restarts, 'restart')} of each{on}: {many}"
+    many = f"{document['restarts']} restarts (the last one restores), about {in_time(document['seconds'])}"
+    text = f"{len(states)} states, {count(plan.restarts, 'restart')} each{on}: {many}"
     yield from wrapped([(text, "title")], width)
     yield from wrapped([_can_show(document)], width)
     yield ()
@@ -170,7 +166,7 @@ def _plan_lines(document: Mapping[str, Any], plan: ExperimentPlan, width: int) -
             [
                 (f"{each['name']}: ", "label"),
                 (sets, ""),
-                ("  (the first: others are held against it)" if not number else "", "dim"),
+                ("  (baseline for the other states)" if not number else "", "dim"),
             ],
             width,
         )
@@ -188,16 +184,16 @@ def _plan_lines(document: Mapping[str, Any], plan: ExperimentPlan, width: int) -
         yield from wrapped([("Published: ", "label"), (f"{plain(one.text, 300)} ({one.source})", "dim")], width)
     if plan.needs:
         yield from wrapped([("Needs: ", "label"), (plain(plan.needs, 300), "")], width)
-    yield from wrapped([("Restores every setting at the end, also after an error; nothing is done yet", "dim")], width)
+    yield from wrapped([("Restores every setting at the end, even after an error; nothing has been done yet", "dim")], width)
 
 
 def _can_show(document: Mapping[str, Any]) -> Span:
     many = count(document["comparisons"], "comparison")
     if document["proves"]:
-        return (f"It can prove differences: the smallest p over {many} is {document['least_p']:.2g}", "good")
+        return (f"It can prove differences: the smallest possible p over {many} is {document['least_p']:.2g}", "good")
     least, needed = document["least_p"], document["restarts_needed"]
-    takes = f"a proof takes {count(needed, 'restart')} of each state"
-    text = f"It can describe but not prove: the smallest p over {many} is {least:.2g}; {takes}"
+    takes = f"a proof needs {count(needed, 'restart')} per state"
+    text = f"It can describe differences but not prove them: the smallest possible p over {many} is {least:.2g}; {takes}"
     return (f"{text} on each server" if len(document["nodes"]) > 1 else text, "warn")
 
 
@@ -208,7 +204,7 @@ def list_page(plans: Sequence[tuple[str, ExperimentPlan]], programs: Mapping[str
 
 def _list_lines(plans: Sequence[tuple[str, ExperimentPlan]], programs: Mapping[str, str], width: int) -> Iterator[Line]:
     for name, plan in plans:
-        many = f"{len(plan.every_state)} states, {count(plan.restarts, 'restart')} of each"
+        many = f"{len(plan.every_state)} states, {count(plan.restarts, 'restart')} per state"
         yield from wrapped([(f"{name}: ", "title"), (f"{plan.title}; {many}", "")], width)
         yield from wrapped([("  needs ", "dim"), (plan.needs, "dim")], width, indent=4)
     yield ()
@@ -230,7 +226,7 @@ def experiment_chart(result: ExperimentResult, form: Form = "svg") -> bytes:
         for at, column in enumerate(result.columns):
             bottom = high - _HEAD - (at + 1) * (panel + _GAP) + _GAP / 2
             _panel(whole.add_axes((0.24, bottom / high, 0.5, panel / high)), result, column)
-        runs = f"{count(result.restarts, 'restart')} of each state on {count(len(result.nodes), 'server')}"
+        runs = f"{count(result.restarts, 'restart')} per state on {count(len(result.nodes), 'server')}"
         band = f"dots: restarts; line: interval over all comparisons; grey: within {percent(result.worth)}"
         write_head(whole, plain(result.title, 80) or "Experiment", (plain(result.answer, 160), runs, band))
         return written(whole, form)
@@ -244,7 +240,7 @@ def _panel(axes: "Axes", result: ExperimentResult, column: Column) -> None:
     for at, name in enumerate(names):
         if name in cells:
             _state(axes, at, cells[name], column, first)
-    better = "more is better" if column.better == "high" else "less is better"
+    better = "higher is better" if column.better == "high" else "lower is better"
     axes.set_title(f"{plain(column.name, 40)}, relative to {plain(names[0], 40)}: {better}", loc="left", fontsize=10)
 
 

@@ -9,13 +9,13 @@ from math import comb, log, prod
 from pathlib import Path
 from shlex import quote
 from statistics import median
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Discriminator, Field, RootModel, Tag, ValidationError, field_validator, model_validator
 
 from advisor.advice.bios_files import text_of
 from advisor.advice.know.vendors import publications, settings
-from advisor.advice.model.sheets import Name, Neutral, Setting
+from advisor.advice.model.sheets import Name, Neutral
 from advisor.errors import BadInput, BadValue, did_you_mean, in_words
 from advisor.jobs.racing.proof import Contrast, Stratum, contrast, order
 from advisor.machine.hosts.errands import checked_names
@@ -25,10 +25,10 @@ from advisor.measure.measurement import Purpose
 from advisor.paths import rules
 from advisor.sheets import Sheet, load_sheet, model_of, parse_sheet, read_sheet
 
-MOST_STATES: Final = 16
-MOST_RESTARTS: Final = 128
+MOST_STATES = 16
+MOST_RESTARTS = 128
 """Of all states together on one node."""
-ONE: Final = "all"
+ONE = "all"
 """The one placement of a plan that names none."""
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+/=-]{0,59}$", description="letters, digits, blanks and ._+/=-")]
@@ -37,27 +37,36 @@ Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+/=-]{0,59}$", de
 class Reads(Value):
     """Which of the results that ``advisor measure ... --json`` prints is a program's figure."""
 
-    purpose: Purpose = Field(description="part, network, hpl: why it was run")
-    variant: str | None = optional("triad: with regular or streaming stores, whichever is faster")
+    purpose: Purpose
+    """purpose of the run: part, network, hpl"""
+    variant: str | None = None
+    """triad: with regular or streaming stores, whichever is faster"""
     part: Literal["core", "l3", "numa", "socket", "machine", "pair"] | None = None
-    adapter: Literal["near", "far"] | None = optional("cores of the adapter's socket, or of another one")
+    adapter: Literal["near", "far"] | None = None
+    """cores of the adapter's socket, or of another one"""
 
 
 class Program(Value):
     """Something to measure in each state: a command line for the node's shell, and its figure."""
 
     name: Word
-    run: str = Field(
-        min_length=1, max_length=4000, description="the command as the node's /bin/sh reads it; {place} is the placement's words"
-    )
-    folder: str | None = optional("where it is run, an absolute path", pattern=r"^/[^\x00-\x1f]*$")
-    metric: str | None = optional("a regular expression: the figure is the number in its group")
-    reads: Reads | None = optional("the figure is a result of advisor measure ... --json")
-    better: Literal["high", "low"] = optional("whether more of the figure is better, or less", "low")
+    run: str = Field(min_length=1, max_length=4000)
+    """the command for the node's /bin/sh; {place} stands for the placement's words"""
+    folder: str | None = optional(pattern=r"^/[^\x00-\x1f]*$")
+    """absolute path of the folder to run it in"""
+    metric: str | None = None
+    """a regular expression; its group matches the figure"""
+    reads: Reads | None = None
+    """the figure comes from advisor measure ... --json"""
+    better: Literal["high", "low"] = "low"
+    """whether a higher or lower figure is better"""
     unit: str = Field(default="s", pattern=r"^[\w/%. -]{1,20}$")
-    minutes: float = optional("how long one run may take", 10, gt=0, le=1440)
-    takes: float | None = optional("minutes that one run is expected to take", gt=0, le=1440)
-    benchmark: str | None = optional("what published results of it are called: stream-triad, hpl")
+    minutes: float = optional(10, gt=0, le=1440)
+    """how long one run may take"""
+    takes: float | None = optional(gt=0, le=1440)
+    """expected minutes per run"""
+    benchmark: str | None = None
+    """the name of published results: stream-triad, hpl"""
 
     @field_validator("metric")
     @classmethod
@@ -67,13 +76,13 @@ class Program(Value):
         except re.error as error:
             raise wrong_at((), f"{str(text)[:60]} is not a regular expression: {error}", r"such as 'GFLOPS: (\S+)'") from error
         if found is not None and found.groups > 1:
-            raise wrong_at((), "it has several groups", "put only the number in brackets, others as (?:...)")
+            raise wrong_at((), "the expression has several groups", "capture only the number; write other groups as (?:...)")
         return text
 
     @model_validator(mode="after")
     def _one_figure(self) -> "Program":
         if self.metric is not None and self.reads is not None:
-            raise wrong_at(("metric",), "metric and reads both name a figure", "keep one of the two")
+            raise wrong_at(("metric",), "both metric and reads define the figure", "keep only one of them")
         if self.metric is None and self.reads is None and (self.better, self.unit) != ("low", "s"):
             raise wrong_at(("better",), "the figure is wall time in seconds; lower is better", "name another: metric:")
         return self
@@ -90,7 +99,8 @@ class Published(Value):
     """What somebody has published of such an experiment."""
 
     text: str
-    source: str = Field(description="an id of sources.yaml")
+    source: str
+    """an id of sources.yaml"""
 
 
 Measured = Annotated[
@@ -105,43 +115,51 @@ class ExperimentPlan(Value):
 
     format: Literal["advisor-experiment/1"]
     title: str = Field(default="", max_length=120)
-    needs: str = optional("on which servers it makes sense, in a sentence", "", max_length=300)
-    factors: dict[Name, Annotated[tuple[Neutral, ...], Field(min_length=1, max_length=MOST_STATES)]] = optional(
-        "setting -> its levels; every combination is a state, the first is what others are held against", {}
-    )
-    leave_out: tuple[dict[Name, Neutral], ...] = optional("combinations that are no states", ())
-    states: tuple[State, ...] = optional("in place of factors: the states one by one", ())
-    placement: dict[Word, str] = optional("name -> words for {place} of the programs: all run at each restart", {})
-    measure: tuple[Measured, ...] = Field(min_length=1, max_length=12, description="programs, or names of ready ones")
-    restarts: int = optional("of each state on each node", 4, ge=1, le=32)
-    repeats: int = optional("runs of each program at a restart, after one that does not count", 3, ge=1, le=100)
-    order: Literal["random", "balanced"] = optional(
-        "random: all restarts shuffled; balanced: each state once in a block, blocks shuffled", "random"
-    )
-    settle: float = optional("seconds to wait after a restart, the same for all", 60, ge=0, le=7200)
-    restart_minutes: float = optional("how long a restart is expected to take", 15, gt=0, le=240)
-    worth: float = optional("percent: a smaller difference is none", 2, ge=0.1, le=50)
+    needs: str = optional("", max_length=300)
+    """the servers it is useful on, in one sentence"""
+    factors: dict[Name, Annotated[tuple[Neutral, ...], Field(min_length=1, max_length=MOST_STATES)]] = optional({})
+    """setting -> its levels; every combination is a state, and the others are compared with the first"""
+    leave_out: tuple[dict[Name, Neutral], ...] = ()
+    """combinations to leave out"""
+    states: tuple[State, ...] = ()
+    """instead of factors: the states one by one"""
+    placement: dict[Word, str] = optional({})
+    """name -> words for {place} in the programs: all run at each restart"""
+    measure: tuple[Measured, ...] = Field(min_length=1, max_length=12)
+    """programs, or names of built-in ones"""
+    restarts: int = optional(4, ge=1, le=32)
+    """restarts per state and node"""
+    repeats: int = optional(3, ge=1, le=100)
+    """counted runs of each program per restart, after one warm-up run"""
+    order: Literal["random", "balanced"] = "random"
+    """random: all restarts shuffled; balanced: every state once per block, blocks shuffled"""
+    settle: float = optional(60, ge=0, le=7200)
+    """seconds to wait after every restart"""
+    restart_minutes: float = optional(15, gt=0, le=240)
+    """expected duration of a restart"""
+    worth: float = optional(2, ge=0.1, le=50)
+    """percent: smaller differences are ignored"""
     published: tuple[Published, ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> "ExperimentPlan":
         if bool(self.factors) == bool(self.states):
-            raise wrong_at(("factors",), "a plan has either factors or states", "such as factors: {numa.nps: [1, 4]}")
+            raise wrong_at(("factors",), "a plan has either factors or states", "write for example factors: {numa.nps: [1, 4]}")
         self._factors_are_right()
         found = self.every_state
         if len(found) < 2:
-            raise wrong_at(("factors",), "there is only one state", "an experiment compares two or more")
+            raise wrong_at(("factors",), "there is only one state", "an experiment compares at least two states")
         if len(found) > MOST_STATES or len(found) * self.restarts > MOST_RESTARTS:
             many = f"{len(found)} states with {self.restarts} restarts each"
             raise wrong_at(("factors",), many, f"at most {MOST_STATES} states and {MOST_RESTARTS} restarts; leave some out")
         if any(each.set.keys() != found[0].set.keys() for each in found):
-            raise wrong_at(("states",), "the states do not set the same settings", "name every setting in each of them")
+            raise wrong_at(("states",), "the states set different settings", "give every state a value for every setting")
         for what, names in (
             ("states", [each.name for each in found]),
             ("measure", [each if isinstance(each, str) else each.name for each in self.measure]),
         ):
             if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
-                raise wrong_at((what,), f"{twice} appears twice", "give each a name of its own")
+                raise wrong_at((what,), f"{twice} appears twice", "give each its own name")
         return self
 
     def _factors_are_right(self) -> None:
@@ -187,13 +205,18 @@ class Cell(Value):
 
     state: str
     column: str
-    restarts: tuple[float, ...] = Field(description="the median of each restart's runs, in the order of the restarts")
+    restarts: tuple[float, ...]
+    """median of the runs per restart, in order"""
     median: float | None
-    failed: int = optional("restarts at which it gave no figure", 0)
-    ratio: float | None = optional("relative to the first state; above 1 is more of the unit")
-    low: float | None = optional("of the interval of the ratio; null where restarts are too few for one")
+    failed: int = 0
+    """restarts without a figure"""
+    ratio: float | None = None
+    """ratio to the first state; above 1 means more of the unit"""
+    low: float | None = None
+    """end of the ratio's interval; null if there are too few restarts"""
     high: float | None = None
-    p: float | None = optional("exact, two-sided, over restarts; times the number of comparisons")
+    p: float | None = None
+    """exact two-sided p over restarts, times the number of comparisons"""
     says: Says
 
 
@@ -218,24 +241,31 @@ class ExperimentResult(Value):
     states: tuple[State, ...]
     columns: tuple[Column, ...]
     cells: tuple[Cell, ...]
-    restarts: int = Field(description="of each state, on all nodes together, that were planned")
-    done: int = Field(description="restarts that were measured")
+    restarts: int
+    """planned restarts of each state, on all nodes together"""
+    done: int
+    """number of measured restarts"""
     planned: int
     comparisons: int
-    least_p: float = Field(description="the smallest p that so many restarts can have, times the number of comparisons")
-    worth: float = Field(description="as a part of one")
+    least_p: float
+    """the smallest p possible with that many restarts, times the number of comparisons"""
+    worth: float
+    """as a fraction"""
     complete: bool
-    answer: str = Field(description="a sentence")
-    winner: str | None = Field(description="the state that is proven better than the first in the first column")
+    answer: str
+    """a sentence"""
+    winner: str | None
+    """the state proven better than the first, in the first column"""
     published: tuple[Published, ...] = ()
     costs: tuple[Cost, ...] = ()
     notes: tuple[str, ...] = ()
-    where: dict[str, str] = optional("node -> how its settings are now: as before, kept, or not yet back", {})
+    where: dict[str, str] = optional({})
+    """node -> state of its settings: as before, kept, or not yet back"""
 
 
-_LARGEST: Final = 1 << 20
-_PROGRAMS: Final = "programs"
-_FOLDER: Final = "experiments"
+_LARGEST = 1 << 20
+_PROGRAMS = "programs"
+_FOLDER = "experiments"
 
 
 class Programs(RootModel[dict[str, Program]]):
@@ -282,24 +312,24 @@ def experiment_plan(
         sheet = read_sheet(path)
     elif not given.endswith((".yaml", ".yml", ".json")) and not Path(given).exists():
         near = did_you_mean(given, ready_plans(), f"give a file, or one of {', '.join(ready_plans())}")
-        raise BadValue(f"{given[:60]} is neither a ready plan nor a file", cure=near)
+        raise BadValue(f"{given[:60]} is neither a built-in plan nor a file", cure=near)
     else:
-        absent = "advisor experiment --list has ready ones"
+        absent = "advisor experiment --list shows the built-in ones"
         sheet = parse_sheet(text_of(Path(given), _LARGEST, "a plan", absent=absent, use=Use.RUNS), given)
     plan = _read(sheet)
     changed: dict[str, object] = {"restarts": restarts or plan.restarts, "repeats": repeats or plan.repeats}
     for name, level in (hold or {}).items():
         if name not in settings() or not settings()[name].takes(level):
-            raise BadValue(f"--hold {name[:60]}={level}: no setting with such a value", cure=did_you_mean(name, settings(), None))
+            raise BadValue(f"--hold {name[:60]}={level}: no setting has this value", cure=did_you_mean(name, settings(), None))
     if hold and plan.factors:
         changed["factors"] = {**plan.factors, **{name: (level,) for name, level in hold.items()}}
     elif hold:
-        changed["states"] = tuple(each.model_copy(update={"set": {**each.set, **hold}}) for each in plan.states)
+        changed["states"] = tuple(each.but(set={**each.set, **hold}) for each in plan.states)
     changed["measure"] = tuple(_with_partner(each, partner) for each in plan.measure if isinstance(each, Program))
     try:
         plan = ExperimentPlan.model_validate({**plan.model_dump(), **changed})
     except ValidationError as error:
-        raise BadValue(in_words(error.errors(include_url=False)[0]["msg"]), cure="fewer restarts, or fewer states") from error
+        raise BadValue(in_words(error.errors(include_url=False)[0]["msg"]), cure="use fewer restarts or fewer states") from error
     _go_together(plan, sheet)
     return plan
 
@@ -308,8 +338,8 @@ def _with_partner(program: Program, partner: str | None) -> Program:
     if "{partner}" not in program.run:
         return program
     if partner is None:
-        raise BadValue(f"{program.name} sends messages to another host, and none is named", cure="add --partner HOST")
-    return program.model_copy(update={"run": program.run.replace("{partner}", quote(checked_names((partner,))[0]))})
+        raise BadValue(f"{program.name} sends messages to another host, but no host is given", cure="add --partner HOST")
+    return program.but(run=program.run.replace("{partner}", quote(checked_names((partner,))[0])))
 
 
 def _go_together(plan: ExperimentPlan, sheet: Sheet) -> None:
@@ -318,14 +348,14 @@ def _go_together(plan: ExperimentPlan, sheet: Sheet) -> None:
         for name, level in state.set.items():
             beside = settings()[name].only_with.get(str(level))
             if beside is not None and beside not in state.set:
-                text = f"{name}={level} goes only with {beside}, and the plan does not set that"
+                text = f"{name}={level} needs {beside}, which the plan does not set"
                 raise sheet.wrong(("factors", name), text, f"add it as a factor with one level, or --hold {beside}=VALUE")
 
 
 def _read(sheet: Sheet) -> ExperimentPlan:
     if not isinstance(sheet.data, dict) or "format" not in sheet.data:
         raise BadInput(
-            "not an experiment plan", file=sheet.file, place="line 1", cure="it begins with format: advisor-experiment/1"
+            "not an experiment plan", file=sheet.file, place="line 1", cure="it must begin with format: advisor-experiment/1"
         )
     plan = model_of(sheet, ExperimentPlan)
     _settings_are_known(plan, sheet)
@@ -335,7 +365,7 @@ def _read(sheet: Sheet) -> ExperimentPlan:
             raise sheet.wrong(("published", at, "source"), f"{each.source[:60]} is not a known publication", cure)
     filled = tuple(_program(each, sheet, at) for at, each in enumerate(plan.measure))
     _placements_are_used(plan, filled, sheet)
-    return plan.model_copy(update={"measure": filled})
+    return plan.but(measure=filled)
 
 
 def _program(given: Program | str, sheet: Sheet, at: int) -> Program:
@@ -343,8 +373,8 @@ def _program(given: Program | str, sheet: Sheet, at: int) -> Program:
         return given
     known = ready_programs()
     if given not in known:
-        cure = did_you_mean(given, known, f"there are {', '.join(known)}; or write name: and run:")
-        raise sheet.wrong(("measure", at), f"{given[:60]} is not a ready program", cure)
+        cure = did_you_mean(given, known, f"available: {', '.join(known)}; or define a program with name: and run:")
+        raise sheet.wrong(("measure", at), f"{given[:60]} is not a built-in program", cure)
     return known[given]
 
 
@@ -352,12 +382,12 @@ def _placements_are_used(plan: ExperimentPlan, programs: tuple[Program, ...], sh
     used = [(at, each.name) for at, each in enumerate(programs) if "{place}" in each.run]
     if plan.placement and not used:
         raise sheet.wrong(
-            ("placement",), "no program has {place} in its command", "write where the words go: run: numactl {place} ./app"
+            ("placement",), "no program has {place} in its command", "add it, for example run: numactl {place} ./app"
         )
     if used and not plan.placement:
         at, name = used[0]
         cure = 'add placement: {near: "WORDS"}'
-        raise sheet.wrong(("measure", at), f"{name} has {{place}}, and the plan has no placement", cure)
+        raise sheet.wrong(("measure", at), f"{name} has {{place}}, but the plan has no placement", cure)
 
 
 def _settings_are_known(plan: ExperimentPlan, sheet: Sheet) -> None:
@@ -370,18 +400,11 @@ def _settings_are_known(plan: ExperimentPlan, sheet: Sheet) -> None:
                 raise sheet.wrong(place, f"{name} is not a setting", did_you_mean(name, known, "see advisor rules settings"))
             if not known[name].takes(level):
                 values = ", ".join(known[name].values) or f"a {known[name].type}"
-                raise sheet.wrong(place, f"{name} has no level {str(level)[:40]}", f"there are {values}")
-            if known[name].where != "bios" and kernel_file(known[name]) is None:
-                text = f"{name} can neither be set nor put back while the system runs"
-                raise sheet.wrong(place, text, "take a setting of the BIOS, or one that sysctl or a file of /sys takes at once")
-
-
-def kernel_file(setting: Setting) -> str | None:
-    """Return the file that takes a setting of the running kernel; None of any other setting."""
-    means = setting.set
-    if setting.where == "bios" or setting.reboot != "no" or means is None:
-        return None
-    return f"/proc/sys/{means.sysctl.replace('.', '/')}" if means.sysctl else means.sysfs
+                raise sheet.wrong(place, f"{name} has no level {str(level)[:40]}", f"available: {values}")
+            means = known[name].set
+            if known[name].where != "bios" and (known[name].kernel_file is None or (means and means.only_named)):
+                text = f"{name} cannot be set or restored while the system runs"
+                raise sheet.wrong(place, text, "use a BIOS setting, or one that sysctl or a /sys file applies at once")
 
 
 def columns_of(plan: ExperimentPlan) -> tuple[tuple[Column, Program, str], ...]:
@@ -406,11 +429,11 @@ def verdict(found: Contrast, *, comparisons: int, alpha: float, worth: float, hi
     return "no difference" if is_small else "cannot tell"
 
 
-ALPHA: Final = 0.05
+ALPHA = 0.05
 """The error over all comparisons of an experiment."""
-FEWEST: Final = 4
+FEWEST = 4
 """Restarts of a state below which nothing is proven: 3 and 3 of two states have p = 0.1 at best."""
-_MOST: Final = 64
+_MOST = 64
 
 Order = Literal["random", "balanced"]
 
@@ -550,11 +573,11 @@ def _strata(design: Design, figures: Figures, state: int, column: Column) -> lis
     return list(dealt.values())
 
 
-_BAD: Final = ("worse",)
+_BAD = ("worse",)
 
 
 def winner(design: Design, found: Sequence[Cell]) -> str | None:
-    """Return the state that is proven better than the first in the first column, and proven worse in none; None without one."""
+    """Return the state proven better than the first, in the first column, and proven worse in none; None without one."""
     first = design.columns[0].name
     high = design.columns[0].better == "high"
     worse = {each.state for each in found if each.says in _BAD}

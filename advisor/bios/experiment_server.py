@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -25,15 +25,16 @@ from advisor.jobs.racing.race import read_figure
 from advisor.machine.hosts.errands import Outcome, Reply, Way
 from advisor.machine.hosts.files import FILE, JournalFile, Kind, Use, write_file
 from advisor.machine.hosts.nodes import Brought, ask_nodes, brought, errand, new_mark
+from advisor.machine.hosts.settings import chosen
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import capture_script
 from advisor.measure.measurement import Measurements, reported_text
 from advisor.measure.run import LEAST, MOST, SHARE
 
-_KIND: Final = Kind(
+_KIND = Kind(
     "an experiment",
     "advisor-experiment-journal/1",
-    cure="name the folder of an experiment; a damaged one still has home-NODE.json for advisor bios undo",
+    cure="name the folder of an experiment; if it is damaged, advisor bios undo can still use home-NODE.json",
     other="another --folder",
     alone=True,
 )
@@ -190,18 +191,18 @@ def _read(folder: Path, use: Use) -> tuple[Journal, int]:
             journal.take(each)
         except (KeyError, ValidationError) as error:
             place = f"line {number}"
-            raise BadInput("is not a step of an experiment", file=str(journal.path), place=place, cure=_KIND.cure) from error
+            raise BadInput("not a step of an experiment", file=str(journal.path), place=place, cure=_KIND.cure) from error
     return journal, size
 
 
-GRACE: Final = 300.0
+GRACE = 300.0
 """Seconds in which a server that was asked to restart begins to, where it is not known whether it was asked."""
-_LOOK: Final = 5.0
-_PATIENCE: Final = 3
+_LOOK = 5.0
+_PATIENCE = 3
 """How many times the expected time a restart may take."""
-_ATTEMPTS: Final = 2
-_WAYS_BACK: Final = 3
-_ARRIVES: Final = 900.0
+_ATTEMPTS = 2
+_WAYS_BACK = 3
+_ARRIVES = 900.0
 
 
 class Ran(Protocol):
@@ -294,14 +295,14 @@ class Driver:
             while unit.number not in self.at.done:
                 attempts += 1
                 if attempts > _ATTEMPTS:
-                    raise CannotWork(f"{self.server.name}: it restarted on its own while it was measured, twice")
+                    raise CannotWork(f"{self.server.name}: it restarted unexpectedly twice while being measured")
                 yield from self._unit(unit, len(units))
 
     def _unit(self, unit: Unit, many: int) -> Iterator[None]:
         at, number = self.at, unit.number
         self._observer.step(self.server.name, f"restart {number + 1} of {many}")
         if at.unit == number and at.phase in ("up", "proven", "measuring") and not at.restart and self._is_another_boot():
-            self._keep("void", unit=number, why="somebody else restarted the server")
+            self._keep("void", unit=number, why="someone else restarted the server")
         if at.unit != number and at.restart:
             yield from self._restart()  # one that belongs to a way back: what is staged now must not meet it
         if at.unit != number or at.phase == "stage":
@@ -316,7 +317,7 @@ class Driver:
             self.server.pause(self._course.settle)
         self._measure(unit)
         if self._is_another_boot():
-            self._keep("void", unit=number, why="the server restarted while it was measured")
+            self._keep("void", unit=number, why="the server restarted while being measured")
             return
         self._unset()
         self._keep("done", unit=number)
@@ -358,7 +359,7 @@ class Driver:
     def _ask(self) -> None:
         boot = self.server.boot()
         if boot is None:
-            raise CannotWork(f"{self.server.name}: it does not answer and is not restarted blindly")
+            raise CannotWork(f"{self.server.name}: it does not answer, so it was not restarted")
         self._keep("asking", boot=boot)
         self.server.restart()
         self._keep("asked")
@@ -380,8 +381,10 @@ class Driver:
                 if boot is not None:
                     self._keep("not restarted")
                 what = "does not answer" if boot is None else "has not restarted"
-                raise CannotWork(f"{self.server.name}: it {what}, {patience / 60:.0f} minutes after it was asked to restart")
-            self._observer.step(self.server.name, "waiting until it is up again")
+                raise CannotWork(
+                    f"{self.server.name}: the server still {what} {patience / 60:.0f} minutes after the restart was requested"
+                )
+            self._observer.step(self.server.name, "waiting for the server to come back up")
             self.server.pause(_LOOK)
         return boot
 
@@ -455,14 +458,14 @@ def in_turns(running: Sequence[Iterator[None]]) -> list[AdvisorError | None]:
     return wrong
 
 
-_MOMENT: Final = 60.0
-_CAPTURE: Final = 600.0
-_BESIDE: Final = 120.0
+_MOMENT = 60.0
+_CAPTURE = 600.0
+_BESIDE = 120.0
 """Seconds beside a program's own: to connect, to bring what it printed."""
-_MOST: Final = 16 << 20
-_LOOKS: Final = 180
+_MOST = 16 << 20
+_LOOKS = 180
 """At the CPUs, a second each: what a boot leaves behind, such as a file system that is checked, has ended by then."""
-_BOOT: Final = re.compile(r"[0-9a-f-]{36}")
+_BOOT = re.compile(r"[0-9a-f-]{36}")
 
 
 @dataclass(frozen=True)
@@ -514,9 +517,8 @@ class Node:
         script = f'for each in {_pattern(path)}; do cat "$each" || exit 1; echo; done | grep -v "^$" | sort -u >"$2"\n'
         lines = self.ask(script).decode("utf-8", "replace").splitlines()
         if len(lines) != 1:
-            raise CannotWork(f"{self.name}: {path} differs between CPUs and could not be restored")
-        chosen = re.search(r"\[([^\]]+)\]", lines[0])
-        return (chosen[1] if chosen else lines[0]).strip()
+            raise CannotWork(f"{self.name}: {path} differs between CPUs, so it could not be restored")
+        return chosen(lines[0])
 
     def write(self, path: str, text: str) -> None:
         """Write a setting's file, or all files of a pattern, and see that it stands there."""
@@ -528,7 +530,7 @@ class Node:
         """Wait until nobody else works on the node, some minutes at most; return what still does, None of an idle one."""
         said = self.ask(_until_idle(_LOOKS), _LOOKS * 2 + _MOMENT).decode("ascii", "replace")
         busy = re.fullmatch(r"busy ([0-9]+) ([0-9]+)\n", said)
-        return f"{int(busy[1]) / 100:.3g} of {busy[2]} CPUs were busy before it was measured" if busy else None
+        return f"{int(busy[1]) / 100:.3g} of {busy[2]} CPUs were busy before the measurement" if busy else None
 
     def run(self, program: Program, place: str) -> RunOutcome:
         """Run a program once; what it gave, or why it gave nothing."""
@@ -588,7 +590,7 @@ def _figure(program: Program, text: str, seconds: float) -> RunOutcome:
     found = read_figure(re.compile(program.metric), text)
     if found is None:
         return RunOutcome(None, "its output does not contain the figure")
-    return RunOutcome(found) if found > 0 else RunOutcome(None, f"its figure is {found:g}: only positive ones can be compared")
+    return RunOutcome(found) if found > 0 else RunOutcome(None, f"its figure is {found:g}: only positive figures can be compared")
 
 
 def _of_results(reads: Reads, text: str) -> RunOutcome:
@@ -606,7 +608,7 @@ def _of_results(reads: Reads, text: str) -> RunOutcome:
         if (wanted == (None,) or each.variant in wanted) and (near is None or reported_text(each, "hca_distance") in near)
     ]
     good = [each for each in values if each > 0]
-    return RunOutcome(max(good)) if good else RunOutcome(None, "its output does not contain the wanted result")
+    return RunOutcome(max(good)) if good else RunOutcome(None, "its output does not contain the expected result")
 
 
 _WAIT = 900.0
@@ -649,7 +651,7 @@ class RealServer:
         plan = _plan(self.plan_of(state))
         record = load_record(self.home_record)
         kinds = {name: value for name, value in plan.values.items() if isinstance(value, bool | int | float | str)}
-        save_record(self.home_record, record.model_copy(update={"asked": {**record.asked, **kinds}, "outcome": "staged"}))
+        save_record(self.home_record, record.but(asked={**record.asked, **kinds}, outcome="staged"))
         stage_bios(self.plan_of(state), self._door, self._free("stage"), lambda _: True)
 
     def _free(self, doing: str) -> Path:
@@ -680,7 +682,7 @@ class RealServer:
         record = load_record(self.home_record)
         names = dict.fromkeys((*record.asked, *record.moves))
         differ = [name for name in names if not same(reading, name, reading.raw.applied.get(name), record.applied.get(name))]
-        applied = [f"{name} is {reading.raw.applied.get(name)}, and was {record.applied.get(name)}" for name in differ]
+        applied = [f"{name} is {reading.raw.applied.get(name)}, but was {record.applied.get(name)}" for name in differ]
         waits = [f"{name}={value} waits for a restart" for name, value in reading.waiting.items()]
         return [*applied, *waits, *(f"a BMC job is pending or running: {job.state}" for job in jobs)]
 
@@ -690,7 +692,7 @@ class RealServer:
         proof = prove_bios(self.plan_of(state), self._door, str(capture), wait=_WAIT, observer=self._observer)
         if not proof.good:
             against = [line for each in proof.witnesses if each.says == "does not hold" for line in each.lines]
-            raise CannotWork(f"{self.name}: not in the state that was staged: {'; '.join(against[:3])}")
+            raise CannotWork(f"{self.name}: not in the staged state: {'; '.join(against[:3])}")
         with self._door.open() as session:
             reading = reading_of(session)
         record, planned = load_record(self.home_record), _plan(self.plan_of(state)).values
@@ -700,7 +702,7 @@ class RealServer:
             if name not in planned and name in record.applied and not same(reading, name, value, record.applied[name])
         }
         goes_back = {name: value for name, value in beside.items() if _may_be_written(reading, name)}
-        save_record(self.home_record, record.model_copy(update={"moves": {**record.moves, **goes_back}}))
+        save_record(self.home_record, record.but(moves={**record.moves, **goes_back}))
         return beside
 
     def read(self, setting: str) -> str:
@@ -760,5 +762,5 @@ def begin_home(place: Path, reading: BiosReading, plans: Sequence[BiosPlan], mov
     asked = {name: value for plan in plans for name, value in plan.values.items()}
     record = record_of(reading, ground_of(plans[0], reading), asked, moves)
     if place.exists():
-        raise BadInput("is there already", file=str(place), cure="name another --folder")
+        raise BadInput("already exists", file=str(place), cure="name another --folder")
     save_record(place, record, new=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from advisor.advice.bios_files import text_of
 from advisor.bios.connection import address_of, as_interrupt, hearing
@@ -17,9 +17,9 @@ from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, Interru
 from advisor.jobs.started.hosts import fold_names, names_of
 from advisor.machine.observer import SILENT, Observer
 
-AT_ONCE: Final = 32
-_LARGEST: Final = 1 << 20
-_OWN_UUID = re.compile(r"(?<=,) and here it is [0-9A-Fa-f-]{36}")
+AT_ONCE = 32
+_LARGEST = 1 << 20
+_OWN_UUID = re.compile(r"(?<=,) but this server has [0-9A-Fa-f-]{36}")
 
 
 class Told(Protocol):
@@ -54,7 +54,7 @@ class Outcome:
     @property
     def word(self) -> str:
         """Return it as it is folded: neither the BMC's own name nor its server's UUID is in it."""
-        why = _OWN_UUID.sub(" it is another server", (self.error or "").removeprefix(f"{self.bmc}: "))
+        why = _OWN_UUID.sub(" it is a different server", (self.error or "").removeprefix(f"{self.bmc}: "))
         own = re.escape(plain_name(self.name))
         why = re.sub(rf"(?<=/){own}(?=[/.])|\b{own}(?=\.\w+:)", "%h", why)  # plans/node01.yaml: no such file
         return self.told.word if self.told else f"could not: {why}"
@@ -174,7 +174,7 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
     bmc17``; of such a file, a list names the nodes that are meant.
     """
     if base.pin:
-        raise BadValue("--pin asks about one BMC", cure="pin each with advisor bios status --bmc HOST --pin, or give --ca")
+        raise BadValue("--pin works for one BMC only", cure="pin each with advisor bios status --bmc HOST --pin, or give --ca")
     if pattern is not None and "%h" not in pattern:
         raise BadValue(
             f"--bmc-name {pattern[:60]} names one BMC for all nodes", cure="write %h where the node's name goes: bmc-%h"
@@ -183,7 +183,7 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
     if hosts is not None and where is not None:
         names = _listed(where, "node")
         if unknown := next((name for name in names if name not in named), None):
-            raise BadInput(f"does not have {unknown}", file=str(hosts), cure="-w beside --hostfile names lines of the file")
+            raise BadInput(f"does not list {unknown}", file=str(hosts), cure="with --hostfile, -w selects lines from the file")
         named = {name: named[name] for name in names}
     pairs = {
         name: (bmc, name) if bmc else (pattern.replace("%h", name), name) if pattern else (name, None)
@@ -194,7 +194,9 @@ def doors_to(base: Door, where: str | None, hosts: Path | None, pattern: str | N
     files: dict[str, str] = {}
     for name in (node or bmc for bmc, node in found):
         if files.setdefault(plain_name(name), name) != name:
-            raise BadValue(f"{files[plain_name(name)]} and {name} would share their files", cure="ask one of them by itself")
+            raise BadValue(
+                f"{files[plain_name(name)]} and {name} would use the same file names", cure="run a separate command for each"
+            )
     login = base.login(f"{len(found)} BMCs" if len(found) > 1 else found[0][0])
     known = replace(base, user=None, password_fd=None, login_file=None, given=(login.user, login.password))
     return tuple(replace(known, bmc=bmc, node=node) for bmc, node in found)
@@ -206,7 +208,7 @@ def _listed(where: str, what: str) -> Sequence[str]:
         return names_of(where, what)
     captures = sorted(Path(where).glob("*.tar.gz"))
     if not captures:
-        raise BadInput("has no capture", file=where, cure="advisor fleet capture -o DIR writes one for each node")
+        raise BadInput("contains no captures", file=where, cure="advisor fleet capture -o DIR writes one per node")
     return names_of(",".join(path.name.removesuffix(".tar.gz") for path in captures), what)
 
 
@@ -222,7 +224,7 @@ def _place(bmc: str, *, insecure: bool) -> object:
 def _of_file(path: Path) -> dict[str, str | None]:
     """Return what a file names: BMCs, or nodes each with its BMC (``node[01-16] bmc[01-16]``)."""
     found: dict[str, str | None] = {}
-    lines = text_of(path, _LARGEST, "any list of BMCs", absent="write one, a BMC a line").splitlines()
+    lines = text_of(path, _LARGEST, "any list of BMCs", absent="write one BMC per line").splitlines()
     for number, line in enumerate(lines, 1):
         text = line.partition("#")[0].strip()
         try:
@@ -230,7 +232,7 @@ def _of_file(path: Path) -> dict[str, str | None]:
         except BadValue as error:
             raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
     if not found:
-        raise BadInput("has no BMC", file=str(path), cure="write one a line, or a node and its BMC: node01 bmc01")
+        raise BadInput("lists no BMCs", file=str(path), cure="write one per line, or a node and its BMC: node01 bmc01")
     return found
 
 
@@ -241,9 +243,9 @@ def _of_line(text: str, before: dict[str, str | None]) -> dict[str, str | None]:
     nodes, *more = [names_of(word, "BMC") for word in words]
     bmcs: Sequence[str | None] = more[0] if more else [None] * len(nodes)
     if len(nodes) != len(bmcs):
-        raise BadValue(f"{len(nodes)} nodes and {len(bmcs)} BMCs", cure="write as many of the one as of the other")
+        raise BadValue(f"{len(nodes)} nodes but {len(bmcs)} BMCs", cure="write one BMC per node")
     if other := next((node for node, bmc in zip(nodes, bmcs, strict=True) if before.get(node, bmc) != bmc), None):
-        raise BadValue(f"{other} has another BMC above", cure="leave one of the two out")
+        raise BadValue(f"{other} is listed above with a different BMC", cure="remove one of the two")
     return dict(zip(nodes, bmcs, strict=True))
 
 
@@ -251,7 +253,7 @@ def for_bmc(path: Path, door: Door, *, many: bool) -> Path:
     """Return the file of one BMC: %h stands for its name, and must where there are several."""
     if "%h" not in str(path):
         if many:
-            raise BadValue(f"several BMCs cannot share {path}", cure="write %h where the BMC's name goes: DIR/%h.json")
+            raise BadValue(f"several BMCs cannot share one file, {path}", cure="write %h where the BMC's name goes: DIR/%h.json")
         return path
     found = door.of(path)
     try:

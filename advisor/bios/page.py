@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from advisor.advice.model.plan import BiosPlan, Change, NotWritten, Owner
-from advisor.machine.hardware import Scalar
+from advisor.machine.hardware import Firmware, Scalar
 from advisor.machine.units import plain, printable
 from advisor.show.lines import Line, Page, labelled, wrapped
 
-_ROOM: Final = 14
-_LONGEST: Final = 200
-_MOST_LEFT: Final = 4000
+_ROOM = 14
+_LONGEST = 200
+_MOST_LEFT = 4000
 
 
 def _word(value: object) -> str:
@@ -19,7 +19,7 @@ def _word(value: object) -> str:
     return json.dumps(value, ensure_ascii=True)
 
 
-_CONTRADICTED: Final = "unknown: the registry's rules contradict each other"
+_CONTRADICTED = "unknown: the registry's rules contradict each other"
 
 
 def _note(text: str, indent: str) -> Iterator[str]:
@@ -45,8 +45,8 @@ def _intent_lines(plan: BiosPlan, admitted: Sequence[Change]) -> Iterator[str]:
     """Yield what a plan is for, and which of its changes nothing else asks for."""
     if plan.intent is not None:
         names = ", ".join(plain(each.attribute, _LONGEST) for each in admitted)
-        what = f"{len(admitted)} setting{'s' * (len(admitted) != 1)} that guides dispute, each with its guide below: {names}"
-        yield f"# --for {plan.intent} admits {what if admitted else 'nothing more here'}"
+        what = f"{len(admitted)} setting{'s' * (len(admitted) != 1)} on which guides differ, each with its guide below: {names}"
+        yield f"# --for {plan.intent} adds {what if admitted else 'nothing more here'}"
 
 
 def _plan_lines(
@@ -58,15 +58,15 @@ def _plan_lines(
     left: Iterable[tuple[str, NotWritten]],
     notes: Iterable[str],
 ) -> Iterator[str]:
-    yield "# What to change in the BIOS of one server. Leave out a change, or give it another of its values; then:"
-    yield "#   advisor bios stage THIS-FILE --bmc HOST      shows it, asks, writes it for the next restart, restarts nothing"
+    yield "# BIOS changes for one server. Delete a change, or choose another of its legal values; then:"
+    yield "#   advisor bios stage THIS-FILE --bmc HOST      shows the plan, asks, and stages it; restarts nothing"
     yield f"format: {_word(plan.format)}"
     yield f"machine: {_word(plan.machine)}"
     owner = any(plan.owner.model_dump().values())
     yield (
-        "owner:  # the server it is for; without uuid it is for every server of this model and BIOS"
+        "owner:  # the server it applies to; without uuid, every server of this model and BIOS version"
         if owner
-        else ("owner: {}  # the file does not name its server: bios stage shows it, and checks every value again")
+        else ("owner: {}  # the file names no server: bios stage shows which one it is, and checks every value again")
     )
     for key, value in plan.owner.model_dump(mode="json").items():
         if value is not None:
@@ -80,8 +80,10 @@ def _plan_lines(
     for change in changes:
         yield from _change_lines(change, legal.get(change.attribute))
     if moves:
-        known = "by the attribute registry; undo restores it" if legal else "as published of such servers"
-        yield f"# Also changes with these, {known}:"
+        known = (
+            "according to the attribute registry (undo restores them too)" if legal else "as published for this kind of server"
+        )
+        yield f"# Also changed by these settings, {known}:"
         yield from (
             f"#   {plain(name, _LONGEST)}: {_word(now)} -> {_CONTRADICTED if then is None else _word(then)}"
             for name, (now, then) in moves.items()
@@ -89,10 +91,10 @@ def _plan_lines(
     before = ""
     for name, each in once(left):
         if name != before:
-            yield f"# Not in this plan, {name}:"
+            yield f"# Not in this plan ({name}):"
         before = name
         what = each.wanted if each.attribute and "=" in each.wanted else f"{each.title}: {each.wanted}"
-        yield from _note(f"{what}: {each.reason}" + (f" ({', '.join(each.rules)})" if each.rules else ""), "")
+        yield from _note(f"{what}; {each.reason}" + (f" ({', '.join(each.rules)})" if each.rules else ""), "")
 
 
 def once(left: Iterable[tuple[str, NotWritten]]) -> Iterator[tuple[str, NotWritten]]:
@@ -102,7 +104,7 @@ def once(left: Iterable[tuple[str, NotWritten]]) -> Iterator[tuple[str, NotWritt
         key = (name, each.attribute or each.title, each.wanted, each.reason)
         if key in joined:
             first = joined[key][1]
-            joined[key] = (name, first.model_copy(update={"rules": tuple(dict.fromkeys((*first.rules, *each.rules)))}))
+            joined[key] = (name, first.but(rules=tuple(dict.fromkeys((*first.rules, *each.rules)))))
         else:
             joined[key] = (name, each)
     yield from joined.values()
@@ -112,9 +114,9 @@ def _change_lines(change: Change, legal: str | None) -> Iterator[str]:
     for why in change.why:
         yield from _note(why, "  ")
     if change.first:
-        yield from _note(f"needs first, in the same plan: {', '.join(change.first)}", "  ")
+        yield from _note(f"needs these first, in the same plan: {', '.join(change.first)}", "  ")
     if legal is not None:
-        yield from _note(f"takes: {legal}", "  ")
+        yield from _note(f"allowed values: {legal}", "  ")
     yield f"  - attribute: {_word(change.attribute)}"
     yield f"    value: {_word(change.value)}"
     if change.now is not None:
@@ -123,11 +125,9 @@ def _change_lines(change: Change, legal: str | None) -> Iterator[str]:
 
 def owner_text(owner: Owner) -> str:
     """Return whose BIOS it is, in one line."""
-    told = (owner.vendor, owner.model, f"BIOS {owner.bios_version}" if owner.bios_version else None)
-    named = f"UUID {owner.uuid}" if owner.uuid else None
-    return plain(
-        ", ".join(part for part in (" ".join(part for part in told[:2] if part), told[2], named, owner.host_name) if part), 300
-    )
+    server = Firmware(system_vendor=owner.vendor, product=owner.model).sold
+    told = (f"BIOS {owner.bios_version}" if owner.bios_version else None, f"UUID {owner.uuid}" if owner.uuid else None)
+    return plain(", ".join(part for part in (server, *told, owner.host_name) if part), 300)
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
@@ -145,14 +145,19 @@ def read_page(bmc: str, owner: Owner, about: Mapping[str, Any], width: int | Non
     """Return what was read of a BIOS: whose it is, how many attributes, what waits."""
 
     def lines(room: int) -> list[Line]:
-        named = f"{about['registry']}, which names {100 * about['share']:.3g} % of them" if about["registry"] else "no registry"
+        named = f"{about['registry']}, which covers {100 * about['share']:.3g} % of them" if about["registry"] else "no registry"
         return [
             *_listed("BMC", [f"{bmc} ({about['verified']})"], room),
             *_listed("Server", [owner_text(owner)], room),
             *_listed("Attributes", [f"{about['attributes']}, explained by {named}"], room),
-            *_listed("No registry", [f"{about['without']}: nothing is planned by name"] * bool(about["without"]), room, "warn"),
+            *_listed(
+                "No registry",
+                [f"{about['without']}: only attributes given with --unchecked can be planned"] * bool(about["without"]),
+                room,
+                "warn",
+            ),
             *_listed("Locked", [about["locked"]] * bool(about["locked"]), room, "warn"),
-            *_listed("Waits", list(_pairs(about["waiting"])) or ["nothing"], room, "warn" if about["waiting"] else ""),
+            *_listed("Pending", list(_pairs(about["waiting"])) or ["nothing"], room, "warn" if about["waiting"] else ""),
         ]
 
     return Page(lines, width)
@@ -168,7 +173,7 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
     unchecked = " ".join(f"--unchecked {plain(name, _LONGEST)}" for name in told["asked"]) if told["registry"] is None else ""
     if told["state"] == "nothing to do":
         yield from wrapped(
-            [(f"Nothing to {told['doing']}: everything is set already, or pending for the next restart.", "good")], width
+            [(f"Nothing to {told['doing']}: everything is already set or pending for the next restart.", "good")], width
         )
     elif told["state"] == "withdrawn":
         yield from wrapped([("Undone: the BMC's job, which had not started, was deleted. Nothing was restarted.", "good")], width)
@@ -184,7 +189,7 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
         f"{name}: {_shown(each['now'])} -> {_CONTRADICTED if each['then'] is None else _shown(each['then'])}"
         for name, each in told["moves"].items()
     )
-    yield from _listed("Along with it", along, width)
+    yield from _listed("Also changes", along, width)
     if told["registry"] is None and told["state"] != "nothing to do":
         none = "this BMC has no attribute registry: legal values and dependent changes could not be checked"
         yield from _listed("Not checked", [none], width, "warn")
@@ -192,7 +197,7 @@ def _staging_lines(told: Mapping[str, Any], owner: Owner, width: int, *, asking:
     if asking:
         yield from _listed("Undo file", [f"{told['record']}, written before anything else"], width)
     elif done:
-        yield from _listed("Waits", _pairs(told["waiting"]), width)
+        yield from _listed("Pending", _pairs(told["waiting"]), width)
         yield from _listed("Job", [told["job"]] if told["job"] else [], width)
         words = " ".join(part for part in (told["record"], f"--bmc {told['bmc']}", unchecked) if part)
         yield from _listed("Undo", [f"advisor bios undo {words}"], width)
@@ -216,7 +221,7 @@ def status_page(told: Mapping[str, Any], owner: Owner, width: int | None = None)
             *_listed("BMC", [f"{told['bmc']} ({told['verified']})"], room),
             *_listed("Server", [owner_text(owner)], room),
             *_listed("Power", [told["power"]] if told["power"] else [], room),
-            *_listed("Waits", waits or ["nothing for the next restart"], room, "warn" if waits else "good"),
+            *_listed("Pending", waits or ["nothing for the next restart"], room, "warn" if waits else "good"),
             *_listed("Jobs", (f"{job['state']} {job['link']}" for job in told["jobs"]), room),
         ]
 
@@ -233,14 +238,14 @@ def restart_page(told: Mapping[str, Any], owner: Owner, width: int | None = None
             *_listed("BMC", [told["bmc"]], room),
             *_listed("Restart", [owner_text(owner)], room, "title"),
             *_listed("Scheduler", [told["scheduler"]], room),
-            *_listed("By", [told["kind"]] if told["kind"] != "GracefulRestart" else [], room),
-            *_listed("Takes effect", list(_pairs(told["waiting"])) or ["nothing the BMC reports"], room),
+            *_listed("Method", [told["kind"]] if told["kind"] != "GracefulRestart" else [], room),
+            *_listed("Takes effect", list(_pairs(told["waiting"])) or ["the BMC reports no pending change"], room),
         ]
 
     return Page(lines, width)
 
 
-_STYLES: Final = {"holds": "good", "does not hold": "high", "not asked": "dim", "cannot tell": "warn"}
+_STYLES = {"holds": "good", "does not hold": "high", "not asked": "dim", "cannot tell": "warn"}
 
 
 def proof_page(told: Mapping[str, Any], width: int | None = None) -> Page:
@@ -252,12 +257,13 @@ def _proof_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
     spoke = sum(each["says"] == "holds" for each in told["witnesses"])
     against = [each["witness"] for each in told["witnesses"] if each["says"] == "does not hold"]
     if told["proven"]:
-        yield from wrapped([(f"The plan is in effect on {told['bmc']}, by {spoke} of 3 witnesses.", "good")], width)
+        yield from wrapped([(f"The plan is in effect on {told['bmc']}, confirmed by {spoke} of 3 checks.", "good")], width)
     else:
-        by = " and ".join(against) or "no evidence for it"
-        yield from wrapped([(f"The plan is not in effect on {told['bmc']}: {by}.", "high")], width)
+        by = f", according to {' and '.join(against)}" if against else ": no evidence for it"
+        yield from wrapped([(f"The plan is not in effect on {told['bmc']}{by}.", "high")], width)
     for each in told["witnesses"]:
-        yield from wrapped([(f"{each['witness']}: ", "label"), (each["says"], _STYLES[each["says"]])], width)
+        says = "not checked" if each["says"] == "not asked" else each["says"]
+        yield from wrapped([(f"{each['witness']}: ", "label"), (says, _STYLES[each["says"]])], width)
         for line in each["why"]:
             yield from wrapped([(f"  {plain(line, 400)}", "")], width, indent=4)
 
@@ -277,15 +283,15 @@ def folded_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
         yield from wrapped([(f"{'':{wide}} {plain(each['bmcs'], 4000)}", "dim")], width, indent=wide + 1)
     if told["left"]:
         left = plain(told["left"], len(told["left"]))
-        again = f"-w '{left}'" if len(left) <= _MOST_LEFT else "too many for a line; --json lists them in left"
-        yield from labelled("Go on with", [(again, "")], width, _ROOM)
+        again = f"-w '{left}'" if len(left) <= _MOST_LEFT else "too many for one line; --json lists them under left"
+        yield from labelled("Continue with", [(again, "")], width, _ROOM)
 
 
-ENDINGS: Final = {
+ENDINGS = {
     "done": "in effect and back in service",
     "proven": "in effect, not back in service",
     "as before": "as before",
-    "by hand": "to be looked at by hand",
+    "by hand": "to be inspected by hand",
     "under way": "under way",
 }
 
@@ -296,9 +302,9 @@ def rollout_page(told: Mapping[str, Any], width: int | None = None, *, rehearsal
 
 
 def _rollout_lines(told: Mapping[str, Any], width: int, *, rehearsal: bool) -> Iterator[Line]:
-    counts = ", ".join(f"{count} {ENDINGS[end]}" for end, count in told["ends"].items() if count)
+    counts = ", ".join(f"{count} node{'s' * (count != 1)} {ENDINGS[end]}" for end, count in told["ends"].items() if count)
     wrong = told["stopped"] or told["ends"]["by hand"]
-    head = f"Rehearsal on twins: {counts}. No server was changed." if rehearsal else f"Rollout: {counts}."
+    head = f"Rehearsal on simulated BMCs: {counts}. No server was changed." if rehearsal else f"Rollout: {counts}."
     yield from wrapped([(head, "high" if wrong else "good")], width)
     if told["stopped"]:
         yield from labelled("Stopped", [(plain(told["stopped"], 400), "high")], width, _ROOM)
@@ -316,9 +322,9 @@ def _rollout_lines(told: Mapping[str, Any], width: int, *, rehearsal: bool) -> I
         pair = f"{folder}/before/{proven}.tar.gz {folder}/after/{proven}.tar.gz"
         yield from labelled("Compare", [(f"advisor compare {pair} -o {proven}.html", "")], width, _ROOM)
     for each in [each for each in told["nodes"] if each["end"] == "by hand"][:3]:
-        yield from labelled("Look", [(f"advisor bios status --bmc {each['bmc']}", "")], width, _ROOM)
+        yield from labelled("Inspect", [(f"advisor bios status --bmc {each['bmc']}", "")], width, _ROOM)
         yield from labelled(
-            "Take back", [(f"advisor bios undo {folder}/records/{each['node']}.json --bmc {each['bmc']}", "")], width, _ROOM
+            "Undo", [(f"advisor bios undo {folder}/records/{each['node']}.json --bmc {each['bmc']}", "")], width, _ROOM
         )
     if told["waits_for_approval"] or told["interrupted"] or told["stopped"] or told["ends"]["under way"]:
-        yield from labelled("Go on", [(f"advisor bios rollout --resume {folder}", "")], width, _ROOM)
+        yield from labelled("Resume", [(f"advisor bios rollout --resume {folder}", "")], width, _ROOM)

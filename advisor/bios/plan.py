@@ -59,7 +59,9 @@ class PlannedBios:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what is to be known before any change."""
-        offer = [f"--for {self.offer[0]} settles {self.offer[1]} of the {self.offer[2]} left to you"] if self.offer else []
+        offer: list[str] = []
+        if self.offer:
+            offer = [f"--for {self.offer[0]} decides {self.offer[1]} of the {self.offer[2]} settings left to you"]
         return (*((self.locked,) if self.locked else ()), *self.behind.notes, *offer)
 
     @property
@@ -78,8 +80,9 @@ class PlannedBios:
     def summary(self, file: Path) -> str:
         """Return what was written, in one line."""
         many, left, work = len(self.changes), len(self.left), f"for {self.plan.intent}, " if self.plan.intent else ""
-        along = f"{many} change{'s' * (many != 1)}, {len(self.moves)} along with them"
-        return f"{file}: {work}{along}; {left} left out, each with its reason"
+        also = len(self.moves)
+        along = f"{many} change{'s' * (many != 1)}, {also} dependent change{'s' * (also != 1)}"
+        return f"{file}: {work}{along}; {left} left out, each with a reason"
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``advisor bios plan --json``."""
@@ -115,7 +118,8 @@ def plan_bios(
     """
     given = firmware_from(bios)
     if given.bios is None:
-        raise BadValue("no BIOS to plan for", cure="give --bios FILE, which advisor bios read --bmc HOST -o FILE writes")
+        cure = "give --bios FILE; write it with advisor bios read --bmc HOST -o FILE"
+        raise BadValue("no BIOS data to plan from", cure=cure)
     machine = source if source is not None else _machine_of(given, observer)
     more: dict[str, Any] = {"site": site, "bios": given, "measurements": measurements, "only": only, "unchecked": unchecked}
     more["include"] = ("contested",) if only else ()
@@ -136,8 +140,8 @@ def _machine_of(given: BiosInput, observer: Observer) -> Machine:
     """Return the machine of a BIOS where none is named: this one where it is its own, else what the BMC said of its server."""
     owner, here = given.owner, LiveHost()
     if owner is None or not (owner.uuid or owner.model):
-        cure = "give --from CAPTURE of its machine, or write the file with advisor bios read --bmc HOST"
-        raise BadValue("the file does not say whose BIOS this is", cure=cure)
+        cure = "give --from CAPTURE of that server, or write the file with advisor bios read --bmc HOST"
+        raise BadValue("the file does not say which server this BIOS belongs to", cure=cure)
     uuid, product = (here.read(f"/sys/class/dmi/id/{name}").text or "" for name in ("product_uuid", "product_name"))
     if uuid.strip() and owner.uuid:
         own = owner.uuid.lower() in _both_orders(uuid.strip().lower())
@@ -146,7 +150,7 @@ def _machine_of(given: BiosInput, observer: Observer) -> Machine:
     if own:
         return read_machine(None, observer)
     observer.say(
-        f"planned for {owner.model or owner.uuid}, as its BMC says: what its system shows is not known without --from CAPTURE"
+        f"planned for {owner.model or owner.uuid}, according to its BMC: without --from CAPTURE the system's own view is unknown"
     )
     cpu, threads = None, owner.threads
     with suppress(BadValue):
@@ -192,7 +196,7 @@ class Planner:
             known = (plan for one, registry, plan in self.made if one == key and registry == given.registry)
             found = next(known, None) or self.plan(given)
             self.made[:] = [*(each for each in self.made if each[2] is not found), (key, given.registry, found)][-_MOST_KINDS:]
-        return replace(found, plan=found.plan.model_copy(update={"owner": owner}))
+        return replace(found, plan=found.plan.but(owner=owner))
 
 
 def _planned(found: TuningChecklist, given: BiosInput, bios: Bios, only: Sequence[str], unchecked: Sequence[str]) -> PlannedBios:
@@ -296,7 +300,7 @@ def _plain_values(sheet: Sheet, path: Path) -> None:
     for at, each in enumerate(changes):
         if isinstance(each, dict) and "value" in each and not isinstance(each["value"], bool | int | str):
             line = sheet.line(("changes", at, "value"))
-            cure = "write a text in quotes, a whole number, or true or false"
+            cure = "write quoted text, a whole number, or true or false"
             raise BadSheet("not a valid attribute value", file=str(path), place=f"line {line}", cure=cure)
 
 
@@ -312,5 +316,5 @@ def load_plan(path: Path) -> BiosPlan:
     twice = next((at for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
         line = sheet.line(("changes", twice, "attribute"))
-        raise BadSheet(f"{names[twice]} appears twice", file=str(path), place=f"line {line}", cure="leave one of the two out")
+        raise BadSheet(f"{names[twice]} appears twice", file=str(path), place=f"line {line}", cure="remove one of the two")
     return plan

@@ -52,8 +52,10 @@ class Proof:
         """Return it in a word or two, by which many are folded."""
         against = [each.name for each in self.witnesses if each.says == "does not hold"]
         spoke = [each.name for each in self.witnesses if each.says == "holds"]
-        by = f"{spoke[0]} alone" if len(spoke) == 1 else " and ".join(spoke)
-        return f"proven by {by}" if self.good else f"not in effect: {' and '.join(against) or 'no evidence for it'}"
+        by = f"{spoke[0]} only" if len(spoke) == 1 else " and ".join(spoke)
+        if self.good:
+            return f"proven by {by}"
+        return f"not in effect, according to {' and '.join(against)}" if against else "not in effect: no evidence for it"
 
     @property
     def good(self) -> bool:
@@ -105,7 +107,7 @@ def _of_bmc(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: t
     """Return what the BMC says: every attribute applied, nothing waits, its job ended well, and it is the same server."""
     wrong = list(_against(plan, reading, ground, jobs))
     if wrong:
-        said = (f"about the settings it applied last, it reports: {text}" for text in reading.raw.last_messages)
+        said = (f"message on the last applied settings: {text}" for text in reading.raw.last_messages)
         return Witness("the BMC", "does not hold", (*wrong, *said))
     shown = [f"{name}={value} is applied" for name, value in plan.values.items()]
     return Witness("the BMC", "holds", (*shown, "nothing is pending for the next restart"))
@@ -114,22 +116,23 @@ def _of_bmc(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: t
 def _against(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, jobs: tuple[Job, ...]) -> Iterator[str]:
     then, here = plan.owner, reading.owner
     if then.uuid is not None and then.uuid.lower() != (here.uuid or "").lower():
-        yield f"this is another server: UUID {here.uuid or 'not reported'}, and the plan is for {then.uuid}"
+        yield f"this is another server: UUID {here.uuid or 'not reported'}, but the plan is for {then.uuid}"
     if then.bios_version is not None and then.bios_version != here.bios_version:
-        yield f"another BIOS version: {here.bios_version or 'not reported'}, and the plan is for {then.bios_version}"
+        yield f"different BIOS version: {here.bios_version or 'not reported'}, but the plan is for {then.bios_version}"
     for job in jobs:
         if not job.ended:
             yield f"its job is still running: {job.state} ({job.link})"
         elif not job.good:
-            yield f"its job ended {job.state}: {'; '.join(job.messages) or 'it does not say why'}"
+            yield f"its job ended {job.state}: {'; '.join(job.messages) or 'no reason given'}"
     for name, value in plan.values.items():
         now = reading.raw.applied.get(name)
         if name not in reading.raw.applied:
             yield f"{name} no longer exists"
         elif not ground.same(name, now, value):
-            yield f"{name} is {now}, and the plan has {value}"
+            yield f"{name} is {now}, but the plan has {value}"
     if reading.waiting:
-        yield f"{', '.join(f'{name}={value}' for name, value in list(reading.waiting.items())[:5])} waits for the next restart"
+        few = ", ".join(f"{name}={value}" for name, value in list(reading.waiting.items())[:5])
+        yield f"{few}: the change waits for the next restart"
 
 
 def _of_system(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, source: str | None, observer: Observer) -> Witness:
@@ -137,7 +140,7 @@ def _of_system(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, sour
     name = "the operating system"
     wanted = _neutral(plan, reading, ground)
     if source is None:
-        return Witness(name, "not asked", ("give --from CAPTURE of the machine after its restart",))
+        return Witness(name, "not asked", ("give --from CAPTURE, a capture taken after the restart",))
 
     standings = {each.name: each for each in judged(read_machine(source, observer)).case.standings or ()}
     lines, says = [], set[Says]()
@@ -151,7 +154,7 @@ def _of_system(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, sour
             lines.append(f"{setting} is {seen}")
         else:
             says.add("does not hold")
-            lines.append(f"{setting} is {seen}, and the plan makes it {value}")
+            lines.append(f"{setting} is {seen}, but the plan sets it to {value}")
     said: Says = "does not hold" if "does not hold" in says else "holds" if says else "cannot tell"
     return Witness(name, said, tuple(lines) or ("the operating system reports none of these attributes",))
 
@@ -160,7 +163,7 @@ def _neutral(plan: BiosPlan, reading: BiosReading, ground: FirmwareState) -> dic
     """Return the settings that the plan decides, and what moves along with it, in neutral words."""
     along = {name: then for name, (_, then) in moves_of(plan.values, ground).items() if then is not None}
     planned = {**along, **plan.values}
-    there = reading.bios.model_copy(update={"attributes": {**reading.bios.attributes, **planned}, "also": {}})
+    there = reading.bios.but(attributes={**reading.bios.attributes, **planned}, also={})
     words = neutral_values(ground.vendor, ground.platform, there)
     names = tuple(planned)
     return {

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.model.plan import Owner
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from advisor.bios.session import Session
 
 
-_MOST_MEMBERS: Final = 60
+_MOST_MEMBERS = 60
 """Members of one collection that are looked at; iLO lists some thirty registries."""
-_MOST_PAGES: Final = 5
+_MOST_PAGES = 5
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Controller:
     settings_link: str | None
     """The settings object, where the BMC names one: it takes changes for the next restart."""
     settings: Resource | None
-    """None where it is not there: nothing waits."""
+    """None if it is not there: nothing waits."""
     tag: str | None
     manager: Resource
     registry: Resource | None = None
@@ -102,7 +102,7 @@ def read_controller(session: "Session", *, with_registry: bool = True) -> Contro
     """Return what a BMC has, found by its own links."""
     system, bios = _the_system(session)
     if not isinstance(bios.get("Attributes"), dict) or not bios["Attributes"]:
-        session.fail("BIOS settings cannot be read here, because its Bios has no attributes; start the server once")
+        session.fail("BIOS settings cannot be read here, because the BMC's Bios resource has no attributes; boot the server once")
     link = _settings_link(session, bios)
     settings, tag = session.tagged(link) if link else (None, None)
     found = Controller(system, bios, link, settings, tag, _manager(session, system))
@@ -124,7 +124,7 @@ def _the_system(session: "Session") -> tuple[Resource, Resource]:
         )
     if len(found) > 1:
         names = ", ".join(str(each.get("Id")) for each in found)
-        session.fail(f"it has the Bios of several systems ({names}): cannot tell which one to use")
+        session.fail(f"it has several systems with BIOS settings ({names}): cannot tell which one to use")
     bios = session.look(found[0]["Bios"])
     if bios is None:
         session.fail("BIOS settings cannot be read here, because its system's Bios resource does not exist")
@@ -186,9 +186,9 @@ def _registry(session: "Session", bios: Resource) -> _Found:
         return best._replace(secret=frozenset(secret))
     if best.registry is not None:
         nearest = session.clean(str(best.registry.get("Id") or "one"))[:100]
-        why = f"the nearest of its registries, {nearest}, names {best.share:.0%} of the attributes"
+        why = f"the closest of its registries, {nearest}, covers only {best.share:.0%} of the attributes"
     else:
-        why = f"no attribute registry of it can be read: {odd[0]}" if odd else "it has no attribute registry"
+        why = f"none of its attribute registries can be read: {odd[0]}" if odd else "it has no attribute registry"
     return _Found(None, best.share, why, frozenset(secret))
 
 
@@ -260,7 +260,7 @@ class Job(NamedTuple):
         return self.state in ("Completed", "RebootCompleted")
 
 
-_ENDED: Final = ("Completed", "CompletedWithErrors", "Exception", "Killed", "Cancelled", "Failed", "RebootCompleted")
+_ENDED = ("Completed", "CompletedWithErrors", "Exception", "Killed", "Cancelled", "Failed", "RebootCompleted")
 
 
 def job_at(session: "Session", link: str) -> Job | None:
@@ -287,7 +287,7 @@ def open_jobs(session: "Session") -> list[Job]:
     return found
 
 
-_MOSTLY: Final = 0.6
+_MOSTLY = 0.6
 """The part of the attributes that is read-only where something locks them; of an R750 that nothing locks it is half."""
 
 
@@ -308,10 +308,10 @@ def _locked(session: "Session", raw: Controller, registry: Registry | None) -> L
     if not most:
         return Locked(why, known=True) if why else None
     with suppress(CannotWork):
-        why = why or next((f"a job for the BIOS is not over: {job.state} ({job.link})" for job in open_jobs(session)), None)
+        why = why or next((f"a BIOS job is still running: {job.state} ({job.link})" for job in open_jobs(session)), None)
         why = why or _role(session)
     head = f"{fixed} of {len(there)} attributes are read-only now: "
-    return Locked(head + (why or "a lock of the BMC, a running job or the user's role; it does not say which"), known=bool(why))
+    return Locked(head + (why or "a BMC lock, a running job or the user's role; the BMC does not say which"), known=bool(why))
 
 
 def _system_lockdown(session: "Session", manager: Resource, *, deep: bool) -> str | None:
@@ -339,8 +339,8 @@ def _role(session: "Session") -> str | None:
     return None
 
 
-FORMAT: Final = "advisor-bios/1"
-_OF_ATTRIBUTE: Final = (
+FORMAT = "advisor-bios/1"
+_OF_ATTRIBUTE = (
     "AttributeName", "DisplayName", "Type", "Value", "LowerBound", "UpperBound", "ScalarIncrement", "MinLength", "MaxLength",
     "ReadOnly", "GrayOut", "Hidden", "Immutable", "WriteOnly", "ResetRequired", "MenuPath",
 )  # fmt: skip
@@ -472,7 +472,7 @@ def reading_of(session: "Session", *, with_registry: bool = True) -> BiosReading
     raw, name = read_controller(session, with_registry=with_registry), session.address.name
     bios = bios_of(raw.bios, name)
     pending = bios_of({**raw.bios, "Attributes": raw.waiting}, name)
-    bios = bios.model_copy(update={"pending": dict(pending.attributes)})
+    bios = bios.but(pending=dict(pending.attributes))
     registry, without = None, raw.without
     try:
         registry = _understood(raw.registry, name) if raw.registry is not None else None
@@ -485,12 +485,12 @@ def reading_of(session: "Session", *, with_registry: bool = True) -> BiosReading
             {key: WITHHELD if key in raw.secret and value else value for key, value in each.items()}
             for each in (bios.attributes, bios.pending or {})
         ]
-        bios = bios.model_copy(update={"attributes": screened[0], "pending": screened[1]})
+        bios = bios.but(attributes=screened[0], pending=screened[1])
     owner, locked = _owner(raw, session.root), _locked(session, raw, registry) if with_registry else None
     return BiosReading(name, session.trust.how, now(), owner, raw, bios, registry, without, locked)
 
 
-_KNOWN: Final[dict[int, tuple[dict[str, Any], Registry]]] = {}
+_KNOWN: dict[int, tuple[dict[str, Any], Registry]] = {}
 _MANY = 8
 _ONE_AT_A_TIME = Lock()
 
@@ -529,7 +529,7 @@ def _owner(raw: Controller, root: Resource) -> Owner:
     )
 
 
-_MOST_THREADS: Final = 65536
+_MOST_THREADS = 65536
 
 
 def _count(processors: object, key: str) -> int | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event as Flag
 from threading import Lock
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from pydantic import TypeAdapter
 
@@ -35,17 +35,17 @@ from advisor.jobs.started.hosts import fold_names
 from advisor.machine.hosts.files import FILE, JournalFile, Kind, Use
 from advisor.machine.observer import SILENT, Observer
 
-_KIND: Final = Kind(
+_KIND = Kind(
     "a rollout",
     "advisor-rollout-journal/1",
-    cure="name the folder of a rollout; a damaged one still has records/NODE.json for advisor bios undo",
+    cure="name the folder of a rollout; if it is damaged, advisor bios undo can still use records/NODE.json",
     other="another --folder",
     alone=True,
 )
-_POLICY: Final = TypeAdapter(Policy)
-_SERVERS: Final = TypeAdapter(tuple[dict[str, str], ...])
-ENDS: Final = ("done", "proven", "as before", "by hand", "under way")
-_OF_ALL: Final = ("approved", "stopped", "resumed")
+_POLICY = TypeAdapter(Policy)
+_SERVERS = TypeAdapter(tuple[dict[str, str], ...])
+ENDS = ("done", "proven", "as before", "by hand", "under way")
+_OF_ALL = ("approved", "stopped", "resumed")
 
 
 @dataclass
@@ -135,7 +135,7 @@ def _read(folder: Path, use: Use) -> tuple[Journal, int]:
             journal.take(line)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             place = f"line {number}"
-            raise BadInput("is not an event of a rollout", file=str(folder / FILE), place=place, cure=_KIND.cure) from error
+            raise BadInput("not an event of a rollout", file=str(folder / FILE), place=place, cure=_KIND.cure) from error
     return journal, size
 
 
@@ -321,7 +321,7 @@ def _outcome(result: Callable[[], Sequence[Event]], node: Node) -> Iterator[Even
     except AdvisorError as error:
         yield {"event": "unclear", "why": str(error)}
     except Exception as error:  # noqa: BLE001 - see above
-        yield {"event": "unclear", "why": f"a bug in advisor with {node.name}: {type(error).__name__}: {error}; please report it"}
+        yield {"event": "unclear", "why": f"a bug in advisor, at {node.name}: {type(error).__name__}: {error}; please report it"}
 
 
 def must_have_nodes(doors: Sequence[Door]) -> None:
@@ -329,9 +329,7 @@ def must_have_nodes(doors: Sequence[Door]) -> None:
     if not doors:
         raise CannotWork("no server given; give --bmc HOST --node NAME, or -w LIST --bmc-name 'bmc-%h', or --hostfile FILE")
     if nameless := next((door for door in doors if door.node is None), None):
-        raise CannotWork(
-            f"{nameless.bmc}: which node it is is not known; name nodes: -w LIST --bmc-name 'bmc-%h', or --node NAME"
-        )
+        raise CannotWork(f"{nameless.bmc}: its node is unknown; name nodes: -w LIST --bmc-name 'bmc-%h', or --node NAME")
     for door in doors:
         checked_name(door.name)
 
@@ -354,7 +352,7 @@ class TwinNodes:
     def measure(self, names: Sequence[str], folder: Path) -> Mapping[str, str]:
         """Return that nothing is measured."""
         del folder
-        return dict.fromkeys(names, "a twin has no system")
+        return dict.fromkeys(names, "a twin runs no operating system")
 
 
 class Quick(Clock):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 Event = dict[str, Any]
 End = Literal["done", "proven", "as before", "by hand"]
@@ -10,15 +10,15 @@ Step = Literal[
     "stage", "drain", "wait until free", "look before", "restart", "find out", "wait until up", "prove", "measure", "undo",
     "compare", "release",
 ]  # fmt: skip
-STEPS: Final[tuple[Step, ...]] = (
+STEPS: tuple[Step, ...] = (
     "release", "compare", "measure", "prove", "wait until up", "find out", "undo", "restart", "look before", "wait until free",
     "drain", "stage",
 )  # fmt: skip
 """In the order in which they are looked after: a node that is nearly through goes first."""
-SECOND_WAVE: Final = 5
+SECOND_WAVE = 5
 """Nodes after the first one, before the rest."""
 
-_FORWARD: Final[Mapping[str, Step]] = {
+_FORWARD: Mapping[str, Step] = {
     "begun": "stage",
     "staging": "stage",
     "staged": "drain",
@@ -30,21 +30,21 @@ _FORWARD: Final[Mapping[str, Step]] = {
     "measured": "release",
     "returning": "release",
 }
-_BACK: Final[Mapping[str, Step]] = {"unstaged": "restart", "up": "compare", "returning": "release", "free": "release"}
+_BACK: Mapping[str, Step] = {"unstaged": "restart", "up": "compare", "returning": "release", "free": "release"}
 """Of a node that is taken back; of every other phase of it the next step is undo."""
-_WORDS: Final[Mapping[Step, str]] = {
+_WORDS: Mapping[Step, str] = {
     "stage": "being staged",
     "drain": "staged",
     "wait until free": "draining",
     "look before": "drained",
     "restart": "ready to restart",
-    "find out": "restart asked for, or not",
+    "find out": "checking whether the restart was requested",
     "wait until up": "restarting",
     "prove": "up again",
     "measure": "proven, being measured",
-    "undo": "being taken back",
-    "compare": "being compared with what it was",
-    "release": "going back into service",
+    "undo": "being rolled back",
+    "compare": "comparing with its previous state",
+    "release": "returning to service",
 }
 
 
@@ -92,7 +92,7 @@ class Node:
             told = "; ".join(part for part in (self.by, self.why) if part)
             return f"{self.end}: {told}" if told else self.end
         step = self.next
-        return "as before: not begun" if step is None else f"under way: {_WORDS[step]}"
+        return "as before: not started" if step is None else f"under way: {_WORDS[step]}"
 
     @property
     def ended(self) -> End | Literal["under way"]:
@@ -137,7 +137,7 @@ def _released(node: Node, event: Event) -> Node:
     return replace(node, end=end, why=why)  # type: ignore[arg-type] # one of the three
 
 
-_TAKES: Final[Mapping[str, Any]] = {
+_TAKES: Mapping[str, Any] = {
     "begin": lambda node, event: replace(node, phase="begun", measures=bool(event.get("measures"))),
     "stage": lambda node, _: replace(node, phase="staging"),
     "staged": lambda node, _: replace(node, phase="staged"),
@@ -164,7 +164,7 @@ _TAKES: Final[Mapping[str, Any]] = {
     "return": lambda node, _: replace(node, phase="returning"),
     "released": _released,
 }
-EVENTS: Final = frozenset(_TAKES)
+EVENTS = frozenset(_TAKES)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Policy:
     undo_on_failure: bool = False
     measure: Literal["first", "all", "none"] = "first"
     restart_minutes: float = 45
-    """Time until a node that is not up counts as not back."""
+    """Count a node as not back after this time."""
     drain_hours: float = 24
     """A node that is not free by then is taken back."""
     unchecked: tuple[str, ...] = ()
@@ -219,10 +219,10 @@ def must_stop(now: Now, policy: Policy) -> str | None:
     """Return why nothing more may be begun; None where it may."""
     failed = [node.name for node in now.nodes if node.failed]
     if now.failures and not now.proven and not now.approved:
-        return f"the first node, {failed[-1]}, did not come back or was not proven"
+        return f"the first node, {failed[-1]}, did not come back, or its change could not be proven"
     if now.failures >= policy.max_failures:
         many = "1 node" if now.failures == 1 else f"{now.failures} nodes"
-        return f"{many} did not come back or not proven: {', '.join(failed[-3:])}"
+        return f"{many} failed (did not come back, or change not proven): {', '.join(failed[-3:])}"
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from threading import Event as Flag
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from advisor.advice.bios_files import text_of
 from advisor.advice.model.plan import BiosRecord
@@ -22,13 +22,13 @@ from advisor.bios.stage import ground_of_record, load_record, restart_server, sa
 from advisor.errors import AdvisorError, BadInput, CannotWork, Interrupted
 from advisor.machine.observer import SILENT, Observer
 
-GRACE: Final = 300.0
+GRACE = 300.0
 """Seconds in which a server that was asked to restart begins to, where it is not known whether it was asked."""
-ARRIVES: Final = 900.0
+ARRIVES = 900.0
 """Seconds after its start in which a BMC may still apply what waits; some do minutes after the system is up."""
-_LOOK: Final = 10.0
-FIGURES: Final = ".figures.json"
-MEASURED: Final = ".measured.json"
+_LOOK = 10.0
+FIGURES = ".figures.json"
+MEASURED = ".measured.json"
 
 
 class Seen(NamedTuple):
@@ -172,14 +172,14 @@ class Steps:
     def _stage(self, node: Node, journal: Journal, here: Seen) -> list[Event]:
         name, ground = node.name, self._ground
         if here.boot is None:
-            return _is("refused", "it does not answer over ssh")
+            return _is("refused", "no answer over ssh")
         if node.phase != "staging":
             journal.add(name, "stage")
 
         def same_server(about: Any) -> bool:
             own = (about.owner.uuid or "").lower()
             if here.uuid and own and here.uuid != own:
-                raise CannotWork(f"it is not the server of {about.bmc}: its UUID is {here.uuid}, and the BMC's is {own}")
+                raise CannotWork(f"it is not the server of {about.bmc}: its UUID is {here.uuid}, but the BMC reports {own}")
             return True
 
         why = ""
@@ -213,17 +213,17 @@ class Steps:
         except Interrupted:
             raise
         except AdvisorError as error:
-            return _is("unclear", f"whether it is staged is not known: {why or self._short(name, error)}")
+            return _is("unclear", f"it is unknown whether the change is staged: {why or self._short(name, error)}")
         if not place.exists():
-            foreign = "these values are already pending, and no record shows that we staged them"
-            return _is("refused", foreign) if reading.changes else _is("in effect", "it was so before")
+            foreign = "these values are already pending, but no record of advisor shows who staged them"
+            return _is("refused", foreign) if reading.changes else _is("in effect", "already in effect")
         record = load_record(place)
         if _waits(record, reading):
             if record.outcome == "begun":
                 if len(jobs) > 1:
-                    return _is("unclear", "several BIOS jobs are pending, and which is ours is not known")
+                    return _is("unclear", "several BIOS jobs are pending, and it is unknown which one advisor staged")
                 job = jobs[0].link if jobs else None
-                save_record(place, record.model_copy(update={"outcome": "staged", "job": job}))
+                save_record(place, record.but(outcome="staged", job=job))
             return _is("staged")
         if not _differing(record.asked, reading, record):
             return _is("applied")
@@ -243,15 +243,15 @@ class Steps:
             try:
                 reading, _ = self._looked(name)
             except AdvisorError:
-                return _is("lost", f"it could not be taken back: {self._short(name, error)}")
+                return _is("lost", f"the change could not be reverted: {self._short(name, error)}")
             if not (ground.undo(name).exists() and _waits(load_record(ground.undo(name)), reading)):
-                return _is("lost", f"it could not be taken back: {self._short(name, error)}")
+                return _is("lost", f"the change could not be reverted: {self._short(name, error)}")
         record = load_record(ground.record(name))
         waits = bool(reading.changes)
         if not waits and (left := _differing({each: record.applied.get(each) for each in record.asked}, reading, record)):
             return _is("lost", f"not as before: {left[0]}")
         if waits and not node.restarted:
-            return _is("lost", "the staged change is still pending, and would take effect at its next restart")
+            return _is("lost", "the staged change is still pending and would take effect at the next restart")
         return _is("undone", waits=waits)
 
     # drain and restart
@@ -273,11 +273,13 @@ class Steps:
                 scheduler.drain(node.name)
         except AdvisorError as error:
             return _is("back", error)
-        return _is("back", f"it runs jobs {hours:g} hours after it was drained: {said.words}") if waited > hours * 3600 else []
+        return (
+            _is("back", f"it still runs jobs {hours:g} hours after being drained: {said.words}") if waited > hours * 3600 else []
+        )
 
     def _restart(self, node: Node, journal: Journal, here: Seen) -> list[Event]:
         if here.boot is None:
-            return _is("not asked", "it does not answer over ssh, so it is not restarted blindly")
+            return _is("not asked", "no answer over ssh, so it was not restarted")
         journal.add(node.name, "asking", boot=here.boot)
         return self._ask(node)
 
@@ -314,7 +316,7 @@ class Steps:
         if waited < minutes * 60:
             return []
         how = "does not answer" if here.boot is None else "has not restarted"
-        return _is("lost", f"it {how}, {minutes:g} minutes after it was asked to restart")
+        return _is("lost", f"it still {how} {minutes:g} minutes after the restart was requested")
 
     # what is so then
 
@@ -368,7 +370,7 @@ class Steps:
 
     def _release(self, node: Node, journal: Journal) -> list[Event]:
         if node.drained != "ours":
-            return _is("released", note="it was drained before, and stays drained" if node.drained else "")
+            return _is("released", note="it was already drained, and stays drained" if node.drained else "")
         journal.add(node.name, "return")
         try:
             self._ground.scheduler.resume(node.name)
@@ -387,7 +389,7 @@ def _differing(wanted: Mapping[str, Any], reading: BiosReading, record: BiosReco
     """Return which attributes are applied otherwise, in words."""
     ground, applied = ground_of_record(record, reading), reading.raw.applied
     return [
-        f"{name} is {applied.get(name)}, and was {value}"
+        f"{name} is {applied.get(name)}, but was {value}"
         for name, value in wanted.items()
         if value is not None and not ground.same(name, applied.get(name), value)
     ]
@@ -408,4 +410,4 @@ def read_figures(place: Path) -> dict[str, Any]:
         [float(each) for each in found["figures"]]
         return {"name": str(found["name"])[:60], "unit": str(found["unit"])[:30], "figures": found["figures"] or [0.0]}
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput("holds no figures", file=str(place)) from error
+        raise BadInput("contains no figures", file=str(place)) from error

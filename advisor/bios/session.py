@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self
+from typing import Any, NoReturn, Self
 from urllib.parse import urljoin, urlsplit
 
 from redfish.rest.v1 import HttpClient
@@ -45,15 +45,15 @@ for _name in ("redfish", "redfish.rest.v1", "redfish.rest", "urllib3", "requests
     logging.getLogger(_name).propagate = False
     logging.getLogger(_name).disabled = _name.startswith("redfish")
 
-SILENCE: Final = 30.0
+SILENCE = 30.0
 """Seconds without a byte after which a BMC is given up; slow ones take ten for a registry."""
-WHOLE: Final = 120.0
+WHOLE = 120.0
 """Seconds for one whole answer: a BMC that sends a byte now and then is given up too."""
-LARGEST: Final = 12 << 20
+LARGEST = 12 << 20
 """Bytes of one answer; the largest registry seen has 1.2 MB."""
-_PIECE: Final = 1 << 16
+_PIECE = 1 << 16
 
-_BUNDLES: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem")
+_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem")
 """Where Debian, Red Hat and SUSE keep the authorities that the system trusts."""
 
 
@@ -201,7 +201,7 @@ def _no_answer(error: BaseException, *, over: bool) -> CannotWork:
         if isinstance(each, socket.gaierror):
             return CannotWork("no such host")
         if isinstance(each, ConnectionRefusedError):
-            return CannotWork("connection refused: nothing answers there")
+            return CannotWork("connection refused: nothing is listening there")
         if isinstance(each, TimeoutError):
             return NoAnswer(f"no answer within {SILENCE:.0f} seconds")
     known = any(isinstance(each, (RequestException, HTTPError, OSError)) for each in chain)
@@ -211,7 +211,7 @@ def _no_answer(error: BaseException, *, over: bool) -> CannotWork:
 def _certificate(error: BaseException) -> str | None:
     """Return what is wrong with the certificate; None where it is not about that."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        cure = "give its authority with --ca, or --pin to look at this certificate once"
+        cure = "give its CA certificate with --ca, or use --pin to inspect this certificate once"
         return f"its certificate is not trusted: {error.verify_message or 'verification failed'}; {cure}"
     text = str(error)
     if "Fingerprints did not match" in text:
@@ -235,24 +235,24 @@ def certificate_of(host: str, port: int) -> bytes:
     return found
 
 
-ROOT: Final = "/redfish/v1/"
-_SESSIONS: Final = "/redfish/v1/SessionService/Sessions"
+ROOT = "/redfish/v1/"
+_SESSIONS = "/redfish/v1/SessionService/Sessions"
 """Where sessions are made if the root does not say (DSP0266 1.6, 13.3.4)."""
-ALL: Final = 600.0
+ALL = 600.0
 """Seconds for all answers of one BMC together: a slow one ends too."""
-_HOPS: Final = 3
-_REASONS: Final = (
-    dict.fromkeys((301, 302, 303, 307, 308), "it redirects; requests are not sent elsewhere")
+_HOPS = 3
+_REASONS = (
+    dict.fromkeys((301, 302, 303, 307, 308), "it redirects the request, but advisor does not follow redirects")
     | dict.fromkeys((409, 429, 503), "it is busy; try again later")
     | {
         401: "the session is no longer valid",
-        403: "this user is not allowed to",
-        404: "it is not there",
-        500: "an error of its own",
+        403: "this user is not allowed to do this",
+        404: "no such resource",
+        500: "internal BMC error",
     }
 )
-_LARGE: Final = 1 << 16
-_LONGEST: Final = 300
+_LARGE = 1 << 16
+_LONGEST = 300
 _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+|<[^>]{0,200}>")
 
 
@@ -298,7 +298,7 @@ class Session:
         """Return a resource that the BMC has; what it refuses is one line."""
         found = self.look(link, anywhere=anywhere)
         if found is None:
-            self.fail(f"{_shown(link)} is not there")
+            self.fail(f"{_shown(link)} does not exist")
         return found
 
     def look(self, link: object, *, anywhere: bool = False) -> Resource | None:
@@ -335,13 +335,13 @@ class Session:
         if self.stop.is_set() and not self.committed:
             interrupt()
         if self._spent > ALL:
-            self.fail(f"it took more than {ALL:.0f} seconds for its answers in all")
+            self.fail(f"its answers took more than {ALL:.0f} seconds in total")
         for _ in range(_HOPS):
             answer = self._send(method, path, body, headers)
             if method != "GET" or answer.status not in (301, 302, 303, 307, 308):
                 return answer
             path = self.local(answer.headers.get("location"), path, anywhere=anywhere)
-        return self.fail("it redirects without end")
+        return self.fail("it redirects endlessly")
 
     def local(self, link: object, base: str = "/", *, anywhere: bool = False) -> str:
         """Return the path of a link below /redfish on this BMC, or ``anywhere`` on it; refuse any other."""
@@ -359,7 +359,7 @@ class Session:
             to = f"{found.scheme}://{found.netloc}" if found.hostname == own.hostname else found.netloc
             self.fail(f"it points to another host, {_shown(to)}, which is not followed")
         if not (anywhere or found.path.startswith("/redfish")) or ".." in found.path:
-            self.fail(f"it points outside of Redfish, to {_shown(found.path)}, which is not followed")
+            self.fail(f"it points outside Redfish, to {_shown(found.path)}, which is not followed")
         return found.path + (f"?{found.query}" if found.query else "")
 
     def pause(self, seconds: float) -> None:
@@ -373,8 +373,8 @@ class Session:
         try:
             found = _same_for_all(answer.body) if len(answer.body) > _LARGE else json.loads(text)
         except (ValueError, RecursionError):
-            what = "a page in HTML" if text[:200].lower().lstrip().startswith(("<!doctype", "<html", "<?xml")) else "no JSON"
-            self.fail(f"it answers {what if text else 'nothing'} where Redfish has JSON (HTTP {answer.status})")
+            what = "an HTML page" if text[:200].lower().lstrip().startswith(("<!doctype", "<html", "<?xml")) else "no JSON"
+            self.fail(f"it answers {what if text else 'nothing'} instead of JSON (HTTP {answer.status})")
         if not isinstance(found, dict):
             self.fail("its JSON answer is not an object")
         return found
@@ -416,10 +416,10 @@ class Session:
         if answer.status == 401:  # against DSP0266: the root needs no login
             return {}
         if answer.status != 200:
-            self.refused(answer, "reading its Redfish root") if answer.status != 404 else self.fail("it has no Redfish")
+            self.refused(answer, "reading its Redfish root") if answer.status != 404 else self.fail("it does not support Redfish")
         root = self.resource(answer)
         if "RedfishVersion" not in root and "@odata.id" not in root:
-            self.fail("no Redfish service answers there")
+            self.fail("no Redfish service answers at this address")
         return root
 
     def _log_in(self) -> None:
@@ -430,13 +430,13 @@ class Session:
         self._token = (Secret(answer.headers.pop("x-auth-token", "")) or None) if given else None
         if not self._token:
             if answer.status in (400, 401, 403) and not self._tells(answer, "PasswordChangeRequired"):
-                self.fail(f"it rejects this user and password (HTTP {answer.status}); nothing else is tried")
+                self.fail(f"it rejects this user and password (HTTP {answer.status}); no other login is tried")
             self.refused(answer, "logging in")
         with suppress(CannotWork, ValueError):  # where it says no place, the session ends by its own time
             place = answer.headers.get("location") or (self.resource(answer).get("@odata.id") if answer.body else None)
             self._own = self.local(urlsplit(place).path) if isinstance(place, str) else None
         if self._tells(answer, "PasswordChangeRequired"):
-            self.fail("change this account's password first; advisor does not")
+            self.fail("change this account's password first; advisor does not do that")
 
     def _leave(self) -> None:
         """Log out: a BMC has few sessions. What goes wrong then changes nothing."""
@@ -449,11 +449,13 @@ class Session:
 
     def _refusal(self, answer: Answer, doing: str) -> str:
         if self._tells(answer, "PasswordChangeRequired"):
-            return "change this account's password first; advisor does not"
+            return "change this account's password first; advisor does not do that"
         said = self.said(answer)
         if answer.status == 403 and self._tells(answer, "LicenseNotPassed"):
-            return f"a licence is missing: {said}; with it, or by the vendor's own tool (Supermicro: sum -c GetCurrentBiosCfg)"
-        return f"{doing} is refused (HTTP {answer.status}): {said or _REASONS.get(answer.status, 'it does not say why')}"
+            return (
+                f"a licence is missing: {said}; install it, or use the vendor's own tool (Supermicro: sum -c GetCurrentBiosCfg)"
+            )
+        return f"{doing} is refused (HTTP {answer.status}): {said or _REASONS.get(answer.status, 'no reason given')}"
 
     def _tells(self, answer: Answer, name: str) -> bool:
         return any(name in identity for identity, _ in self._messages(answer))

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 def save_record(place: Path, record: BiosRecord, *, new: bool = False) -> None:
     """Write a record to disk, readable for its owner alone; a new one never takes the place of another."""
     if new and str(place) == "-":
-        raise BadValue("a record is a file, and - is standard output", cure="name one: --record before.json")
+        raise BadValue("a record must be a file, but - is standard output", cure="name a file: --record before.json")
     trusted(place, Use.NAMED)
     there = place.exists() or place.is_symlink()
     if new and there and not _holds_nothing_more(place, record):
-        raise BadInput("exists already and may be the undo record of another change", file=str(place), cure="name a new file")
+        raise BadInput("already exists and may be the undo record of another change", file=str(place), cure="name a new file")
     data = (json.dumps(record.model_dump(mode="json"), indent=1) + "\n").encode()
     write_file(place, data, private=True, durable=True, new=new and not there)
 
@@ -96,7 +96,7 @@ def by_hand(reading: BiosReading, ground: FirmwareState, names: Iterable[str]) -
     base = reading.bmc if "://" in reading.bmc else f"https://{reading.bmc}"
     head = "-H 'Content-Type: application/json' -H 'If-Match: *'"
     return (
-        "# With curl, which asks for the password; it takes effect at the next restart:",
+        "# With curl, which asks for the password; the change takes effect at the next restart:",
         f"curl --cacert CA.pem -u USER -X PATCH {head} -d {body} {shlex.quote(base + link)}",
         *_by_vendor(ground, before),
     )
@@ -114,11 +114,11 @@ def _by_vendor(ground: FirmwareState, before: Mapping[str, Scalar]) -> Iterator[
     )
     if not targets:
         return
-    yield f"# Or with the tools of {ground.vendor.name}, on the server itself:"
+    yield f"# Or with {ground.vendor.name}'s tools, on the server itself:"
     yield from filled_lines((*tools.prepare, *tools.set), targets)
     yield from (f"# {edit_instruction(tools.edit, each)}" for each in targets if tools.edit)
     left = before.keys() - {each.attribute for each in targets}
-    yield from (f"# not by these, for its name there is not known: {name}" for name in sorted(left))
+    yield from (f"# not possible with these tools, because their name for it is unknown: {name}" for name in sorted(left))
     if tools.apply:
         yield "# This may restart the server at once; drain it first:"
         yield from filled_lines(tools.apply, targets)
@@ -126,7 +126,7 @@ def _by_vendor(ground: FirmwareState, before: Mapping[str, Scalar]) -> Iterator[
 
 def load_record(path: Path) -> BiosRecord:
     """Return a record; refuse what is none."""
-    text = text_of(path, 4 << 20, "any record", absent="advisor bios stage writes one before its first write")
+    text = text_of(path, 4 << 20, "any record", absent="advisor bios stage writes it before its first change")
     try:
         return BiosRecord.model_validate_json(text)
     except ValidationError as error:
@@ -162,7 +162,7 @@ class Staging:
     job: str | None = None
     answered: bool = True
     registry: str | None = None
-    """By which registry values and side effects were checked; None where the BMC gives none."""
+    """By which registry values and side effects were checked; None if the BMC gives none."""
     intent: IntentName | None = None
     """What the plan was for."""
 
@@ -170,7 +170,7 @@ class Staging:
     def word(self) -> str:
         """Return it in a word or two, by which many are folded."""
         rows = (f"{name}: {now} -> {then}" for name, (now, then) in self.asked.items())
-        waits = "" if self.answered else ", though no complete answer arrived"
+        waits = "" if self.answered else ", although no complete answer arrived"
         return f"{_WORDS[self.state]}{waits}" + (f": {'; '.join(rows)}" if self.state != "nothing to do" else "")
 
     good = True
@@ -194,11 +194,11 @@ class Staging:
         }
 
 
-_WORDS: Final = {
+_WORDS = {
     "preview": "to be staged",
     "staged": "staged",
     "applied": "applied at once",
-    "withdrawn": "taken back before it began",
+    "withdrawn": "reverted before it started",
     "nothing to do": "nothing to do",
 }
 
@@ -216,7 +216,7 @@ def stage_bios(plan: Path, door: Door, record: Path | None, confirm: Confirm, un
         reading = reading_of(session)
         ground = ground_of(wanted, reading)
         _same_server(wanted, reading, str(plan))
-        _all_legal(wanted, ground, str(plan))
+        _all_legal(wanted, ground, reading, str(plan))
         _all_checked(reading, wanted.values, unchecked, str(plan))
         values = {each.attribute: _own_kind(ground.spelled(each.attribute, each.value), each.value) for each in wanted.changes}
         moves = moves_of(values, ground)
@@ -262,7 +262,7 @@ def _staged(
     if not said:
         raise CannotWork(f"{reading.bmc}: nothing was staged: not confirmed")
     begun, place, accepted = record_of(reading, ground, values, _then(staging.moves)), Path(staging.record), None
-    begun = begun.model_copy(update={"intent": staging.intent})
+    begun = begun.but(intent=staging.intent)
     save_record(place, begun, new=True)
     try:
         with seen_to_its_end(session.stop):
@@ -273,7 +273,7 @@ def _staged(
             done = (
                 "after it was staged" if accepted else "while it was written: check with advisor bios status whether it is staged"
             )
-            raise KeyboardInterrupt(f"{reading.bmc}: interrupted {done}; advisor bios undo {place} takes it back") from None
+            raise KeyboardInterrupt(f"{reading.bmc}: interrupted {done}; advisor bios undo {place} reverts it") from None
         raise
     state: Final = "staged" if set(values) - set(accepted.applied) else "applied"
     waiting = {name: value for name, value in accepted.waiting.items() if name not in reading.hidden}
@@ -282,9 +282,9 @@ def _staged(
 
 def _say_it_is_staged(place: Path, begun: BiosRecord, job: str | None) -> None:
     try:
-        save_record(place, begun.model_copy(update={"outcome": "staged", "job": job}))
+        save_record(place, begun.but(outcome="staged", job=job))
     except CannotWork as error:
-        told = "it is staged, and the record can undo it, but does not yet say that it is staged"
+        told = "the change is staged and the record can undo it, but the record could not be marked as staged"
         raise CannotWork(f"{begun.bmc}: {told}: {error}") from error
 
 
@@ -323,7 +323,7 @@ def _same_registry(what: str, name: str | None, reading: BiosReading, file: str,
     """Refuse what was checked by another attribute registry than the one that is here."""
     here = [each for each in (reading.checked_by, reading.bios.registry) if each]
     if name and here and bare_registry(name) not in map(bare_registry, here):
-        raise BadInput(f"the {what} is for registry {name}, and here it is {here[0]}", file=file, cure=cure)
+        raise BadInput(f"the {what} is for registry {name}, but this server has {here[0]}", file=file, cure=cure)
 
 
 def same_owner(then: Owner, here: Owner, file: str, what: str) -> None:
@@ -335,7 +335,9 @@ def same_owner(then: Owner, here: Owner, file: str, what: str) -> None:
     ):
         if one is not None and one.lower() != (other or "").lower():
             raise BadInput(
-                f"{what} is of {name} {one}, and here it is {other or 'not reported'}", file=file, cure="nothing was written"
+                f"{what} is for {name} {one}, but this server has {other or 'not reported'}",
+                file=file,
+                cure="nothing was written",
             )
 
 
@@ -344,14 +346,15 @@ def shown(name: str, value: Any) -> str:
     return name if out_of_reach(name) else f"{name}={value}"
 
 
-def _all_legal(plan: BiosPlan, ground: FirmwareState, file: str) -> None:
-
+def _all_legal(plan: BiosPlan, ground: FirmwareState, reading: BiosReading, file: str) -> None:
+    """Refuse what may not be written; without a registry with why there is none: it may have been a fault of the moment."""
     if not plan.changes:
         raise BadInput("it contains no changes", file=file)
     if bad := refusals(plan.values, ground):
         name, why = next(iter(bad.items()))
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        raise BadInput(f"{shown(name, plan.values[name])}: {why}{more}", file=file)
+        blind = f" ({reading.bmc}: {reading.without})" if reading.without else ""
+        raise BadInput(f"{shown(name, plan.values[name])}: {why}{more}{blind}", file=file)
 
 
 def nothing_foreign(reading: BiosReading, ours: Mapping[str, set[Any]], ground: FirmwareState) -> None:
@@ -362,8 +365,8 @@ def nothing_foreign(reading: BiosReading, ours: Mapping[str, set[Any]], ground: 
         shown = ", ".join(f"{name}={reading.waiting[name]}" for name in foreign[:5])
         more = f" and {len(foreign) - 5} more" if len(foreign) > 5 else ""
         raise CannotWork(
-            f"{reading.bmc}: somebody else's changes wait for the next restart: {shown}{more}; apply or clear them first, "
-            "with whoever staged them"
+            f"{reading.bmc}: someone else's changes are pending for the next restart: {shown}{more}; apply or clear them "
+            f"first, in agreement with whoever staged them"
         )
 
 
@@ -438,7 +441,7 @@ def _yes(_: Staging) -> bool:
     return True
 
 
-_NOT_BEGUN: Final = ("New", "Pending", "Starting", "Scheduled")
+_NOT_BEGUN = ("New", "Pending", "Starting", "Scheduled")
 """States of a job, by Redfish's Task and Dell's JobState, that holds what waits and does nothing yet."""
 
 
@@ -456,7 +459,7 @@ def without_advisor(record: Path) -> str:
     """Return how to go back to what a record saved, by hand."""
     lines = load_record(record).by_hand
     if not lines:
-        raise CannotWork(f"{record}: only its setup menus can change this BIOS; the record has every previous value")
+        raise CannotWork(f"{record}: this BIOS can only be changed in its setup menus; the record has every previous value")
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -481,7 +484,7 @@ def _back(record: BiosRecord, reading: BiosReading, ground: FirmwareState) -> tu
     for name in record.asked:
         saved = record.applied.get(name)
         if saved is None:
-            left[name] = "what it was is not in the record"
+            left[name] = "its previous value is not in the record"
         elif why := _cannot(name, saved, record, reading, ground):
             left[name] = why
         elif _differs(reading, ground, name, saved):
@@ -495,14 +498,14 @@ def _cannot(name: str, saved: Scalar, record: BiosRecord, reading: BiosReading, 
     """Return why an attribute cannot go back, whatever a record says that somebody may have edited; None where it can."""
     known = ground.registry.attributes.get(name) if ground.registry else None
     if what := out_of_reach(name, known.shown if known else None):
-        return f"{what}: out of reach of any record"
+        return f"{what}: advisor never changes this"
     if name not in reading.raw.applied:
-        return "this BIOS does not have it"
+        return "this BIOS has no such attribute"
     now = reading.raw.applied[name]
     if now is not None and type(now) is not type(saved):
-        return f"{saved} is of another kind than its present value, {now}"
+        return f"{saved} has a different type from its current value, {now}"
     if _unlisted(ground, name, saved) and record.unlisted.get(name) != saved and not ground.same(name, now, saved):
-        return f"{saved} is not a value that its registry has: {legal(known) if known else 'it does not have the attribute'}"
+        return f"{saved} is not a value its registry lists: {legal(known) if known else 'the registry lacks the attribute'}"
     return None
 
 
@@ -534,7 +537,7 @@ def _with_moved(
         for name, flag in held.items():
             del values[name]
             now = reading.bios.attributes.get(name)
-            left[name] = f"the attribute registry makes it {flag}: it is {now}, and was {moved[name]}"
+            left[name] = f"the attribute registry makes it {flag}: its value is now {now}, but was {moved[name]}"
 
 
 @dataclass(frozen=True)
@@ -599,7 +602,7 @@ def restart_server(
         how()  # a job may have begun while somebody thought
         first = (asked if asked is not None else {}).setdefault((reading.owner.uuid or door.bmc).lower(), door.bmc)
         if first != door.bmc:
-            raise CannotWork(f"{reading.bmc}: the same server as {first}, which is asked once")
+            raise CannotWork(f"{reading.bmc}: this is the same server as {first}; a server is restarted only once")
         (restart if power in ("On", None) else start)(session, reading.raw.system)
         return replace(about, state="asked")
 
@@ -609,7 +612,7 @@ def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosRead
     if record is None:
         if reading.waiting:
             waits = ", ".join(f"{name}={value}" for name, value in list(reading.waiting.items())[:5])
-            session.fail(f"not restarted, for {waits} waits: give the record of who staged it, with --record")
+            session.fail(f"not restarted, because {waits} is pending: use --record to give the record of whoever staged it")
         return
     ground = ground_of_record(record, reading)
     same_owner(record.owner, reading.owner, reading.bmc, "the record")
@@ -619,14 +622,14 @@ def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosRead
     missing = [name for name, value in record.asked.items() if not ground.same(name, to_be(reading, name), value)]
     if missing or not reading.changes:
         what = f"{', '.join(missing[:5])} in the record is not pending" if reading.changes else "nothing in the record is pending"
-        session.fail(f"not restarted, because {what}: it is in effect, or was undone")
+        session.fail(f"not restarted, because {what}: already in effect, or undone")
     mine = (record.job or "").rpartition("/")[2]
     jobs = {job.link.rpartition("/")[2]: job for job in open_jobs(session)}
     if other := next((job for name, job in jobs.items() if name != mine), None):
-        session.fail(f"not restarted, for another job for the BIOS waits: {other.link} ({other.state})")
+        session.fail(f"not restarted, because another BIOS job is pending: {other.link} ({other.state})")
     if record.job and mine not in jobs and ((job := job_at(session, record.job)) is None or job.ended):
         session.fail(
-            f"not restarted: the record's job is {job.state if job else 'gone'}: the pending change would not be applied"
+            f"not restarted: the record's job is {job.state if job else 'gone'}, so the pending change would not be applied"
         )
 
 
@@ -635,9 +638,9 @@ def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained:
     program = None if no_slurm else find("scontrol")
     if scheduler is None and (program is None or asks_the_network("scontrol", program)):  # command and configuration
         if not drained:
-            why = "not in a Slurm cluster, according to --no-slurm" if no_slurm else "no Slurm on this host to ask"
-            raise CannotWork(f"{bmc}: whether it runs jobs is not known ({why}): give --drained if it runs none")
-        return "drained, as --drained says"
+            why = "--no-slurm says that it is not in a Slurm cluster" if no_slurm else "no Slurm on this host"
+            raise CannotWork(f"{bmc}: cannot tell whether it runs jobs ({why}): give --drained if it runs none")
+        return "drained, according to --drained"
     if name is None:
         raise CannotWork(f"{bmc}: its Slurm node is unknown; give --node NAME, or --no-slurm if it has none")
     asked = scheduler or Slurm(host)
@@ -648,5 +651,5 @@ def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained:
     if not said.free:
         cure = f"scontrol update nodename={name} state=drain reason=bios, and wait until it is IDLE+DRAIN"
         more = f"; {cure}" if asked.name == "Slurm" else ""
-        raise CannotWork(f"{bmc}: {name} is not drained, {asked.name} says {said.words}{more}")
-    return f"{name} is drained, {asked.name} says {said.words}"
+        raise CannotWork(f"{bmc}: {name} is not drained: {asked.name} reports {said.words}{more}")
+    return f"{name} is drained: {asked.name} reports {said.words}"

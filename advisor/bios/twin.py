@@ -62,7 +62,7 @@ class Model:
     attributes: Json
     registry: Json
     times: tuple[str, ...] | None = None
-    """When it says that changes can be applied; None where that is left to the vendor's habits."""
+    """When it says that changes can be applied; None if that is left to the vendor's habits."""
     resets: tuple[str, ...] | None = None
     """The kinds of reset that it allows; the same."""
 
@@ -78,11 +78,11 @@ class Rules:
         self._registry = registry_of(registry, "its attribute registry") if registry else Registry(attributes={})
 
     def illegal(self, name: str, value: Any) -> str | None:
-        """Return why an attribute does not take a value; None where it does."""
+        """Return why an attribute does not accept a value; None where it does."""
         known = self._registry.attributes.get(name)
         if known is not None and known.kind == "Password":
             return "is a password"
-        return None if known is None or known.takes(value) else f"does not take {value!r}"
+        return None if known is None or known.takes(value) else f"does not accept {value!r}"
 
     def shown(self, name: str, value: Any) -> Any:
         """Return the menu's words for a value."""
@@ -349,7 +349,7 @@ class Twin:
         try:
             body = json.loads(request.body or b"{}")
         except ValueError:
-            return Response.of(400, extended("Base.1.8.MalformedJSON", "The request body is no JSON."))
+            return Response.of(400, extended("Base.1.8.MalformedJSON", "The request body is not JSON."))
         if request.headers.get("odata-version", "4.0") != "4.0":
             return Response.of(412, extended("Base.1.8.PreconditionFailed", "OData-Version is 4.0."))
         if request.method in ("GET", "HEAD"):
@@ -413,7 +413,7 @@ class Twin:
         if tag not in (None, "*", now):
             return Response.of(412, extended("Base.1.8.PreconditionFailed", "The ETag supplied did not match."))
         if "@Redfish.SettingsApplyTime" in body and not self.apply_times:
-            return Response.of(400, extended("Base.1.8.PropertyUnknown", "@Redfish.SettingsApplyTime is not known here."))
+            return Response.of(400, extended("Base.1.8.PropertyUnknown", "@Redfish.SettingsApplyTime is unknown here."))
         return None
 
     def invalid(self, body: Json) -> Response | None:
@@ -422,7 +422,7 @@ class Twin:
         for name, value in asked.items():
             why = self.rules.illegal(name, value) if name in self.applied else "is not in the list of valid properties"
             if why is None and isinstance(self.applied.get(name), bool | int | str) and not self.machine.registry:
-                why = None if type(value) is type(self.applied[name]) else "is of another kind"
+                why = None if type(value) is type(self.applied[name]) else "has a value of the wrong type"
             if why:
                 return Response.of(
                     400, extended("Base.1.8.PropertyValueNotInList", f"The property {name} {why}.", str(value), name)
@@ -456,7 +456,7 @@ class Twin:
         if kind not in self.reset_types:
             return Response.of(400, extended("Base.1.8.ActionParameterNotSupported", f"ResetType {kind} is not supported here."))
         self.resets.append(kind)
-        self.heard(f"{kind} was asked for")
+        self.heard(f"{kind} was requested")
         if kind in ("ForceOff", "GracefulShutdown"):
             self.power = "Off"
         elif kind != "On" or self.power == "Off":

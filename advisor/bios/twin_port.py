@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import unquote
 
 from advisor.errors import CannotWork
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
 
-LOOPBACK: Final = "127.0.0.1"
-_LARGEST: Final = 4 << 20
+LOOPBACK = "127.0.0.1"
+_LARGEST = 4 << 20
 """Bytes of a request."""
-_TURN: Final = 30.0
+_TURN = 30.0
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Standing:
     login: Path
     """User and password, for this user alone."""
     ca: Path | None
-    """None where openssl is not here: it is reached by http."""
+    """None if openssl is not here: it is reached by http."""
 
     @property
     def options(self) -> str:

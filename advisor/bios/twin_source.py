@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from advisor.advice.bios_files import text_of
 from advisor.advice.model.plan import Owner
@@ -18,9 +18,9 @@ from advisor.errors import BadInput
 from advisor.machine.sources.redfish import covered, is_registry, resource_of
 from advisor.machine.units import plain
 
-_LARGEST: Final = 12 << 20
-_WHOLE: Final = 256 << 20
-_MOST: Final = 20_000
+_LARGEST = 12 << 20
+_WHOLE = 256 << 20
+_MOST = 20_000
 JOBS = f"{ROOT}/Managers/iDRAC.Embedded.1/Oem/Dell/Jobs"
 
 
@@ -275,7 +275,7 @@ class Ami(Twin):
         return Response.of(204)
 
 
-_VENDORS: Final[tuple[tuple[str, type[Twin]], ...]] = (
+_VENDORS: tuple[tuple[str, type[Twin]], ...] = (
     ("dell", Dell),
     ("hpe", Hpe),
     ("hewlett", Hpe),
@@ -286,7 +286,7 @@ _VENDORS: Final[tuple[tuple[str, type[Twin]], ...]] = (
     ("giga", Ami),
 )
 """By a word of who made the system; any other applies what waits at the restart, as DMTF's standard has it."""
-_PLAIN: Final = {
+_PLAIN = {
     "system": f"{ROOT}/Systems/1",
     "manager": f"{ROOT}/Managers/1",
     "registry": f"{ROOT}/Registries/Bios/Registry.json",
@@ -303,6 +303,11 @@ class Captured(Twin):
         super().__post_init__()
         self.identity = str(self.machine.system.get("UUID") or self.identity)
         self._files = {self.plain(path): data for path, data in self.files.items()}
+
+    def plain(self, path: str) -> str:
+        """Return a path; that of an old iDRAC's sessions as the new ones have it (capture of an R740)."""
+        plain = super().plain(path)
+        return plain.replace(f"{ROOT}/Sessions", SESSIONS, 1) if plain.startswith(f"{ROOT}/Sessions") else plain
 
     def get(self, path: str) -> Response:
         """Return a resource as it was captured, byte for byte where nothing was written over it."""
@@ -355,7 +360,9 @@ def tree_in(place: Path) -> dict[str, bytes]:
     top = next((each for each in tops if (each / "redfish").is_dir()), None)
     if top is None:
         raise BadInput(
-            "has no folder redfish: no tree of a BMC", file=str(place), cure="give the folder that has redfish/v1 in it"
+            "contains no redfish folder: not a copy of a BMC's resources",
+            file=str(place),
+            cure="give the folder that contains redfish/v1",
         )
     found: dict[str, bytes] = {}
     room = _WHOLE
@@ -363,7 +370,7 @@ def tree_in(place: Path) -> dict[str, bytes]:
         size = path.stat().st_size
         room -= size
         if size > _LARGEST or room < 0 or len(found) >= _MOST:
-            raise BadInput("larger than any tree of a BMC", file=str(path), cure="refused as unsafe")
+            raise BadInput("too large for a BMC's Redfish tree", file=str(path), cure="refused as unsafe")
         name = path.parent if path.name == "index.json" else path
         found[f"/{name.relative_to(top)}"] = path.read_bytes()
     return found
@@ -378,11 +385,16 @@ def _files_in(top: Path) -> Iterator[Path]:
 def model_of_tree(files: Mapping[str, bytes], name: str) -> Model:
     """Return the server of a tree, found by its own links, and its attribute registry by what it has in it."""
     told = {path: body for path, data in files.items() if isinstance(body := _json(data), dict)}
-    systems = [path for path, body in told.items() if "/Systems/" in path and isinstance(body.get("Bios"), dict)]
-    bios = next((link for path in systems if (link := _link(told[path]["Bios"])) in told), None)
+    letters = {path.lower(): path for path in told}
+    """An iLO's links are in other letters than its resources (capture of a DL380a Gen11)."""
+    linked = {
+        path: link if (link := _link(body.get("Bios"))) in told else letters.get(link.lower())
+        for path, body in told.items()
+        if "/systems/" in path.lower() and isinstance(body.get("Bios"), dict)
+    }
+    system, bios = next(((path, link) for path, link in linked.items() if link), ("", None))
     if bios is None or not isinstance(told[bios].get("Attributes"), dict):
-        raise BadInput("no system in it has a Bios with attributes", file=name, cure="capture the tree of one server's BMC")
-    system = next(path for path in systems if _link(told[path]["Bios"]) == bios)
+        raise BadInput("no system here has BIOS attributes", file=name, cure="capture the Redfish tree of one server's BMC")
     attributes = told[bios]["Attributes"]
     registries = [
         path for path, body in told.items() if is_registry(body) and isinstance(body["RegistryEntries"].get("Attributes"), list)
@@ -427,17 +439,19 @@ def _settings(bios: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
 
 def _of_files(places: Sequence[Path]) -> tuple[Model, dict[str, str]]:
     """Return what files of a BIOS have, and the server's UUID and BMC version where they say so."""
-    read = [resource_of(text_of(path, _LARGEST, "what a BMC says of its BIOS"), str(path)) for path in places]
+    read = [resource_of(text_of(path, _LARGEST, "a BMC's BIOS data"), str(path)) for path in places]
     whole: Json = next((each for each in read if each.get("schema") == "advisor-bios/1"), {})
     registry = next((each for each in read if is_registry(each)), whole.get("registry"))
     bios = whole.get("bios") or next((each for each in read if not is_registry(each)), None)
     if not isinstance(bios, dict) or not isinstance(bios.get("Attributes"), dict) or not bios["Attributes"]:
-        cure = "give what advisor bios read -o FILE wrote, a Bios.json, or the folder of a whole tree"
-        raise BadInput("no BIOS attributes in it", file=str(places[0]), cure=cure)
+        cure = "give what advisor bios read -o FILE wrote, a Bios.json, or a folder with a whole Redfish tree"
+        raise BadInput("it contains no BIOS attributes", file=str(places[0]), cure=cure)
     try:
         owner = Owner.model_validate(whole.get("owner") or {})
     except ValueError as error:
-        raise BadInput("owner is not what advisor bios read writes", file=str(places[0]), cure="write it again") from error
+        raise BadInput(
+            "owner is not in the format that advisor bios read writes", file=str(places[0]), cure="write it again"
+        ) from error
     place = _link(bios) or f"{_PLAIN['system']}/Bios"
     settings, times = _settings(bios)
     about, known = shown_of(owner)
@@ -474,14 +488,18 @@ def twin_document(twin: Twin, here: Standing) -> Json:
 def twin_text(twin: Twin, here: Standing) -> str:
     """Return where a twin is and how it is used, with its password, which is printed this once."""
     made = " ".join(str(twin.machine.system.get(key) or "") for key in ("Manufacturer", "Model")).strip() or "a server"
-    habits = "DMTF's standard" if type(twin).__name__ == "Twin" else type(twin).__name__
-    can = f"stages, restarts and applies as {habits} does" if twin.paths["settings"] else "read-only: it has no settings object"
+    habits = "a BMC that follows DMTF's standard" if type(twin).__name__ == "Twin" else type(twin).__name__
+    can = (
+        f"stages, restarts and applies changes as {habits} does"
+        if twin.paths["settings"]
+        else "read-only: it has no settings object"
+    )
     lines = (
         f"Twin of    {plain(made, 100)}: {len(twin.applied)} attributes; {can}",
-        f"Address    {here.url}, on this host alone",
+        f"Address    {here.url}, reachable only from this host",
         f"User       {twin.user}",
         f"Password   {''.join(twin.password)}",
         f"Try        advisor bios status {here.options}",
-        "Ctrl-C ends it, and forgets what was changed.",
+        "Ctrl-C ends it and discards all changes.",
     )
     return "".join(f"{line}\n" for line in lines)

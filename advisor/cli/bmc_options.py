@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
-import typer
+from typer import Argument, Option
 
 from advisor.advice.bios_files import BiosInput
 from advisor.bios.door import Door, nobody, own_bmc
@@ -23,56 +23,54 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-Bmc = Annotated[str | None, typer.Option("--bmc", metavar="HOST", help="The BMC: bmc01, bmc01:8443, https://bmc01.")]
+Bmc = Annotated[str | None, Option("--bmc", metavar="HOST", help="The BMC: bmc01, bmc01:8443, https://bmc01.")]
 AuditHost = Annotated[
-    str | None, typer.Option("--bmc", metavar="HOST", help="Read the BIOS through this BMC first, as advisor bios read does.")
+    str | None, Option("--bmc", metavar="HOST", help="Read the BIOS through this BMC first, as advisor bios read does.")
 ]
 Where = Annotated[
     str | None,
-    typer.Option(
-        "--hosts", "-w", metavar="LIST", help="Many BMCs: bmc[001-400], @group of ClusterShell, or fleet/: one node per capture."
+    Option(
+        "--hosts", "-w", metavar="LIST", help="Many BMCs: bmc[001-400], a ClusterShell @group, or fleet/ (one node per capture)."
     ),
 ]
 HostsFile = Annotated[
     Path | None,
-    typer.Option("--hostfile", metavar="FILE", help="Many BMCs, one per line: bmc01, or a node and its BMC, node01 bmc01."),
+    Option("--hostfile", metavar="FILE", help="File of BMCs, one per line: bmc01, or a node and its BMC: node01 bmc01."),
 ]
 BmcName = Annotated[
     str | None,
-    typer.Option("--bmc-name", metavar="NAME", help="Pattern for the BMC names of the nodes of -w and --hostfile: bmc-%h."),
+    Option("--bmc-name", metavar="NAME", help="Pattern that turns node names of -w and --hostfile into BMC names: bmc-%h."),
 ]
-User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user; default: ADVISOR_BMC_USER, or a prompt.")]
+User = Annotated[str | None, Option("--user", metavar="NAME", help="BMC user; default: ADVISOR_BMC_USER, or a prompt.")]
 PasswordFd = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--password-fd", metavar="N", min=0, help="Read the password from this file descriptor; default: ADVISOR_BMC_PASSWORD."
     ),
 ]
 LoginFile = Annotated[
-    Path | None, typer.Option("--login-file", metavar="FILE", help="User and password, on two lines of a file with mode 600.")
+    Path | None, Option("--login-file", metavar="FILE", help="File with user and password on two lines, mode 600.")
 ]
-Ca = Annotated[Path | None, typer.Option("--ca", metavar="FILE", help="Trust certificates of this authority.")]
-Pin = Annotated[
-    bool, typer.Option("--pin", help="Show the BMC's own certificate once, and trust it from now on after you confirm it.")
-]
+Ca = Annotated[Path | None, Option("--ca", metavar="FILE", help="Trust certificates signed by this authority.")]
+Pin = Annotated[bool, Option("--pin", help="Show the BMC's own certificate once, and trust it after you confirm it.")]
 Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Skip certificate checks and allow http for this run; the record says so.")
+    bool, Option("--insecure", help="Skip certificate checks and allow http for this run; the record notes this.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 RecordFile = Annotated[
     Path | None,
-    typer.Option(
-        "--record", metavar="FILE", help="Save the current values there before the first write, for undo. %h is the BMC's name."
+    Option(
+        "--record",
+        metavar="FILE",
+        help="Save the current values to this file before the first write, for undo; %h is the BMC's name.",
     ),
 ]
 Unchecked = Annotated[
     list[str] | None,
-    typer.Option(
-        "--unchecked", metavar="NAME", help="Include this attribute although no registry can check it; may be repeated."
-    ),
+    Option("--unchecked", metavar="NAME", help="Include this attribute although no registry can check it; may be repeated."),
 ]
 PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="The file that advisor bios plan wrote; %h is the BMC's name, or the node's.")
+    Path, Argument(metavar="PLAN", help="Plan file from advisor bios plan; %h is the name of the BMC or node.")
 ]
 
 
@@ -135,7 +133,7 @@ def _shared(
     base = Door(bmc or "", user, password_fd, login_file, ca, pin, insecure, ask)
     opt.at_most_one({"--bmc": bmc is not None, "-w and --hostfile": many})
     if bmc_name is not None and not many:
-        raise BadValue("--bmc-name says what the BMCs of nodes are called", cure="name the nodes with -w or --hostfile")
+        raise BadValue("--bmc-name needs node names", cure="name them with -w or --hostfile")
     if many:
         return Asked(doors_to(base, where, hosts, bmc_name), many=True, form=form, base=base)
     return Asked((base,) if bmc is not None else (), many=False, form=form, base=base)
@@ -244,7 +242,7 @@ class GivenBios:
         except AdvisorError as error:
             if self.bmc is not None:
                 raise
-            observer.say(f"without the BIOS settings of its BMC: {error}")
+            observer.say(f"BIOS settings not read from the BMC: {error}")
             return ()
 
 

@@ -16,9 +16,10 @@ from functools import cache
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 import advisor.cli.commands
@@ -42,7 +43,7 @@ from advisor.machine.secrecy import without_secrets
 NARROWEST, WIDEST = 40, 250
 _NAMES = 26
 """Columns that options take beside their meaning; a longer one has a line of its own."""
-STATUS = "Exit status: 0 done, 1 findings (with --fail-on), 2 the work could not be done (one line on standard error says why)."
+STATUS = "Exit status: 0 done, 1 findings (with --fail-on), 2 the command failed (one line on standard error says why)."
 _STATUS_OF_BIOS = STATUS.replace("findings (with --fail-on)", "proven not in effect (bios prove)")
 
 
@@ -81,16 +82,16 @@ class About(NamedTuple):
     """The options that matter most, where its docstring names them."""
 
 
-MOST: Final = 10
+MOST = 10
 """Options that --help shows of a command."""
-_SELDOM: Final = frozenset({"--width", "--no-color", "--rules", "--launcher-version"})
+_SELDOM = frozenset({"--width", "--no-color", "--rules", "--launcher-version"})
 """Options that --help leaves out first."""
-HELP_ALL: Final = "--help-all"
+HELP_ALL = "--help-all"
 OPTIONS = (
-    Row("--version", "Print the version and stop."),
+    Row("--version", "Print the version and exit."),
     Row("--install-completion", "Install completion of commands, options and values for this shell."),
     Row("--show-completion", "Print the completion script, to copy or adapt."),
-    Row("--help", "Show this text; 'advisor COMMAND --help' shows a command's."),
+    Row("--help", "Show this help; 'advisor COMMAND --help' shows the help for a command."),
 )
 SOURCES = (
     "Every command looks at this machine, or at another one with --from FILE: a capture, an hwloc XML, a Machine JSON, or a"
@@ -129,7 +130,7 @@ def short_page(commands: Mapping[str, About], groups: Sequence[str], width: int,
             verbs = "|".join(name.partition(" ")[2] for name in names if name.startswith(f"{first} "))
             parts.append(f"  {first:<10}  {commands[first].summary if first in commands else verbs}"[:width])
     parts.append("advisor COMMAND --help: options and examples; advisor --help: every command")
-    parts += [f"PATH finds {other} first: call this one hpc-advisor"] if other else []
+    parts += [f"{other} comes first in PATH: run this program as hpc-advisor"] if other else []
     return "\n".join(parts) + "\n"
 
 
@@ -272,7 +273,7 @@ def _bad_value(message: str, parameter: Any, context: Any) -> tuple[str, str | N
     words = re.findall(r"'([^']*)'", message) if "is not one of" in message else []
     if len(words) > 1:
         value, choices = words[0], words[1:]
-        return f"{name} {value[:40]} is none of {', '.join(choices)}", did_you_mean(value, choices, None)
+        return f"{name} {value[:40]} is not one of {', '.join(choices)}", did_you_mean(value, choices, None)
     told = _BRACKETS.search((parameter.get_help_record(context) or ("", ""))[1])
     ranges = [span for each in (told[1].split("; ") if told else []) if (span := _range(each))]
     if ranges and not re.search(r"integer|\bint\b|number|float", message):
@@ -304,8 +305,8 @@ def place_of(command: str) -> tuple[str, str]:
     return _placed()[command][1:]
 
 
-_QUOTES: Final = '"""'
-_COMMAND: Final = re.compile(r'^def ([a-z]\w*)\(.*?\) -> (?:int|None):\n    """(.*?)"""', re.MULTILINE | re.DOTALL)
+_QUOTES = '"""'
+_COMMAND = re.compile(r'^def ([a-z]\w*)\(.*?\) -> (?:int|None):\n    """(.*?)"""', re.MULTILINE | re.DOTALL)
 """A public function of a file that begins with "Commands": bios_read is advisor bios read."""
 
 
@@ -399,7 +400,7 @@ def _with_help_all(run: Callable[..., Any], number: int) -> Callable[..., Any]:
         del given["help_all"]
         return run(**given)
 
-    option = typer.Option(HELP_ALL, callback=_show_all, is_eager=True, help=f"Show all {number} options.")
+    option = Option(HELP_ALL, callback=_show_all, is_eager=True, help=f"Show all {number} options.")
     more = inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option])
     command.__signature__ = inspect.Signature([*inspect.signature(run).parameters.values(), more])  # type: ignore[attr-defined] # typer reads options there
     command.__annotations__ = {**getattr(run, "__annotations__", {}), "help_all": more.annotation}
@@ -426,7 +427,7 @@ def _refuse_twice(order: Sequence[Any], command: str) -> None:
     single = [each for each in order if each.param_type_name == "option" and not each.multiple]
     for option, count in Counter(single).items():
         if count > 1 and (not option.is_flag or option.secondary_opts):
-            cure = _MANY.get((command, typed(option)), "give it once")
+            cure = _MANY.get((command, typed(option)), "give it only once")
             raise BadValue(f"{typed(option)} is given {'twice' if count == 2 else f'{count} times'}", cure=cure)
 
 
@@ -439,7 +440,9 @@ def must_be_writable(path: Path, *, folder: bool = False) -> None:
     if above != path and not folder and path.absolute().parent != above:
         raise CannotWork(f"{path}: there is no folder {path.parent}; create it first, or name another file to write")
     if path.is_dir() != folder and path.exists():
-        raise CannotWork(f"{path}: is {'no folder' if folder else 'a directory'}; name another {what} to write{' into' * folder}")
+        raise CannotWork(
+            f"{path}: is {'not a folder' if folder else 'a directory'}; name another {what} to write{' into' * folder}"
+        )
     if not above.is_dir() and above != path:
         raise CannotWork(f"{path}: {above} is not a folder; name another {what} to write")
     if not os.access(above, os.W_OK | (os.X_OK if above.is_dir() else 0)):
@@ -453,7 +456,7 @@ def must_not_be_read_too(path: Path, others: Mapping[str, Any]) -> None:
     for value in others.values():
         for named in value if isinstance(value, list | tuple) else [value]:
             if isinstance(named, str | Path) and os.path.lexists(named) and path.samefile(named):
-                raise CannotWork(f"{path}: is read by this command too; name another file to write")
+                raise CannotWork(f"{path}: is also an input of this command; name another file to write")
 
 
 _FOREIGN = {
@@ -502,7 +505,7 @@ class CommandFolder(TyperGroup):
         run = getattr(module, function, None)
         if not callable(run):
             file = f"advisor/cli/commands/{name}.py"
-            raise BadInput("this command has no function run", file=file, cure="docs/adding.md says what a command has")
+            raise BadInput("this command has no run function", file=file, cure="docs/adding.md shows what a command needs")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         kind = getattr(module, "CommandLine", Command)  # of a command that reads its arguments in its own way
         own = [each for each in inspect.signature(run).parameters.values() if each.kind is inspect.Parameter.KEYWORD_ONLY]
@@ -520,7 +523,7 @@ class CommandFolder(TyperGroup):
             args = [" ".join(args[:2]), *args[2:]]
         if args and not args[0].startswith("-") and args[0] not in commands():
             _show_group(ctx, args)
-            cure = did_you_mean(args[0], commands(), f"there are {', '.join(commands())}")
+            cure = did_you_mean(args[0], commands(), f"available: {', '.join(commands())}")
             raise BadInput(f"there is no command {args[0][:40]}", cure=cure)
         return super().resolve_command(ctx, args)
 
@@ -536,7 +539,7 @@ def _show_group(ctx: Any, args: list[str]) -> None:
     if not members:
         return
     if [each for each in args[1:] if each != "--help"]:
-        cure = did_you_mean(" ".join(args[:2]), members, f"there are {', '.join(members)}")
+        cure = did_you_mean(" ".join(args[:2]), members, f"available: {', '.join(members)}")
         raise BadInput(f"there is no command {' '.join(args[:2])[:40]}", cure=cure)
     typer.echo(front_page(members, GROUPS, terminal_width(), of=args[0]), nl=False)
     ctx.exit(0)
@@ -555,7 +558,7 @@ def _show_version(value: bool) -> None:  # noqa: FBT001 - typer hands a flag's v
 def options(
     context: typer.Context,
     version: Annotated[  # noqa: FBT002 - a flag of the command line
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Check how an HPC server is configured, and show the evidence."""
@@ -578,7 +581,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("ADVISOR_TRACEBACK"):
             raise
-        ended = _complain(f"{slip(error)}; a bug in advisor: run it with ADVISOR_TRACEBACK=1 and report the traceback")
+        ended = _complain(f"{slip(error)}; this is a bug in advisor: rerun with ADVISOR_TRACEBACK=1 and report the traceback")
     gc.freeze()  # nor is it searched for once more at the end, a fifth of an audit: the kernel takes all of it back
     sys.exit(ended)
 
@@ -600,7 +603,7 @@ def _open_streams() -> None:
 
 
 _INTERRUPTED = 130
-_STATUSES: Final = frozenset({0, 1, 2, _INTERRUPTED})
+_STATUSES = frozenset({0, 1, 2, _INTERRUPTED})
 
 
 def status(arguments: list[str]) -> int:
@@ -626,7 +629,7 @@ def status(arguments: list[str]) -> int:
     if result == _INTERRUPTED:  # typer turns Ctrl-C into a status and says nothing
         _complain("interrupted")
     if isinstance(result, int) and result not in _STATUSES:
-        return _complain(f"it ended with status {result}, which is not defined; docs/adding.md says what run returns")
+        return _complain(f"it returned the undefined status {result}; docs/adding.md shows what run may return")
     return result if isinstance(result, int) else 0
 
 
@@ -676,7 +679,7 @@ def _usage(error: Exception) -> int:
     if message is None and not loading(error):
         raise error
     if message is None:
-        return _complain(f"{slip(error)}; it cannot be loaded, docs/adding.md says what belongs there")
+        return _complain(f"{slip(error)}; it cannot be loaded: see docs/adding.md")
     context = getattr(error, "ctx", None)
     command = " ".join(context.command_path.split()) if context else "advisor"
     problem, cure = mistake(error)

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from advisor.cli.output import Form
 from advisor.errors import AdvisorError, BadValue
@@ -30,7 +30,7 @@ def formats(incomplete: str) -> Offers:
 def report_formats(incomplete: str) -> Offers:
     """Offer the formats of the report."""
     forms = (("html", "one page"), ("md", "for tickets"), ("json", "for programs, and to compare later"))
-    return _beginning(incomplete, (*forms, ("parquet", "of a fleet: a table")))
+    return _beginning(incomplete, (*forms, ("parquet", "a table of a fleet's nodes")))
 
 
 def exports(incomplete: str) -> Offers:
@@ -143,22 +143,18 @@ def each_of(words: list[str] | None) -> list[str] | None:
 
 From = Annotated[
     str | None,
-    typer.Option(
-        "--from", metavar="FILE", help="Read another machine: a capture, hwloc XML, Machine JSON, or a /sys + /proc root."
-    ),
+    Option("--from", metavar="FILE", help="Read another machine: a capture, hwloc XML, Machine JSON, or a /sys + /proc root."),
 ]
 MayBeFleet = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[FLEET...]", help="A folder of captures, or captures: many nodes instead of one machine."),
+    Argument(metavar="[FLEET...]", help="A folder of captures, or several capture files: many nodes instead of one machine."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON with a schema version (docs/json.md).")]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of the terminal.")
-]
-NoColor = Annotated[bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR in the environment.")]
+Json = Annotated[bool, Option("--json", help="Print JSON with a schema version (docs/json.md).")]
+Output = Annotated[Path | None, Option("--output", "-o", metavar="FILE", help="Write to this file instead of the terminal.")]
+NoColor = Annotated[bool, Option("--no-color", help="Print without colours, as NO_COLOR in the environment does.")]
 Width = Annotated[
     int | None,
-    typer.Option("--width", metavar="N", min=40, max=1000, help="Print in N columns instead of the terminal's width."),
+    Option("--width", metavar="N", min=40, max=1000, help="Format for N columns instead of the terminal's width."),
 ]
 
 
@@ -191,22 +187,22 @@ def has_form(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 Rules = Annotated[
-    list[Path] | None, typer.Option("--rules", metavar="FILE", help="Add a site's rule file or folder; may be repeated.")
+    list[Path] | None, Option("--rules", metavar="FILE", help="Add your site's rule file or folder; may be repeated.")
 ]
 Topic = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--topic",
         metavar="TOPIC",
-        help="Only rules of this topic; may be repeated.",
+        help="Only rules on this topic; may be repeated.",
         autocompletion=topics,
         callback=each_of,
     ),
 ]
-ScopeOption = Annotated[Scope, typer.Option("--scope", help="The kind of work to tune for: guides differ by work.")]
+ScopeOption = Annotated[Scope, Option("--scope", help="The workload to tune for; guides differ by workload.")]
 ForOption = Annotated[
     IntentName | None,
-    typer.Option("--for", help="The work it is set for: settles what guides dispute, each setting with its guide."),
+    Option("--for", help="The server's workload, which decides between guides that disagree; each guide used is named."),
 ]
 
 
@@ -216,123 +212,127 @@ def scope_for(purpose: IntentName | None, scope: Scope) -> Scope:
 
     own = intents()[purpose].scope if purpose else scope
     if scope not in ("mpi", own):
-        raise BadValue(f"--for {purpose} is judged for {own}, and --scope says {scope}", cure="leave --scope out")
+        raise BadValue(f"--for {purpose} implies --scope {own}, but --scope is {scope}", cure="leave --scope out")
     return own
 
 
 MeasurementsOption = Annotated[
     list[Path] | None,
-    typer.Option("--measurements", metavar="FILE", help="Use these results of advisor measure; may be repeated."),
+    Option(
+        "--measurements",
+        metavar="FILE",
+        help="Use results of advisor measure, or output of STREAM, HPL, OSU ...; may be repeated.",
+    ),
 ]
 MeasuredMachine = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--from",
         metavar="FILE",
-        help="The machine that was measured: a capture, hwloc XML, Machine JSON; - is this one.",
+        help="The machine that was measured: a capture, hwloc XML, Machine JSON; - means this machine.",
     ),
 ]
 
 Placed = Annotated[
     str | None,
-    typer.Option("--placed", metavar="PART", help="Where it ran: machine, socket 0, numa 6, l3 2, core 5, cpus 0-15."),
+    Option(
+        "--placed",
+        metavar="PART",
+        help="Where the benchmark ran: machine, socket 0, numa 6, l3 2, core 5, cpus 0-15, or hosts (between two hosts).",
+    ),
 ]
-Version = Annotated[str | None, typer.Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
-Repeats = Annotated[
-    int | None, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Number of repeats of each measurement.")
-]
-BusyOk = Annotated[bool, typer.Option("--busy-ok", help="Measure a busy machine too; the results say so.")]
-Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Save the measurements there, as JSON.")]
+Version = Annotated[str | None, Option("--launcher-version", metavar="V", help="The launcher's version: 4.1.5.")]
+Repeats = Annotated[int | None, Option("--repeats", metavar="N", min=1, max=1000, help="Number of repeats of each measurement.")]
+BusyOk = Annotated[bool, Option("--busy-ok", help="Measure even a busy machine; the results say so.")]
+Save = Annotated[Path | None, Option("--save", metavar="FILE", help="Save the measurements to this file, as JSON.")]
 PageOrLines = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="PATH", help="Write there: a page, or with --dry-run a folder of commands."),
+    Option("--output", "-o", metavar="PATH", help="Write a page to this file; with --dry-run, the commands to this folder."),
 ]
-Steps = Annotated[bool, typer.Option("--verbose", "-v", help="Print each command on standard error as it runs.")]
+Steps = Annotated[bool, Option("--verbose", "-v", help="Print each command to standard error as it runs.")]
 Bios = Annotated[
     list[Path] | None,
-    typer.Option(
+    Option(
         "--bios",
         metavar="FILE",
-        help="A saved Redfish Bios resource; a second FILE is its pending Settings, another its attribute registry.",
+        help="A saved Redfish Bios resource; repeat for its pending Settings and its attribute registry.",
     ),
 ]
 
 # advisor audit
 AuditMeasure = Annotated[
     bool,
-    typer.Option("--measure/--no-measure", help="Measure an idle machine first, in under a minute; not with --from."),
+    Option("--measure/--no-measure", help="Measure the machine first, if it is idle; takes under a minute; not with --from."),
 ]
 AuditNetwork = Annotated[
-    str | None, typer.Option("--network", metavar="A,B", help="Measure messages between these two hosts too; takes minutes.")
+    str | None, Option("--network", metavar="A,B", help="Measure messages between these two hosts too; takes minutes.")
 ]
-AuditHpl = Annotated[bool, typer.Option("--hpl", help="Measure HPL on this machine too, about a minute more.")]
+AuditHpl = Annotated[bool, Option("--hpl", help="Measure HPL on this machine too (adds about a minute).")]
 AuditFull = Annotated[
-    bool, typer.Option("--full", help="Measure everything; takes many minutes, announced first; HPL in most of the free memory.")
+    bool, Option("--full", help="Measure everything, with HPL in most of the free memory; takes many minutes, announced first.")
 ]
-AuditVerbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
+AuditVerbose = Annotated[bool, Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 AuditShow = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--show",
         metavar="WHAT",
-        help="Print only this part of -v: findings, settings, unknown, passed, facts, or a topic: memory; may be repeated.",
+        help="Print only this part of -v: findings, settings, unknown, passed, facts, or a topic (memory); may be repeated.",
         autocompletion=parts_and_topics,
         callback=each_of,
     ),
 ]
 AuditLimit = Literal["high", "medium", "low", "info", "never"]
-AuditFailOn = Annotated[AuditLimit, typer.Option("--fail-on", help="Exit 1 on any finding of this severity or above.")]
+AuditFailOn = Annotated[AuditLimit, Option("--fail-on", help="Exit 1 on any finding of this severity or above.")]
 
 # advisor checklist
 OrderedPlatform = Annotated[
     str | None,
-    typer.Option(
-        "--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...", autocompletion=platforms
-    ),
+    Option("--platform", metavar="NAME", help="Hardware on order: rome, genoa, sapphire-rapids, ...", autocompletion=platforms),
 ]
 OrderedCpu = Annotated[
     str | None,
-    typer.Option("--cpu", metavar="MODEL", help='Hardware on order, by its processor: "EPYC 7702". It decides NPS or SNC.'),
+    Option("--cpu", metavar="MODEL", help='Hardware on order, by processor model: "EPYC 7702". The model selects NPS or SNC.'),
 ]
 Include = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--include",
         metavar="WHAT",
-        help="Add what files for tools omit: unknown (present value not read), contested (guides differ).",
+        help="Also write settings that tool files omit: unknown (current value not read), contested (guides differ).",
     ),
 ]
 VendorName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--vendor",
         metavar="NAME",
-        help="Use this vendor's names: dell, hpe, lenovo, supermicro, ...",
+        help="Use this vendor's setting names: dell, hpe, lenovo, supermicro, ...",
         autocompletion=vendors,
     ),
 ]
 Format = Annotated[
     str,
-    typer.Option(
+    Option(
         "--as",
         metavar="FORMAT",
-        help="txt, md, html, json, or a tool's format; --as help lists all, a line each.",
+        help="txt, md, html, json, or a tool's format; --as help lists all, one per line.",
         autocompletion=formats,
     ),
 ]
 ReportFormat = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--as",
         metavar="FORMAT",
-        help="html, md or json, of a fleet html or parquet; default: by the file's extension.",
+        help="html, md or json; for a fleet html or parquet; default: by the file's extension.",
         autocompletion=report_formats,
     ),
 ]
-Todo = Annotated[bool, typer.Option("--todo", help="Print only what is known to be wrong.")]
+Todo = Annotated[bool, Option("--todo", help="Print only what is known to be wrong.")]
 Only = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--only",
         metavar="N|ID",
         help="Only this finding, by the audit's number or the rule's id; may be repeated.",
@@ -341,30 +341,28 @@ Only = Annotated[
     ),
 ]
 ChecklistVerbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print why, check, undo and source of every step, and every folded line.")
+    bool, Option("--verbose", "-v", help="Print the reason, check, undo and source of every step, and every collapsed line.")
 ]
 
 # advisor verify
 VerifyWords = Annotated[
-    list[str] | None, typer.Argument(metavar="[DIR | -- LINE]", help="A folder written by bind, or a launch command with {}.")
+    list[str] | None, Argument(metavar="[DIR | -- LINE]", help="A folder from bind, or a launch line with {} as the program.")
 ]
-PlanFile = Annotated[
-    str | None, typer.Option("--plan", metavar="FILE", help="The plan.json of advisor bind; - is standard input.")
-]
+PlanFile = Annotated[str | None, Option("--plan", metavar="FILE", help="The plan.json of advisor bind; - is standard input.")]
 Observed = Annotated[
-    str | None, typer.Option("--observed", metavar="FILE", help="Compare the probe's lines in a file; - is standard input.")
+    str | None, Option("--observed", metavar="FILE", help="Check probe output saved in a file; - is standard input.")
 ]
-Pids = Annotated[list[str] | None, typer.Option("--pid", metavar="PID[,PID]...", help="Check running processes.")]
-ProgramName = Annotated[str | None, typer.Option("--job", metavar="NAME", help="Check every running process of this program.")]
+Pids = Annotated[list[str] | None, Option("--pid", metavar="PID[,PID]...", help="Check running processes.")]
+ProgramName = Annotated[str | None, Option("--job", metavar="NAME", help="Check every running process of this program.")]
 Then = Annotated[
-    bool, typer.Option("--then", help="Where every rank is as planned, start the application itself; else end with status 1.")
+    bool, Option("--then", help="Start the application if every rank is placed as planned; otherwise exit with status 1.")
 ]
 PrintProlog = Annotated[
-    bool, typer.Option("--print-prolog", help="Print the probe as Slurm's TaskProlog: each task says where it is, then starts.")
+    bool, Option("--print-prolog", help="Print the probe as a Slurm TaskProlog: each task reports where it runs, then starts.")
 ]
-PrintProbe = Annotated[bool, typer.Option("--print-probe", help="Print the probe, to be run by each rank of a job script.")]
+PrintProbe = Annotated[bool, Option("--print-probe", help="Print the probe script, to be run by every rank of a job.")]
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="Stop the launcher after this time.")
+    float, Option("--timeout", metavar="SECONDS", min=1, max=86400, help="Stop the launcher after this many seconds.")
 ]
 
 
@@ -392,23 +390,21 @@ class Interleaving(StrEnum):
 
 
 Nps = Annotated[
-    int | None, typer.Option("--nps", metavar="N", min=0, max=4, help="NUMA nodes per socket of EPYC 7002 and later: 1, 2, 4, 0.")
+    int | None, Option("--nps", metavar="N", min=0, max=4, help="NUMA nodes per socket of EPYC 7002 and later: 0, 1, 2 or 4.")
 ]
-L3 = Annotated[Switch | None, typer.Option("--l3-as-node", help="Each L3 group as a NUMA node (EPYC 7002 and later).")]
-Interleave = Annotated[Interleaving | None, typer.Option("--interleave", help="Memory interleaving of EPYC 7001.")]
-Snc = Annotated[str | None, typer.Option("--snc", metavar="N|off", help="Sub-NUMA clustering (SNC) of a Xeon: 2, 3, 4, off.")]
-Cod = Annotated[Switch | None, typer.Option("--cod", help="Cluster on die (COD) of Haswell and Broadwell.")]
-Smt = Annotated[Switch | None, typer.Option("--smt", help="Hardware threads (SMT) of the cores.")]
-Enumeration = Annotated[
-    Order | None, typer.Option("--enumeration", help="Order of CPU numbers: how the firmware lists the cores.")
-]
+L3 = Annotated[Switch | None, Option("--l3-as-node", help="Each L3 group as a NUMA node (EPYC 7002 and later).")]
+Interleave = Annotated[Interleaving | None, Option("--interleave", help="Memory interleaving of EPYC 7001.")]
+Snc = Annotated[str | None, Option("--snc", metavar="N|off", help="Sub-NUMA clustering (SNC) of a Xeon: 2, 3, 4, off.")]
+Cod = Annotated[Switch | None, Option("--cod", help="Cluster on die (COD) of Haswell and Broadwell.")]
+Smt = Annotated[Switch | None, Option("--smt", help="Hardware threads (SMT) of the cores.")]
+Enumeration = Annotated[Order | None, Option("--enumeration", help="Order of CPU numbers: how the firmware lists the cores.")]
 
 
 def at_most_one(given: dict[str, bool]) -> None:
     """Refuse options that do not go together."""
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
-        raise BadValue(f"{names[0]} and {names[1]} do not go together", cure="give one of the two")
+        raise BadValue(f"{names[0]} and {names[1]} cannot be combined", cure="give one of the two")
 
 
 def keep_apart(some: dict[str, bool], others: dict[str, bool]) -> None:
@@ -422,7 +418,7 @@ def must_be_fleet(places: Sequence[Path]) -> None:
     """Refuse one machine, or the number of a finding, in the place of a fleet."""
     one = str(places[0])
     if len(places) == 1 and one.isdecimal() and not places[0].exists():
-        raise BadValue(f"{one[:60]} is not a fleet", cure=f"choose a finding with --only {one[:60]}")
+        raise BadValue(f"{one[:60]} is not a fleet folder", cure=f"choose a finding with --only {one[:60]}")
     if len(places) == 1 and places[0].is_file():
         raise BadValue(f"{one} is one machine", cure=f"name it with --from {quote(one)}")
 

@@ -123,9 +123,9 @@ def show_saved(words: list[str], files: list[Path], source: str | None, shown: S
 
     save, form, drawing = shown
     if words == ["show"] and not files:
-        raise BadValue("measure show needs a file", cure="write advisor measure show FILE, which measure --save wrote")
+        raise BadValue("measure show needs a file", cure="give a file that measure --save wrote: advisor measure show FILE")
     if words and (words[0] != "show" or len(words) < 2 or files):
-        raise BadValue("what was saved is shown by show FILE or by --measurements FILE", cure="give one of the two")
+        raise BadValue("give saved results either as show FILE or as --measurements FILE", cure="use one of the two")
     named = files or [Path(each) for each in words[1:]]
     done = saved_measurements(named, source, must_fit=bool(files) or source is not None, observer=Terminal())
     other = (f"compare it with another run: advisor compare {word(str(named[0]))} OTHER",) if len(named) == 1 else ()
@@ -151,7 +151,7 @@ def show_job(job: "BoundJob", form: Form, svg: Path | None, what: str = "page") 
 
     missing = missing_files(job) if what == "line" else ()
     if missing:
-        cure = f"add -o DIR, which writes {'it' if len(missing) == 1 else 'them'} and prints the line with the path"
+        cure = f"add -o DIR to write {'it' if len(missing) == 1 else 'them'} and to print the line with the path"
         raise BadValue(f"this line needs {' and '.join(missing)}", cure=cure)
     if svg is not None:
         write_file(svg, bind_svg(job).encode())

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.audit_page.card import tally
 from advisor.advice.compare import (
@@ -40,9 +40,9 @@ from advisor.show.lines import Page
 from advisor.show.picture import picture
 from advisor.show.svg import draw_svg
 
-MACHINE: Final = "a machine"
-RUNS: Final = "measurements"
-OUTPUT: Final = "another program's output"
+MACHINE = "a machine"
+RUNS = "measurements"
+OUTPUT = "another program's output"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def compare(
         found = diff(a, b, scope, site=site, observer=observer)
         return Compared((one, other), found, _brought(found, a, b, measurements))
     if measurements:
-        raise BadValue("--measurements are of machines", cure="name the two files alone: advisor compare A B")
+        raise BadValue("--measurements applies only to machines", cure="name only the two files: advisor compare A B")
     if OUTPUT in kinds:
         return Compared((one, other), figures=compare_measured(Path(one), Path(other), source, placed, observer))
     _only_of_output(source, placed)
@@ -142,14 +142,14 @@ def compared_machines(one: str, other: str, places: Sequence[Path]) -> tuple[str
 def _only_of_output(source: str | None, placed: str | None) -> None:
     name = "--from" if source is not None else "--placed" if placed is not None else None
     if name is not None:
-        problem = f"{name} says where another program's output was measured"
+        problem = f"{name} applies only to another program's output"
         raise BadValue(problem, cure="name both machines: advisor compare A B")
 
 
 def _brought(found: Difference, one: str | None, other: str | None, measurements: Sequence[Path]) -> BeforeAfter | None:
     """Return what was measured of both machines, in files or in their reports; None where one was not measured."""
     if len(measurements) not in (0, 2):
-        raise BadValue("of two machines there are two measurements, or none", cure="give --measurements twice: A's, then B's")
+        raise BadValue("two machines need two measurements, or none", cure="give --measurements twice: A's, then B's")
     files = [[file] for file in measurements] or [list(measurements_inside(each)) for each in (one, other)]
     if not all(files):
         return None
@@ -159,10 +159,10 @@ def _brought(found: Difference, one: str | None, other: str | None, measurements
     return BeforeAfter(hosts=found.after, before=when[0], after=when[1], of="repeats", rows=rows) if rows else None
 
 
-_SHOWN: Final = 12
+_SHOWN = 12
 """So many figures are in the table where none is of the whole machine."""
-_THERE: Final = {"not-applicable": "does not apply", "unknown": "not known", "error": "broken", "waived": "waived"}
-_KINDS: Final = {"faster": "up", "slower": "down"}
+_THERE = {"not-applicable": "does not apply", "unknown": "not known", "error": "broken", "waived": "waived"}
+_KINDS = {"faster": "up", "slower": "down"}
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def change_report(
     Of ``measurements`` the first is of the one before, the second of the one after; a report's JSON holds its own.
     """
     if len(measurements) not in (0, 2):
-        raise BadValue("of two machines there are two measurements, or none", cure="give --measurements twice: BEFORE's, AFTER's")
+        raise BadValue("two machines need two measurements, or none", cure="give --measurements for both, BEFORE first")
     files: list[tuple[Path, ...]] = [(file,) for file in measurements] or [(), ()]
     one, other = (
         report(each, scope, site=site, measurements=file, observer=observer)
@@ -228,7 +228,7 @@ class BroughtRow(NamedTuple):
     p: str
     says: str
     kind: str
-    """up, down, or empty where no difference is shown."""
+    """up, down, or empty if no difference is shown."""
 
 
 def values(content: ChangeContent, *, drawn: bool = True) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def _verdict(content: ChangeContent) -> PageVerdict:
         f"{figure_name(best)} {_percent(best)} (p = {best.p:.2g})" if best else "",
     )
     if differs.same and not content.brought:
-        return PageVerdict("little", "Nothing differs", "in what could be read on both")
+        return PageVerdict("little", "Nothing differs", "no difference in the facts that could be read on both sides")
     worse = bool(harmful) or (best is not None and best.says == "slower")
     says = "; ".join(filter(None, parts)) or "no finding appeared or disappeared, and no measured difference was proven"
     return PageVerdict("bad" if worse else "good", "What changed", says)
@@ -319,7 +319,7 @@ def _why_none(content: ChangeContent) -> str:
     """Return why nothing measured is compared; empty where something is."""
     sides = zip(content.names, content.reports, strict=True)
     missing = " and ".join(plain(name, 80) for name, each in sides if each.measurements is None)
-    why = f"there are no measurements of {missing}" if missing else "the two have no comparable figure in common"
+    why = f"none were given for {missing}" if missing else "the two machines have no comparable figures in common"
     return "" if content.brought else f"No measurements compared: {why}"
 
 
@@ -332,14 +332,14 @@ def _warnings(content: ChangeContent) -> Iterator[str]:
     if few:
         names = ", ".join(figure_name(row) for row in few[:3]) + (" and others" if len(few) > 3 else "")
         sides = f"{few[0].before.number} and {few[0].after.number}"
-        yield f"{sides} repeats are too few to show a difference, 5 and 5 are enough: {names}"
+        yield f"{sides} repeats are too few to show a difference; 5 on each side are enough: {names}"
 
 
 def _conditions(content: ReportContent) -> str:
     if content.measurements is None:
         return "not measured"
     under = content.measurements.conditions
-    idle = {True: "idle", False: "busy", None: "not known whether idle"}[under.idle]
+    idle = {True: "idle", False: "busy", None: "unknown whether idle"}[under.idle]
     when, built = plain(under.when, 120), plain(under.compiler or "kernels built elsewhere", 80)
     return f"measured {when}, {idle}, {built}" if under.started else when
 
@@ -356,4 +356,4 @@ def _chart(content: ChangeContent, rows: Sequence[Contrast]) -> str:
     except CannotWork:
         return ""
     about = "; ".join(f"{figure_name(row)} {_percent(row)}" for row in rows)
-    return embedded(drawn, "brought-chart", f"What the change brought: {content.names[0]}, {content.names[1]}", about)
+    return embedded(drawn, "brought-chart", f"Effect of the change: {content.names[0]}, {content.names[1]}", about)

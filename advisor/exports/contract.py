@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from advisor import __version__
 from advisor.advice.audit import Audited, MeasuresNow, audit
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.judgement import rulebook
+from advisor.advice.know.vendors import settings
 from advisor.advice.model.findings import Audit
 from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.errors import AdvisorError, BadValue, did_you_mean
@@ -42,7 +43,7 @@ from advisor.measure.platform import Scope
 from advisor.paths import template
 from advisor.sheets import Sheet, model_of, read_sheet
 
-CONTRACT_SCHEMA: Final = "advisor-contract/1"
+CONTRACT_SCHEMA = "advisor-contract/1"
 """The number rises when a key changes meaning or goes."""
 
 Verdict = Literal["passed", "failed", "not shown"]
@@ -52,26 +53,36 @@ Operator = Literal[">=", "<=", "=", "within"]
 class Terms(Value):
     """A contract as it is written."""
 
-    contract: Literal[1] = Field(description="version of this format: 1")
-    title: str = optional("what is accepted: Cluster X, lot 1", "", max_length=200)
-    repeats: int = optional("fewest repeats of a measured figure", 3, ge=1, le=1000)
-    idle: Literal["required", "any"] = optional("whether the machine must have been idle: required, any", "required")
-    measured_by: Literal["advisor", "any program"] = optional("whose figures count: advisor, any program", "any program")
-    checks: Literal["all", "known"] = optional("whether a line about findings needs every check answered: all, known", "all")
-    lines: tuple[str, ...] = Field(description="what must hold, a line each", min_length=1, max_length=500)
+    contract: Literal[1]
+    """version of this format: 1"""
+    title: str = optional("", max_length=200)
+    """the object of acceptance: Cluster X, lot 1"""
+    repeats: int = optional(3, ge=1, le=1000)
+    """minimum repeats of a measured figure"""
+    idle: Literal["required", "any"] = "required"
+    """whether the machine must have been idle: required, any"""
+    measured_by: Literal["advisor", "any"] = "any"
+    """whose figures count: advisor, any"""
+    checks: Literal["all", "known"] = "all"
+    """whether a line about findings needs all checks answered: all, known"""
+    lines: tuple[str, ...] = Field(min_length=1, max_length=500)
+    """the requirements, one per line"""
 
 
 class Has(Value):
     """One value that decides."""
 
-    where: str = Field(description="of which part or node: cn001, NUMA node 3")
-    value: float | str | None = Field(description="in base units; null where it is unknown")
+    where: str
+    """the part or node: cn001, NUMA node 3"""
+    value: float | str | None
+    """in base units; null if it is unknown"""
 
 
 class Term(Value):
     """One comparison of a line. A condition that is not met leaves its line not shown, anything else fails it."""
 
-    what: str = Field(description="triad of the machine, NUMA partitioning, repeats")
+    what: str
+    """triad of the machine, NUMA partitioning, repeats"""
     condition: bool = False
     op: Operator
     wants: float | str
@@ -118,14 +129,19 @@ class Term(Value):
 class Judged(Value):
     """One line of a contract, and what it came to."""
 
-    line: int = Field(description="where it is in the contract's file")
+    line: int
+    """where it is in the contract's file"""
     text: str
     verdict: Verdict
     terms: tuple[Term, ...]
-    evidence: str = Field(description="the values that decide, in words")
-    show: str | None = optional("the command that shows it, where it is not shown")
-    sentence: str | None = optional("what to write to the vendor, where it failed")
-    before: Verdict | None = optional("its verdict on the first of two states")
+    evidence: str
+    """the deciding values, in words"""
+    show: str | None = None
+    """the command that would show it, if not shown"""
+    sentence: str | None = None
+    """the text for the vendor, if it failed"""
+    before: Verdict | None = None
+    """its verdict on the first of two states"""
 
 
 def verdict_of(terms: Sequence[Term]) -> Verdict:
@@ -158,12 +174,12 @@ class Figure(NamedTuple):
 
 # What can be measured: where each figure is found, its unit, what is better, and the command that brings it.
 
-_PARTS: Final[dict[str, tuple[Part, str]]] = {
+_PARTS: dict[str, tuple[Part, str]] = {
     "node": ("machine", "machine"), "machine": ("machine", "machine"), "socket": ("socket", "socket"),
     "numa node": ("numa", "NUMA node"), "l3 group": ("l3", "L3 group"), "core": ("core", "core"),
 }  # fmt: skip
-_MEASURE: Final = "advisor measure --quick"
-_STORES: Final = {"streaming": "{}-nt", "regular": "{}"}
+_MEASURE = "advisor measure --quick"
+_STORES = {"streaming": "{}-nt", "regular": "{}"}
 
 
 class Wish(NamedTuple):
@@ -254,13 +270,13 @@ class Metric(NamedTuple):
     read: Reader
     show: str
     share: str | None = None
-    """What a percentage of it is of; None where it has none."""
+    """What a percentage of it is of; None if it has none."""
     parts: tuple[str, ...] = ("node",)
 
 
-_WHERE: Final = tuple(_PARTS)
-_BETWEEN: Final = "advisor measure network --hosts A,B"
-METRICS: Final[Mapping[str, Metric]] = {
+_WHERE = tuple(_PARTS)
+_BETWEEN = "advisor measure network --hosts A,B"
+METRICS: Mapping[str, Metric] = {
     **{
         name: Metric("bytes/s", lambda subject, wish: _of_parts(subject, wish, "bytes/s"), _MEASURE, "ceiling", _WHERE)
         for name in ("triad", "copy", "load")
@@ -273,15 +289,17 @@ METRICS: Final[Mapping[str, Metric]] = {
     "osu_mbw_mr": Metric("messages/s", _network("mbw_mr", "messages"), _BETWEEN),
 }
 
-EXAMPLE: Final = """\
-# An acceptance contract. Judge a node: advisor report --contract tender.yaml -o accepted.html
+EXAMPLE = """\
+# An acceptance contract. Judge a node: sudo advisor report --contract tender.yaml -o accepted.html
 contract: 1
 title: Cluster X, lot 1
-repeats: 5             # fewest repeats of a measured figure
-idle: required         # or: any
-measured_by: advisor   # or: any program, whose output advisor measure import reads
-checks: all            # or: known, where a check that nobody could answer does not count
+repeats: 5             # minimum repeats of a measured figure; 3 if omitted, 1 accepts a single run
+idle: required         # or: any; required if omitted
+measured_by: advisor   # or: any, with its output: --measurements stream.txt
+checks: all            # or: known, to ignore unanswered checks; all if omitted
 lines:
+  - NPS4
+  - cpu.smt = off      # any setting that advisor rules settings lists
   - triad >= 290 GB/s on one node, NPS4
   - triad >= 70 % of ceiling on each socket
   - latency <= 120 ns on each NUMA node
@@ -292,21 +310,23 @@ lines:
   - identical over the fleet within 3 %
 """
 
-_LINE: Final = re.compile(
+_LINE = re.compile(
     r"(?P<metric>[a-z_0-9]+) *(?P<op>>=|<=|≥|≤) *(?P<amount>\d[\d.]* *[A-Za-z%/]+)(?: of (?P<of>ceiling|peak))?"
     r"(?: on (?P<each>one|each|every|\d{1,5}) (?P<part>nodes?|machine|socket|numa node|l3 group|core))?(?P<rest>(?:, *[^,]+)*)",
     re.IGNORECASE,
 )
-_DIMMS: Final = re.compile(r"every dimm at (?P<speed>\d{3,5})(?: *MT/s)?", re.IGNORECASE)
-_FINDINGS: Final = re.compile(r"no findings?(?: above (?P<above>\w+))?", re.IGNORECASE)
-_RULE: Final = re.compile(r"no (?P<rule>[a-z0-9]+(?:-[a-z0-9]+)+)", re.IGNORECASE)
-_ALIKE: Final = re.compile(r"identical over the fleet(?: within (?P<within>\d[\d.]*) *%)?", re.IGNORECASE)
-_SMT: Final = re.compile(r"smt (on|off)", re.IGNORECASE)
-_CUT: Final = re.compile(r"(nps[0124]|snc[2346]|cod|no sub-numa)", re.IGNORECASE)
-_MEMORY: Final = re.compile(r"(?:DDR[45]-)?(\d{4,5}) *(?:MT/s)?", re.IGNORECASE)
-_TIMES: Final = re.compile(r"(\d{1,4}) repeats", re.IGNORECASE)
-_FORMS: Final = (
-    "a line is like: triad >= 290 GB/s on one node, NPS4; every DIMM at 3200; no finding above low; "
+_DIMMS = re.compile(r"every dimm at (?P<speed>\d{3,5})(?: *MT/s)?", re.IGNORECASE)
+_FINDINGS = re.compile(r"no findings?(?: above (?P<above>\w+))?", re.IGNORECASE)
+_RULE = re.compile(r"no (?P<rule>[a-z0-9]+(?:-[a-z0-9]+)+)", re.IGNORECASE)
+_ALIKE = re.compile(r"identical over the fleet(?: within (?P<within>\d[\d.]*) *%)?", re.IGNORECASE)
+_SETTING = re.compile(r"(?P<name>[a-z]+\.[a-z0-9_]+) *= *(?P<value>\S.{0,60})", re.IGNORECASE)
+_SMT = re.compile(r"smt (on|off)", re.IGNORECASE)
+_CUT = re.compile(r"(nps ?[0124]|snc ?[2346]|cod|no sub-numa)", re.IGNORECASE)
+_MEMORY = re.compile(r"(?:DDR[45]-)?(\d{4,5}) *(?:MT/s)?", re.IGNORECASE)
+_TIMES = re.compile(r"(\d{1,4}) repeats", re.IGNORECASE)
+_FORM = "triad >= 290 GB/s on one node, NPS4"
+_FORMS = (
+    f"write a line such as: {_FORM}; NPS4; cpu.smt = off; every DIMM at 3200; no finding above low; "
     "identical over the fleet within 3 %"
 )
 
@@ -326,10 +346,14 @@ class Line(NamedTuple):
     wish: Wish | None = None
     conditions: tuple[Condition, ...] = ()
     dimms: float | None = None
+    state: tuple[Condition, ...] = ()
+    """How the machine shall be set up: NPS4, SMT off."""
+    setting: tuple[str, str] | None = None
+    """A setting and its value, as audit -v names them."""
     above: Severity | None = None
     rule: str | None = None
     alike: float | None = None
-    """Share within which measured figures of a fleet lie; 0 where the hardware alone counts."""
+    """Share within which measured figures of a fleet lie; 0 if the hardware alone counts."""
 
 
 class Contract(NamedTuple):
@@ -354,7 +378,7 @@ def read_contract(path: Path, site: Sequence[Path] = ()) -> Contract:
         for other in lines[:at]:
             if _contradict(one, other):
                 problem = f"{one.text} contradicts line {other.number}: {other.text}"
-                raise sheet.wrong(("lines", at), problem, "no machine passes both: keep one")
+                raise sheet.wrong(("lines", at), problem, "no machine can pass both: keep one")
     return Contract(path.name, sha256(path.read_bytes()).hexdigest(), terms, lines)
 
 
@@ -364,6 +388,10 @@ def _contradict(one: Line, other: Line) -> bool:
         same = a._replace(op=b.op, wants=b.wants) == b and {*one.conditions} == {*other.conditions}
         low, high = (a, b) if a.op == ">=" else (b, a)
         return same and a.op != b.op and low.wants > high.wants
+    if one.setting and other.setting:
+        return one.setting[0] == other.setting[0] and one.setting != other.setting
+    if any(each.what == theirs.what and each.wants != theirs.wants for each in one.state for theirs in other.state):
+        return True
     return None not in (one.dimms, other.dimms) and one.dimms != other.dimms
 
 
@@ -375,12 +403,14 @@ def _line(sheet: Sheet, at: int, text: str) -> Line:
     if found := _FINDINGS.fullmatch(words):
         above = (found["above"] or "info").lower()
         if above not in SEVERITIES:
-            raise sheet.wrong(place, f"{above} is not a severity", f"there are {', '.join(SEVERITIES)}")
+            raise sheet.wrong(place, f"{above} is not a severity", f"available: {', '.join(SEVERITIES)}")
         return Line(number, words, above=above)
     if found := _ALIKE.fullmatch(words):
         return Line(number, words, alike=float(found["within"] or 0) / 100)
     if found := _RULE.fullmatch(words):
         return Line(number, words, rule=found["rule"].lower())
+    if _SETTING.fullmatch(words) or all(_CUT.fullmatch(each) or _SMT.fullmatch(each) for each in _parts(words)):
+        return _set_up_line(sheet, at, words)
     found = _LINE.fullmatch(words)
     if found is None:
         name = words.split()[0].lower() if words else ""
@@ -394,33 +424,51 @@ def _line(sheet: Sheet, at: int, text: str) -> Line:
     return Line(number, words, wish._replace(stores=stores), tuple(each for each in conditions if each.what != "stores"))
 
 
+def _parts(words: str) -> list[str]:
+    return [each.strip() for each in words.split(",")]
+
+
+def _set_up_line(sheet: Sheet, at: int, words: str) -> Line:
+    """Return a line about how the machine is set up: cpu.smt = off, or NPS4, SMT off."""
+    number, found = sheet.line(("lines", at)), _SETTING.fullmatch(words)
+    if found is None:
+        return Line(number, words, state=tuple(map(_condition, _parts(words))))
+    name = found["name"].lower()
+    if name not in settings():
+        cure = did_you_mean(name, settings(), "see advisor rules settings")
+        raise sheet.wrong(("lines", at), f"{name} is not a setting", cure)
+    return Line(number, words, setting=(name, found["value"].strip()))
+
+
 def _wish(found: re.Match[str]) -> Wish:
     name = found["metric"].lower()
     if name not in METRICS:
-        raise BadValue(
-            f"{name} is not a figure that is measured", cure=did_you_mean(name, METRICS, f"there are {', '.join(METRICS)}")
-        )
+        raise BadValue(f"{name} is not a measured figure", cure=did_you_mean(name, METRICS, f"available: {', '.join(METRICS)}"))
     metric, amount = METRICS[name], quantity(re.sub(r"(?<=\d) *(?=[A-Za-z%])", " ", found["amount"]))
     share = amount.unit == "ratio"
     if amount.unit != metric.unit and not (share and metric.share):
-        raise BadValue(f"{name} counts {metric.unit}, not {found['amount']}", cure=f"write it as {_FORMS.partition(';')[0][16:]}")
+        raise BadValue(f"{name} is measured in {metric.unit}, not {found['amount']}", cure=f"for example {_FORM}")
     if share and (found["of"] or "").lower() != metric.share:
         raise BadValue(f"{found['amount']} of what?", cure=f"write: {name} {found['op']} {found['amount']} of {metric.share}")
     part = (found["part"] or "node").lower().removesuffix("s")
     if part not in metric.parts and part != "machine":
-        raise BadValue(f"{name} is of whole nodes, not of a {part}", cure=f"write: {name} {found['op']} {found['amount']}")
+        raise BadValue(f"{name} applies to whole nodes, not to one {part}", cure=f"write: {name} {found['op']} {found['amount']}")
     if metric.share == "ceiling" and share and part not in ("node", "machine", "socket"):
-        raise BadValue(f"the ceiling of one {part} is not known", cure="ask for one node or each socket")
+        raise BadValue(f"the ceiling for one {part} is unknown", cure="write: one node, or: each socket")
     number = int(found["each"]) if (found["each"] or "").isdigit() else 1
     if number != 1 and name != "hpl":
-        raise BadValue(f"{name} is for one node", cure="only hpl works on several nodes: hpl >= 12 TFLOP/s on 4 nodes")
+        between = f"write: {name} {found['op']} {found['amount']}"
+        raise BadValue(
+            f"{name} is measured between two nodes like this one" if name.startswith("osu") else f"{name} is for one node",
+            cure=between if name.startswith("osu") else "only hpl works on several nodes: hpl >= 12 TFLOP/s on 4 nodes",
+        )
     op: Operator = ">=" if found["op"] in (">=", "≥") else "<="
     return Wish(name, op, amount.value, amount.unit, share, part, number, None)
 
 
 def _condition(text: str) -> Condition:
     if found := _CUT.fullmatch(text):
-        return Condition("NUMA partitioning", "none" if found[1].lower().startswith("no") else found[1].upper())
+        return Condition("NUMA partitioning", "none" if found[1].lower().startswith("no") else found[1].upper().replace(" ", ""))
     if found := _SMT.fullmatch(text):
         return Condition("SMT", found[1].lower())
     if found := _TIMES.fullmatch(text):
@@ -429,7 +477,9 @@ def _condition(text: str) -> Condition:
         return Condition("memory speed", float(found[1]) * 1e6)
     if found := re.fullmatch(r"(streaming|regular) stores", text, re.IGNORECASE):
         return Condition("stores", found[1].lower())
-    raise BadValue(f"{text[:60]!r} is no condition", cure="there are NPS4, SNC2, SMT off, DDR5-4800, 5 repeats, streaming stores")
+    raise BadValue(
+        f"{text[:60]!r} is not a condition", cure="write NPS4, SNC2, SMT off, DDR5-4800, 5 repeats or streaming stores"
+    )
 
 
 # Judging: each line becomes terms, each with the value of every machine that it is asked of.
@@ -445,6 +495,8 @@ def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequen
         made, show = _measured(line, line.wish, terms, subjects), METRICS[line.wish.metric].show
     elif line.dimms is not None:
         made, show = (_dimms(line.dimms, subjects),), "sudo advisor audit"
+    elif line.state or line.setting:
+        made, show = tuple(_set_up(line, subjects)), "sudo advisor audit"
     elif line.alike is not None:
         made, show = (
             tuple(_alike(line.alike, subjects, kinds)),
@@ -475,11 +527,11 @@ def _evidence(terms: Sequence[Term], verdict: Verdict) -> Iterator[str]:
     yield from map(_values, own)
     if verdict == "not shown":
         for each in (each for each in unmet if any(has.value is not None for has in each.has)):
-            yield _values(each) + (f", asked {each.wanted}" if each.what != _UNKNOWN else "")
+            yield _values(each) + (f", required {each.wanted}" if each.what != _UNKNOWN else "")
         yield from (f"{each.what} unknown" for each in unmet if each.has and all(has.value is None for has in each.has))
 
 
-_NAMED: Final = 4
+_NAMED = 4
 
 
 def _values(term: Term) -> str:
@@ -514,25 +566,36 @@ def _measured(line: Line, wish: Wish, terms: Terms, subjects: Sequence[Subject])
         if not figures or missing > 0:
             where = count(missing, f"more {name}") if figures else ""
             has.append(Has(where=_named(subjects, subject, where), value=None))
-    of = f" of {metric.share}" if wish.share else ""
+    of = f" (share of {metric.share})" if wish.share else ""
     main = Term(what=f"{wish.metric}{of}", op=wish.op, wants=wish.wants, unit=wish.unit, has=tuple(has))
     asked = {each.what: each.wants for each in line.conditions}
     fewest = float(asked.pop("repeats", terms.repeats))
     made = [main, Term(what="repeats", condition=True, op=">=", wants=fewest, has=tuple(repeats))]
-    for what, wants in asked.items():
-        values = tuple(Has(where=_named(subjects, each), value=_state(each, what)) for each in subjects)
-        unit: Unit | None = "transfers/s" if what == "memory speed" else None
-        made.append(Term(what=what, condition=True, op="=", wants=wants, unit=unit, has=values))
+    made += [_state_term(subjects, what, wants, condition=True) for what, wants in asked.items()]
     if terms.idle == "required":
-        made.append(_all(subjects, "machine state", "idle", _idle))
+        made.append(_all(subjects, "machine state", "idle", _idle, condition=True))
     if terms.measured_by == "advisor":
-        made.append(_all(subjects, "measured by", "advisor", _program))
+        made.append(_all(subjects, "measured by", "advisor", _program, condition=True))
     return tuple(made)
 
 
-def _all(subjects: Sequence[Subject], what: str, wants: str, read: Callable[[Subject], str | None]) -> Term:
+def _all(
+    subjects: Sequence[Subject],
+    what: str,
+    wants: float | str,
+    read: Callable[[Subject], float | str | None],
+    *,
+    condition: bool,
+    unit: Unit | None = None,
+) -> Term:
+    """Return what every machine shall have."""
     has = tuple(Has(where=_named(subjects, each), value=read(each)) for each in subjects)
-    return Term(what=what, condition=True, op="=", wants=wants, has=has)
+    return Term(what=what, condition=condition, op="=", wants=wants, unit=unit, has=has)
+
+
+def _state_term(subjects: Sequence[Subject], what: str, wants: float | str, *, condition: bool) -> Term:
+    unit: Unit | None = "transfers/s" if what == "memory speed" else None
+    return _all(subjects, what, wants, lambda subject: _state(subject, what), condition=condition, unit=unit)
 
 
 def _idle(subject: Subject) -> str | None:
@@ -559,6 +622,19 @@ def _state(subject: Subject, what: str) -> float | str | None:
     return None if not speeds or None in speeds else round(min(known) / 1e6) * 1e6  # 2933.33 is 2933 (JEDEC)
 
 
+def _set_up(line: Line, subjects: Sequence[Subject]) -> Iterator[Term]:
+    """Yield how each machine is set up, beside how it shall be."""
+    for what, wants in line.state:
+        yield _state_term(subjects, what, wants, condition=False)
+    if line.setting:
+        name, value = line.setting
+
+        def now(subject: Subject) -> str | None:
+            return next((row.current for row in subject.audit.settings if row.name == name), None)
+
+        yield _all(subjects, name, value, now, condition=False)
+
+
 def _dimms(wants: float, subjects: Sequence[Subject]) -> Term:
     has = []
     for subject in subjects:
@@ -572,11 +648,11 @@ def _dimms(wants: float, subjects: Sequence[Subject]) -> Term:
     return Term(what="DIMM speed", op="=", wants=wants, unit="transfers/s", has=tuple(has))
 
 
-_SAME: Final = 2e6
+_SAME = 2e6
 """2933 MT/s is 2934 in some tables: the same speed."""
 
 
-_UNKNOWN: Final = "unknown checks"
+_UNKNOWN = "unknown checks"
 
 
 def _findings(line: Line, subjects: Sequence[Subject], checks: Literal["all", "known"]) -> Iterator[Term]:
@@ -586,7 +662,7 @@ def _findings(line: Line, subjects: Sequence[Subject], checks: Literal["all", "k
     def counted(subject: Subject, verdict: str) -> list[str]:
         every = [each for each in subject.audit.findings if each.verdict == verdict]
         own = [each for each in every if (each.id == rule if rule else each.severity in worse)]
-        return sorted({each.id for each in own})
+        return sorted({each.id if rule else f"{each.id} ({each.severity})" for each in own})
 
     has, unknown = [], []
     for subject in subjects:
@@ -602,7 +678,7 @@ def _findings(line: Line, subjects: Sequence[Subject], checks: Literal["all", "k
 def _alike(within: float, subjects: Sequence[Subject], kinds: Sequence[str] | None) -> Iterator[Term]:
     """Yield what a fleet must have in common: its hardware, and each figure that was measured on every node."""
     if kinds is None:
-        yield Term(what="all nodes", op="=", wants="alike", has=(Has(where="this is one machine", value=None),))
+        yield Term(what="all nodes", op="=", wants="alike", has=(Has(where="a single machine, not a fleet", value=None),))
         return
     yield Term(what="kinds of node", op="=", wants=1.0, has=(Has(where="; ".join(kinds[:_NAMED]), value=len(kinds)),))
     for what in ("NUMA partitioning", "SMT"):
@@ -713,7 +789,8 @@ def accept(
     options: dict[str, Any] = {"site": site, "observer": observer}
     if len(machines) > 2:
         raise BadValue(
-            f"{len(machines)} machines", cure="put their captures into one folder, and name that; two are BEFORE and AFTER"
+            f"{len(machines)} machines",
+            cure="put their captures into one folder, and name the folder; two files mean BEFORE and AFTER",
         )
     source = machines[-1]
     if source is not None and is_fleet(Path(source)):
@@ -724,11 +801,11 @@ def accept(
         files = [*([source] if source else []), *map(str, measurements)]
         return _acceptance(contract, judge(contract, [_subject(one)]), [one], files)
     if len(measurements) not in (0, 2):
-        raise BadValue("two states need two files of measurements, or none", cure="give --measurements twice: BEFORE's, AFTER's")
+        raise BadValue("two states need two measurement files, or none", cure="give --measurements for both, BEFORE first")
     own: list[tuple[Path, ...]] = [(each,) for each in measurements] or [(), ()]
     both = [audit(each, scope, measurements=given, **options) for each, given in zip(machines, own, strict=True)]
     first, second = (judge(contract, [_subject(each)]) for each in both)
-    lines = tuple(new.model_copy(update={"before": old.verdict}) for old, new in zip(first, second, strict=True))
+    lines = tuple(new.but(before=old.verdict) for old, new in zip(first, second, strict=True))
     return _acceptance(contract, lines, both, [*filter(None, machines), *map(str, measurements)])
 
 
@@ -760,7 +837,12 @@ def _subject(audited: Audited) -> Subject:
 
 def _acceptance(contract: Contract, lines: tuple[Judged, ...], audited: Sequence[Audited], files: Iterable[str]) -> Acceptance:
     under = [(each.machine.name or "this machine", each.measured.measurements) for each in audited]
-    measured = tuple(f"{name}: {each.conditions.when}, by advisor {each.advisor}" for name, each in under if each)
+    measured = tuple(
+        f"{name}: {each.conditions.when}, by advisor {each.advisor}"
+        + ("; whoever supplied the output states that it is from this machine" if each.conditions.imported else "")
+        for name, each in under
+        if each
+    )
     digests = tuple((Path(each).name, sha256(Path(each).read_bytes()).hexdigest()) for each in files if Path(each).is_file())
     names = tuple(each.machine.name or "this machine" for each in audited)
     return Acceptance(contract, lines, names, measured, digests, datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"))

@@ -22,7 +22,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Final, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from pydantic import ValidationError
 
@@ -61,10 +61,10 @@ Takes = Literal["machine", "fleet", "kinds", "alike", "golden"]
 """A machine that was audited; a fleet's screen; the same with the machine of a node of each kind of hardware, or with one for
 all nodes whose facts are the same; ``golden``: nothing, or a golden file (one of those two takes such a file, too)."""
 
-OWN: Final = "a template of your own"
+OWN = "your own template"
 """What stands under PROVEN of a site's template."""
-_FOLDER: Final = Path(__file__).parent / "formats"
-_LAST: Final = 1000
+_FOLDER = Path(__file__).parent / "formats"
+_LAST = 1000
 """Where a site's own templates stand: after ours."""
 
 
@@ -77,7 +77,7 @@ class ExportSubject:
     audit: Audit | None = None
     measurements: Measurements | None = None
     read: float | None = None
-    """When the machine was read, in seconds of Unix; None where nobody knows."""
+    """When the machine was read, in seconds of Unix; None if nobody knows."""
     fleet: Fleet | None = None
     kinds: Mapping[str, Machine] = field(default_factory=dict)
     """Of a fleet: the name of a kind -> the machine of its first node that is like the rest; for formats that take kinds."""
@@ -87,7 +87,7 @@ class ExportSubject:
     def audited(self) -> tuple[Machine, Audit]:
         """Return the machine and its audit; refuse a fleet."""
         if self.machine is None or self.audit is None:
-            raise BadValue("this format describes one machine", cure="name a capture of it with --from")
+            raise BadValue("this format describes one machine", cure="give the capture of one machine with --from")
         return self.machine, self.audit
 
     def machines(self) -> Iterator[tuple[Kind | None, Machine]]:
@@ -138,17 +138,17 @@ def of_template(name: str, text: str, file: str) -> ExportFormat:
 
     def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
         if head.wrong:
-            raise BadInput(head.wrong, file=file, place="line 1", cure="docs/adding.md says what stands there")
+            raise BadInput(head.wrong, file=file, place="line 1", cure="see docs/adding.md")
         given = {
             part: getattr(subject, part) for part in ("machine", "layout", "audit", "measurements", "read", "fleet", "kinds")
         }
         return {name: fill(text, {**given, "version": options.version, "prefix": options.prefix}, file)}
 
-    summary = head.wrong or head.summary or "its first line does not describe it"
+    summary = head.wrong or head.summary or "its first line must describe it"
     return ExportFormat(name, summary, _LAST, OWN, files, ("machine", "kinds"))
 
 
-_SAID: Final = {"machine": "a machine", "golden": "a golden file"}
+_SAID = {"machine": "a machine", "golden": "a golden file"}
 
 
 def listing(formats: Iterable[ExportFormat]) -> str:
@@ -159,7 +159,7 @@ def listing(formats: Iterable[ExportFormat]) -> str:
     for each in rows:
         lines.append(f"{each.name:<{wide}}  {plain(each.title, 160)}")
         of = " or ".join(dict.fromkeys(_SAID.get(take, "a fleet") for take in each.takes))
-        lines.append(f"{'':<{wide}}  {f'of {of}; ' if of else ''}proven: {each.proven}")
+        lines.append(f"{'':<{wide}}  {f'for {of}; ' if of else ''}tested with: {each.proven}")
         lines += [f"{'':<{wide}}  --include {word}: {what}" for word, what in each.includes.items()]
     return "".join(f"{line}\n" for line in lines)
 
@@ -181,11 +181,11 @@ def _loaded(module: str) -> ExportFormat:
 
 Labels = tuple[tuple[str, str], ...]
 
-_LONGEST: Final = 200
+_LONGEST = 200
 """Letters of a label's value."""
-_OWN: Final = (None, "local", "spread")
+_OWN = (None, "local", "spread")
 """Distances at which a part uses the memory that is its own."""
-_WHOLE: Final = ("machine", "socket", "numa")
+_WHOLE = ("machine", "socket", "numa")
 """Parts whose figures are exported: single cores and L3 groups would be a series each."""
 
 
@@ -218,23 +218,23 @@ def _labels(**values: object) -> Labels:
 
 def _of_machine(machine: Machine, audit: Audit, subject: ExportSubject) -> Iterator[Family]:
     found = tuple((_labels(rule=each.id, object=each.subject, severity=each.severity), 1.0) for each in audit.found)
-    yield Family("finding", "1 where a rule found something, by rule, object and severity.", found)
+    yield Family("finding", "1 if a rule has a finding, by rule, object and severity.", found)
     verdicts = Counter(worst_verdicts(audit).values())
     counted = tuple((_labels(verdict=name), float(verdicts[name])) for name in get_args(Verdict))
-    yield Family("verdicts", "Rules by verdict in the last audit, each counted once, by the worst of its objects.", counted)
+    yield Family("verdicts", "Rules by verdict in the last audit; each rule counts once, with its worst verdict.", counted)
     outcome = head_of(audit).outcome
     heads = tuple((_labels(outcome=name), float(name == outcome)) for name in get_args(Outcome))
-    yield Family("outcome", "1 for the audit's overall result, as in its first line; only nothing is green.", heads)
+    yield Family("outcome", "1 for the audit's result, as in its first line; outcome=nothing means nothing to fix.", heads)
     topology = machine.topology
     nodes = tuple(
         (_labels(socket=at), float(sum(node.cpuset <= package.cpuset for node in topology.cpu_nodes)))
         for at, package in enumerate(topology.packages)
     ) if topology is not None and topology.numa_known else ()  # fmt: skip
-    yield Family("numa_nodes", "NUMA nodes with CPUs in each socket, as the kernel shows them.", nodes)
+    yield Family("numa_nodes", "NUMA nodes with CPUs per socket, as reported by the kernel.", nodes)
     figures = (
-        ("memory_bandwidth_bytes_per_second", "Best median STREAM triad that was measured, in bytes per second.", TRIAD),
-        ("memory_latency_seconds", "Median latency of local memory that was measured, in seconds.", LATENCY),
-        ("hpl_flops_per_second", "Median HPL that was measured, in floating-point operations per second.", HPL),
+        ("memory_bandwidth_bytes_per_second", "Best measured median of STREAM triad, in bytes per second.", TRIAD),
+        ("memory_latency_seconds", "Measured median latency of local memory, in seconds.", LATENCY),
+        ("hpl_flops_per_second", "Measured median of HPL, in floating-point operations per second.", HPL),
     )
     for name, text, figure in figures if subject.measurements is not None else ():
         best = best_results(subject.measurements, figure) if subject.measurements else {}  # of whole parts, believed
@@ -250,9 +250,9 @@ class Figure(NamedTuple):
     """What the variant begins with."""
 
 
-TRIAD: Final = Figure("part", "bytes/s", "triad")
-LATENCY: Final = Figure("part", "seconds")
-HPL: Final = Figure("hpl", "flop/s")
+TRIAD = Figure("part", "bytes/s", "triad")
+LATENCY = Figure("part", "seconds")
+HPL = Figure("hpl", "flop/s")
 
 
 def best_results(measurements: Measurements, figure: Figure) -> dict[tuple[str, int], Result]:
@@ -270,19 +270,19 @@ def best_results(measurements: Measurements, figure: Figure) -> dict[tuple[str, 
 
 def _of_fleet(fleet: Fleet) -> Iterator[Family]:
     nodes = ((_labels(state="asked"), float(fleet.asked)), (_labels(state="answered"), float(fleet.answered)))
-    yield Family("fleet_nodes", "Nodes of the fleet: asked, and answered.", nodes)
+    yield Family("fleet_nodes", "Nodes of the fleet by state: asked, answered.", nodes)
     kinds = tuple((_labels(kind=each.name), float(each.count)) for each in fleet.kinds)
-    yield Family("fleet_kind_nodes", "Nodes of each kind of hardware, the largest kind first.", kinds)
+    yield Family("fleet_kind_nodes", "Nodes per kind of hardware, largest kind first.", kinds)
     incidents = tuple(
         (_labels(node=node, rule=each.rule, severity=each.severity, action=each.action, kind=each.kind or None), 1.0)
         for each in fleet.incidents
         if each.action != "ignore" and each.nodes
         for node in expanded(each.nodes)
     )
-    about = "1 where a node has an incident, by the rule or fact that names it, severity, what to do, kind of hardware."
+    about = "1 if a node has an incident, by rule or fact, severity, action and kind of hardware."
     yield Family("finding", about, incidents)
     wrong = tuple((_labels(rule=w.rule, severity=w.severity, kind=w.kind), float(w.count)) for w in fleet.wrong)
-    about = "Nodes on which a rule found something, by rule, severity and kind of hardware."
+    about = "Nodes with a finding, by rule, severity and kind of hardware."
     yield Family("fleet_finding_nodes", about, wrong)
     drift: Counter[tuple[str, str]] = Counter()  # several values of one fact are one sample
     for each in fleet.drift:
@@ -302,13 +302,13 @@ def _about(subject: ExportSubject, options: ExportOptions) -> Iterator[Family]:
     scope, platform = (audit.scope, audit.platform_id) if audit else (None, None)
     cut = layout.cut.name if layout else None
     words = _labels(version=options.version, scope=scope, platform=platform, partitioning=cut)
-    yield Family("build_info", "1; version of advisor, and the detected machine.", ((words, 1.0),))
+    yield Family("build_info", "Always 1; labels: version of advisor, detected machine.", ((words, 1.0),))
 
 
-TEMPLATES: Final = "export"
+TEMPLATES = "export"
 """The folder of a site's own formats among its templates."""
-_PREFIX: Final = re.compile(r"[a-z][a-z0-9_]{0,30}", re.ASCII)
-_CURE: Final = "write it again with advisor audit --json"
+_PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}", re.ASCII)
+_CURE = "write it again with advisor audit --json"
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ class Exported:
             return first[1] + "".join(f"\n{self.comment} {name}\n{text}" for name, text in others)
         if len(self.files) > 1:
             names = ", ".join(self.files)
-            raise BadValue(f"{self.format} is {len(self.files)} files: {names}", cure="name a folder for them: -o DIR")
+            raise BadValue(f"{self.format} is {len(self.files)} files: {names}", cure="name a folder with -o DIR")
         return next(iter(self.files.values()))
 
     def write(self, place: Path) -> tuple[str, ...]:
@@ -354,7 +354,7 @@ def formats() -> Mapping[str, ExportFormat]:
 def export_format(name: str) -> ExportFormat:
     """Return the format of a name; refuse one that is none."""
     known = formats()
-    return known[must_be_one_of("export", name, known, f"there are {', '.join(known)}")]
+    return known[must_be_one_of("export", name, known, f"available: {', '.join(known)}")]
 
 
 def export(
@@ -376,19 +376,21 @@ def export(
     made = export_format(name)
     for word in include:
         known = made.includes
-        must_be_one_of("such --include", word, known, f"there are {', '.join(known)}" if known else f"{name} has none")
+        must_be_one_of("--include value", word, known, f"available: {', '.join(known)}" if known else f"{name} has none")
     if not _PREFIX.fullmatch(prefix):
-        raise BadValue(f"--prefix {prefix[:40]!a} is not a name", cure="small letters, digits and _: advisor, site_a")
+        raise BadValue(
+            f"--prefix {prefix[:40]!a} is not a valid prefix", cure="use lower-case letters, digits and _: advisor, site_a"
+        )
     if source is not None and is_golden(Path(source)):
         subject = _golden(made, Path(source))
     elif "machine" not in made.takes and "fleet" not in made.takes:
         if source is not None:
-            raise BadValue(f"{name} does not belong to a machine in --from", cure="leave --from out, or name a golden file")
+            raise BadValue(f"{name} cannot be made from a machine", cure="leave out --from, or name a golden file")
         subject = ExportSubject()
     elif source is not None and is_fleet(Path(source)):
         if made.takes == ("machine",):
             raise BadValue(
-                f"{name} cannot be made from a fleet", cure=f"name one node's capture: --from {source}/NODE{CAPTURE_SUFFIX}"
+                f"{name} cannot be made from a fleet", cure=f"name one node's capture: --from {Path(source)}/NODE{CAPTURE_SUFFIX}"
             )
         subject = _fleet(made, Path(source), scope or "mpi", site, observer)
     elif "machine" not in made.takes:
@@ -422,7 +424,7 @@ def _fleet(made: ExportFormat, place: Path, scope: Scope, site: Sequence[Path], 
 def _golden(made: ExportFormat, file: Path) -> ExportSubject:
     """Return the kinds of a golden file as a fleet; no node's state is in it."""
     if not {"alike", "kinds", "golden"} & {*made.takes}:
-        raise BadValue(f"{made.name} cannot be made from a golden file", cure="name a fleet's folder, or a capture")
+        raise BadValue(f"{made.name} cannot be made from a golden file", cure="name a folder of captures, or one capture")
     kinds, machines = golden_kinds(golden_in(file), file)
     alike = tuple((expanded(kind.nodes), machines[kind.name]) for kind in kinds)
     return ExportSubject(fleet=Fleet(asked=0, answered=0, kinds=kinds), kinds=machines, alike=alike)
@@ -491,7 +493,7 @@ def saved_audit(source: str) -> Audit | None:
         verdicts = found["verdicts" if found["schema"] == AUDIT_SCHEMA else "findings"]
         return Audit.model_validate({**kept, "findings": verdicts, "unseen": found.get("gaps", ())})
     except (ValidationError, KeyError) as error:
-        raise BadInput("is not an audit this advisor can read", file=source, cure=_CURE) from error
+        raise BadInput("not an audit that this version of advisor can read", file=source, cure=_CURE) from error
 
 
 def read_at(source: str | None) -> float | None:

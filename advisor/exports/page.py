@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.audit_page.card import (
     THERE,
@@ -50,8 +50,8 @@ from advisor.show.lines import text_of
 from advisor.show.picture import Block, Device, Mark, Picture, Slot, Strip, picture
 from advisor.show.svg import NARROW, draw_svg
 
-SCOPES: Final = {"mpi": "MPI", "hpl": "HPL"}
-_LONG: Final = 1000
+SCOPES = {"mpi": "MPI", "hpl": "HPL"}
+_LONG = 1000
 
 Numbered = list[tuple[int, tuple[Finding, ...]]]
 """Findings by the number that the audit gives their rule."""
@@ -80,17 +80,17 @@ def verdict(audit: Audit, only: Collection[str] = ()) -> PageVerdict:
         head = f"Finding {', '.join(str(number) for number, _ in every)} of {len(audit.by_rule)}"
         return PageVerdict("bad" if bad else "little", head, "; ".join(change_or_claim(audit, own[0]) for _, own in every))
     head_line, answered, waiting = head_of(audit), totals(audit).answered, totals(audit).unknown
-    known = f"{answered} of {answered + waiting} checks could be answered"
+    known = f"{answered} of {answered + waiting} checks could be decided"
     if bad:
         first, needs = bad[0][1][0], restart(*(own[0] for _, own in bad))
         gain = f": {cost_words(first.cost)}" if first.cost else ""
-        but = f". Little is known: {known}" if head_line.little else ""
+        but = f". Few facts are known: {known}" if head_line.little else ""
         says = f"{_change(audit, first) or headline(first)}{gain}{f'; one {needs}' if needs else ''}{but}"
         return PageVerdict("bad", head_line.says, says)
     if head_line.outcome in ("look", "rejected"):
         return PageVerdict("little", head_line.says, unsure_words(audit))
     if head_line.little:
-        return PageVerdict("little", "Little is known", f"{known}; no fault found in what is known")
+        return PageVerdict("little", "Limited data", f"{known}; no fault found in the known facts")
     rest = f"; {count(waiting, 'check')} need{'s' if waiting == 1 else ''} more facts" if waiting else ""
     return PageVerdict(
         "good", head_line.says, f"{count(answered, 'check')} answered for {SCOPES.get(audit.scope, audit.scope)} work{rest}"
@@ -155,7 +155,7 @@ def _of_machine(measured: MeasuredFacts) -> Iterator[Figure]:
         yield figure.among(whole.latency, place)
     if flops:
         known = flops.share and flops.peak
-        peak = f"{percent(flops.share)} of {flop_rate(flops.peak)}, all cores at the clock measured" if known else ""
+        peak = f"{percent(flops.share)} of {flop_rate(flops.peak)}, all cores at the measured clock" if known else ""
         yield Figure("Floating point, double", flop_rate(flops.rate), peak, flops.share)
 
 
@@ -165,7 +165,7 @@ def _hpl(measured: MeasuredFacts) -> Iterator[Figure]:
         place = measured.place_of("hpl", run.rate)
         bounds = (
             f"{percent(run.of_load)} of the peak under load" if run.of_load else "",
-            f"{percent(run.of_base)} of that at base clock" if run.of_base else "",
+            f"{percent(run.of_base)} of the peak at base clock" if run.of_base else "",
             plain(place.beside, _LONG) if place and place.published else "",
         )
         figure = Figure("HPL", flop_rate(run.rate), ", ".join(filter(None, bounds)), run.of_load or run.of_base)
@@ -223,35 +223,35 @@ def comparisons(measured: MeasuredFacts | None, publications: Mapping[str, Publi
     return rows
 
 
-_UNITS: Final = 13
+_UNITS = 13
 """Units of a drawing that are as wide as a letter of the page is high: its letters are then three quarters of that."""
 
-_USED: Final = re.compile(r'(?:url\(#|href="#)([^")]+)')
-_WIDE: Final = 110
+_USED = re.compile(r'(?:url\(#|href="#)([^")]+)')
+_WIDE = 110
 """Columns of the tables as `advisor measure` prints them."""
-_POINTS: Final = 3
+_POINTS = 3
 """A curve of fewer points, or a map of fewer cores, shows nothing that a number does not."""
-_MOST: Final = 0.9
-_AWAY: Final = {"same-socket": "other nodes of the socket", "other-socket": "the other socket"}
+_MOST = 0.9
+_AWAY = {"same-socket": "other nodes of the socket", "other-socket": "the other socket"}
 
-_KINDS: Final = (
-    ("parts", "Bandwidth of core, L3 group, NUMA node, socket", "advisor measure membw", "one part at a time, own memory"),
-    ("scaling", "Bandwidth over threads", "advisor measure scaling", "where more threads bring no more"),
-    ("bandwidth-matrix", "Near and far memory: bandwidth", "advisor measure matrix", "CPUs of a node, memory of another"),
-    ("latency-matrix", "Near and far memory: latency", "advisor measure matrix", "CPUs of a node, memory of another"),
+_KINDS = (
+    ("parts", "Bandwidth of core, L3 group, NUMA node, socket", "advisor measure membw", "one part at a time, local memory"),
+    ("scaling", "Bandwidth over threads", "advisor measure scaling", "where more threads stop helping"),
+    ("bandwidth-matrix", "Near and far memory: bandwidth", "advisor measure matrix", "CPUs of one node, memory of another"),
+    ("latency-matrix", "Near and far memory: latency", "advisor measure matrix", "CPUs of one node, memory of another"),
     ("ladder", "Latency by working set", "advisor measure ladder", "the caches, then memory"),
-    ("loaded", "Latency under load", "advisor measure loaded", "one core waits while the others stream"),
-    ("roofline", "Roofline", "advisor measure roofline", "what a code of an intensity can reach"),
+    ("loaded", "Latency under load", "advisor measure loaded", "latency on one core while the others stream"),
+    ("roofline", "Roofline", "advisor measure roofline", "the rate that a code of a given intensity can reach"),
     ("map", "Core to core", "advisor measure c2c", "round trip of a cache line between two cores"),
     ("messages", "Messages near and far from the adapter", "advisor measure network --hosts A,B", "between two hosts"),
-    ("hpl", "HPL beside its peaks", "advisor measure hpl", "what Linpack makes of the peak"),
+    ("hpl", "HPL compared with its peaks", "advisor measure hpl", "Linpack as a share of the peak"),
 )  # fmt: skip
 """Charts: name, title, the command that measures it, what it shows."""
 
 
 def styles() -> dict[str, str]:
     """Return the style sheets of a page: its own, and what gives drawings their colours in the dark."""
-    return {"style": template("report/style.css"), "dark": template("report/dark.css").rstrip()}
+    return {"style": template("report/style.css"), "dark": fill(template("report/dark.css.j2"), {}, "dark.css.j2").rstrip()}
 
 
 def embedded(svg: str, name: str, title: str, about: str) -> str:
@@ -342,7 +342,7 @@ def _sentences(measurements: Measurements, facts: MeasuredFacts | None) -> Mappi
             for (least, fast), (most, slow) in [(curve.points[0], curve.points[-1])]
         ),
         "loaded": "; ".join(
-            f"{plain(curve.name, 40)}: {duration(idle)} idle, {duration(busy)} while {throughput(rate)} stream"
+            f"{plain(curve.name, 40)}: {duration(idle)} idle, {duration(busy)} at a load of {throughput(rate)}"
             for curve in loaded(measurements)
             for (_, idle), (rate, busy) in [(curve.points[0], curve.points[-1])]
         ),
@@ -359,7 +359,7 @@ def _scaling(measurements: Measurements) -> str:
         return ""
     best = max(rate for _, rate in curve.points)
     first = next(threads for threads, rate in curve.points if rate >= _MOST * best)
-    return f"{plain(curve.name, 40)}: {throughput(best)} at most, 90 % of that from {first:.0f} threads on"
+    return f"{plain(curve.name, 40)}: {throughput(best)} at most, 90 % of that with {first:.0f} threads or more"
 
 
 def _roofline(measurements: Measurements) -> str:
@@ -367,7 +367,7 @@ def _roofline(measurements: Measurements) -> str:
     if drawn is None:
         return ""
     roof = next((each for each in drawn.roofs if each.pattern.startswith("triad")), drawn.roofs[0])
-    ridge = f"below {drawn.peak / roof.rate:.1f} FLOP per byte memory decides ({roof.pattern}), above it the cores"
+    ridge = f"below {drawn.peak / roof.rate:.1f} FLOP per byte memory is the limit ({roof.pattern}), above it the cores"
     return f"{flop_rate(drawn.peak)} at most; {ridge}"
 
 
@@ -382,7 +382,7 @@ def _ways(facts: MeasuredFacts) -> dict[str, str]:
     for each in facts.adapter_ways:
         where = _AWAY.get(each.distance, each.distance)
         published = f" (published {percent(each.published)}, {each.ref})" if each.published else ""
-        share = f"{percent(each.bandwidth)} of the bandwidth near it{published}"
+        share = f"{percent(each.bandwidth)} of the bandwidth near the adapter{published}"
         messages.append(f"{plain(each.adapter, 40)}, ranks on {where}: {share}")
     return {"bandwidth-matrix": ", ".join(far), "latency-matrix": ", ".join(slow), "messages": "; ".join(messages)}
 
@@ -399,7 +399,9 @@ def _of_parts(facts: MeasuredFacts) -> dict[str, str]:
     own, run = facts.caches, facts.hpl
     words = {"parts": ", ".join(f"{name} {throughput(rate)}" for name, rate in rates.items() if rate)}
     if own is not None and own.near and own.far:
-        agrees = {True: "as the firmware says", False: "not as the firmware says", None: "the firmware names no L3"}[own.agrees]
+        agrees = {True: "as the firmware reports", False: "not what the firmware reports", None: "the firmware reports no L3"}[
+            own.agrees
+        ]
         words["map"] = f"{duration(own.near)} inside a group, {duration(own.far)} between groups; {agrees}"
     if run is not None:
         shares = {
@@ -432,14 +434,14 @@ def race_exhibits(races: Sequence[RacePage], *, drawn: bool = True) -> list[Race
     return result
 
 
-MOST_SLOTS: Final = 32
+MOST_SLOTS = 32
 """Places for modules of one socket that are drawn each for itself."""
 
-_OF_SOCKETS: Final = ("numa", "cpu", "power")
+_OF_SOCKETS = ("numa", "cpu", "power")
 """Topics of which a finding without a subject is true of every socket alike."""
 
-_OF_LINKS: Final = ("fabric.xgmi", "fabric.upi", "cpu.prefetch_upi")
-_WORDS: Final = {"fabric.xgmi_width": "xGMI width", "fabric.upi_power": "UPI power saving"}
+_OF_LINKS = ("fabric.xgmi", "fabric.upi", "cpu.prefetch_upi")
+_WORDS = {"fabric.xgmi_width": "xGMI width", "fabric.upi_power": "UPI power saving"}
 
 
 class _Findings(NamedTuple):
@@ -483,7 +485,7 @@ def marked(
     unplaced = [each for each in modules if each.socket is None]
     if unplaced:  # the names of modules do not tell which socket each serves
         marks = found.about(*(each.locator for each in unplaced), memory=True)
-        below.append(Strip(f"{_modules(unplaced)}: the socket of each is not known", _slots(unplaced), marks))
+        below.append(Strip(f"{_modules(unplaced)}: their sockets are unknown", _slots(unplaced), marks))
     if sum(max(1, len(block.sockets)) for block in blocks) > 1:
         below += _links(audit, measured, found)
     return replace(picture, blocks=blocks, devices=tuple(map(found.device, picture.devices)), links=tuple(below))
@@ -579,7 +581,7 @@ def _channels(socket: SocketMemory, modules: Sequence[Dimm]) -> str:
     rated = max((each.rated for each in modules if each.rated and each.size), default=None)
     speed = memory_clock(socket.configured) if socket.configured else ""
     if rated and socket.configured and socket.configured < rated:
-        speed = f"at {speed}, made for {memory_clock(rated)}"
+        speed = f"at {speed}, rated {memory_clock(rated)}"
     most = f"at most {throughput(socket.bandwidth)}" if socket.bandwidth else ""
     return ", ".join(filter(None, (f"{count(socket.dimms, 'DIMM')}{channels}", speed, most)))
 
@@ -590,7 +592,9 @@ def _links(audit: Audit, measured: MeasuredFacts | None, found: _Findings) -> It
     far = next((way for way in (measured.remote or () if measured else ()) if way.distance == "other-socket"), None)
     if far and far.bandwidth:
         published = f" (published {100 * far.published:.0f} %)" if far.published else ""
-        words.append(f"memory of the other socket gives {100 * far.bandwidth:.0f} % of the bandwidth of local memory{published}")
+        words.append(
+            f"memory of the other socket delivers {100 * far.bandwidth:.0f} % of the bandwidth of local memory{published}"
+        )
     if far and far.latency:
         words.append(f"{far.latency:.2g} times its latency")
     words += [f"{_WORDS.get(row.name, row.term)} {row.current}" for row in audit.settings if _of_links(row.name) and row.current]
@@ -608,27 +612,27 @@ def _of_links(setting: str) -> bool:
     return setting.startswith(_OF_LINKS)
 
 
-_LARGEST_DRAWING: Final = 200_000
+_LARGEST_DRAWING = 200_000
 """Bytes up to which a machine is drawn once more, for a narrow window."""
-_FIXES: Final = 3
+_FIXES = 3
 """So many stand in full on the first page."""
-_OFTEN: Final = 3
+_OFTEN = 3
 """A note of so many launch lines is said once."""
 
-_FOR: Final = {
-    "internal": "For this site: credentials, and what a capture leaves out, are withheld",
+_FOR = {
+    "internal": "For use at this site: credentials and anything a capture omits are withheld",
     "vendor": "For a vendor: credentials and the names of people, hosts and networks are withheld",
     "public": "For the public: credentials and everything that identifies this machine are withheld",
 }
-_STATES: Final = (
-    (("differs", "pending"), "Now and wanted", True),
+_STATES = (
+    (("differs", "pending"), "Current and recommended", True),
     (("taste",), "To consider", True),
     (("met",), "As wanted", False),
-    (("open",), "Different from the guide, no finding", False),
+    (("open",), "Different from the guide, but not a finding", False),
     (("unknown",), "Not known", False),
     (("free",), "Known, no change recommended", False),
 )
-_VERDICTS: Final[tuple[tuple[Verdict, str], ...]] = (
+_VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("pass", "Checks passed"), ("unknown", "Checks that need more facts"), ("not-applicable", "Not applicable"),
 )  # fmt: skip
 
@@ -775,7 +779,7 @@ def _first_page(content: ReportContent, name: str) -> dict[str, Any]:
         "figures": figures(content.measured),
         "comparisons": comparisons(content.measured, content.publications),
         "unseen": [f"{count(at, 'check')}: {way}{f' {THERE}' if elsewhere(way, asker) else ''}" for way, at in ways],
-        "withheld": f"{_FOR[content.audience]}: {many if facts else 'none was found'}.",
+        "withheld": f"{_FOR[content.audience]}. Withheld here: {many if facts else 'nothing'}.",
     }
 
 
@@ -788,9 +792,9 @@ def _left(plan: Plan, found: Collection[str]) -> Iterator[tuple[str, Sequence[An
     lists = {
         "In the setup menus, by hand": wanted,
         "Guides differ about these": plan.contested,
-        "Check first: the present value is unknown": plan.look_up,
+        "Check first: the current value is unknown": plan.look_up,
         "Check these in the setup menus: their current values are unknown": [line for line in plan.by_hand if line not in wanted],
-        "Left out: contradicts something else": plan.refused,
+        "Left out: conflicts with another change": plan.refused,
     }
     yield from ((heading, own) for heading, own in lists.items() if own)
 
@@ -831,7 +835,7 @@ def _verdicts(audit: Audit) -> Iterator[tuple[str, list[str]]]:
             claim = ", ".join(plain(lack.fact, 80) for lack in finding.lacks) or plain(finding.claim or "", 200)
             line = f"{finding.id}: {plain(finding.title, 200)}{f' ({claim})' if claim else ''}"
             lines.setdefault(line, []).extend([plain(finding.subject, 60)] if finding.subject else [])
-        number = f"{len(counted)}{f', and in part {len(partly)} counted elsewhere' if partly else ''}"
+        number = f"{len(counted)}{f', plus {len(partly)} for some parts only, counted elsewhere' if partly else ''}"
         if lines:
             yield f"{title} ({number})", [f"{line}{_of(names)}" for line, names in lines.items()]
 

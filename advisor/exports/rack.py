@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor import __version__
 from advisor.advice.model.findings import Difference
@@ -28,8 +28,8 @@ from advisor.measure.figures import amount
 from advisor.measure.measurement import Unit
 from advisor.paths import template
 
-REPORT: Final = "report.html"
-_SHOWN: Final = 12
+REPORT = "report.html"
+_SHOWN = 12
 """So many figures are on the page."""
 
 
@@ -61,8 +61,7 @@ def write_rack_report(done: Rollout, observer: Observer = SILENT) -> Path:
     """Write what a rollout that is through did to the rack, as a page and for a ticket; return the page."""
     folder = Path(done.folder)
     content = _content(done, folder, observer)
-    drawn = styles()
-    page = fill(template("report/rack.html.j2"), {**content, **drawn}, "rack.html.j2")
+    page = fill(template("report/rack.html.j2"), {**content, **styles()}, "rack.html.j2")
     write_file(folder / REPORT, page.encode())
     write_file(folder / "report.md", fill(template("report/rack.md.j2"), content, "rack.md.j2").encode())
     return folder / REPORT
@@ -88,12 +87,16 @@ def _content(done: Rollout, folder: Path, observer: Observer) -> dict[str, Any]:
         "version": __version__,
         "verdict": _verdict(done, asked, brought),
         "counts": [(ENDINGS[end], many) for end, many in told["ends"].items() if many],
-        "changed": [("Attributes that the plan set", asked), ("Changed along with them", moved), ("As the system shows", system)],
+        "changed": [
+            ("Attributes set by the plan", asked),
+            ("Changed as a consequence", moved),
+            (("As reported by the system"), system),
+        ],
         "proofs": _folded(proofs),
         "gone": gone,
         "new": new,
         "brought": brought[:_SHOWN],
-        "measured": f"measured on {most} of {count(len(changed), 'node')} that changed",
+        "measured": f"measured on {most} of {count(len(changed), 'changed node')}",
         "notes": [f"{name}: {plain(line)}" for name, lines in done.gains for line in lines if line.startswith("not ")],
         "by_hand": [
             (each["node"], plain(each["is"], 400), each["bmc"], _record(folder, each["node"]))
@@ -147,7 +150,7 @@ def _differences(folder: Path, names: Sequence[str], observer: Observer) -> Iter
     try:
         before, after = (audit_fleet([folder / when], observer=observer) for when in ("before", "after"))
     except AdvisorError as error:
-        observer.say(f"captures before and after are not compared: {error}")
+        observer.say(f"the captures before and after were not compared: {error}")
         return
     groups: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for name in names:
@@ -163,9 +166,11 @@ def _brought(folder: Path, names: Sequence[str]) -> Iterator[tuple[bool, Brought
     found: dict[tuple[bool, str, Unit, bool], list[Pair]] = defaultdict(list)
     for name in names:
         with suppress(AdvisorError):
-            mine = dict(reversed(list(_measured(folder / "before", folder / "after", name))))  # of equal names the first
-            for key in reversed(mine):
-                found[key].append(mine[key])
+            mine: dict[tuple[bool, str, Unit, bool], Pair] = {}
+            for key, pair in _measured(folder / "before", folder / "after", name):
+                mine.setdefault(key, pair)
+            for key, pair in mine.items():
+                found[key].append(pair)
     for (whole, what, unit, own), pairs in found.items():
         ratios = sorted(each.after / each.before - 1 for each in pairs)
         sides = (median(each.before for each in pairs), median(each.after for each in pairs))
@@ -195,7 +200,7 @@ def _verdict(done: Rollout, settings: Rows, brought: Sequence[Brought]) -> PageV
     parts = [f"{name} {was} → {now}" for name, was, now, *_ in settings[:3]]
     parts += [f"{row.name} {row.change} (median of {count(row.nodes, 'node')})" for row in brought[:1]]
     parts += [f"stopped: {plain(done.now.stopped, 300)}"] if done.now.stopped else []
-    parts += [f"{count(ends['by hand'], 'node')} to be looked at by hand"] if ends["by hand"] else []
+    parts += [f"{count(ends['by hand'], 'node')} to check by hand"] if ends["by hand"] else []
     kind = "bad" if ends["by hand"] or done.now.stopped else "good" if good else "little"
     return PageVerdict(
         kind, f"In effect on {good} of {count(len(done.now.nodes), 'node')}", "; ".join(parts) or "nothing was changed"

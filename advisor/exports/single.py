@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from advisor import __version__
 from advisor.advice.audit import Audience, Audited, MeasuresNow, Measuring, audit
@@ -15,6 +15,7 @@ from advisor.advice.bios_files import BiosInput
 from advisor.advice.checklist import TuningChecklist, checklist_of, complaint, template_of
 from advisor.advice.judgement import must_be_rules, rule_named
 from advisor.advice.know.vendors import publications
+from advisor.advice.model.plan import TOOLS
 from advisor.errors import AdvisorError, BadValue, CannotWork, must_be_one_of
 from advisor.exports.page import LaunchLine, ReportContent, html_report, markdown_report
 from advisor.jobs import bind
@@ -40,12 +41,11 @@ from advisor.measure.platform import Scope
 from advisor.measure.run import merge_runs
 from advisor.show.commandline import word
 
-REPORT_SCHEMA: Final = "advisor-report/2"
+REPORT_SCHEMA = "advisor-report/2"
 """The number rises when a key changes meaning or goes."""
-_PAIRS: Final = 12_000
+_PAIRS = 12_000
 """So many round trips between cores, of 155 cores, fit into a document that --from reads; all of 384 do not."""
-_ENDINGS: Final = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".xml": "junit"}
-_TOOLS: Final = ("racadm", "ilorest", "onecli", "sum", "redfish")
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".xml": "junit"}
 
 ReportForm = Literal["html", "md", "json", "junit"]
 """A page for a browser, text for a ticket, a document that compare, audit and report read again."""
@@ -94,22 +94,22 @@ def _measurements(measured: Measurements) -> dict[str, Any]:
     """Return what is measured, without round trips where they are too many: the file of measurements has those."""
     kept = tuple(each for each in measured.results if each.purpose != "map")
     many = len(measured.results) - len(kept) > _PAIRS
-    return (measured.model_copy(update={"results": kept}) if many else measured).model_dump(mode="json")
+    return (measured.but(results=kept) if many else measured).model_dump(mode="json")
 
 
-REPORT_FORMS: Final[tuple[ReportForm, ...]] = ("html", "md", "json")
-CONTRACT_FORMS: Final[tuple[ReportForm, ...]] = (*REPORT_FORMS, "junit")
+REPORT_FORMS: tuple[ReportForm, ...] = ("html", "md", "json")
+CONTRACT_FORMS: tuple[ReportForm, ...] = (*REPORT_FORMS, "junit")
 
 
 def form_of(asked: str | None, output: Path | None, forms: Sequence[ReportForm] = REPORT_FORMS) -> ReportForm:
     """Return the format: as asked, else as the file's name ends; a page for a browser is not for a terminal."""
     name = asked or (_ENDINGS.get(output.suffix.lower()) if output is not None else None)
     if name is None and output is not None:
-        raise BadValue(f"{output} is not a report format", cure="take .html, .md or .json, or choose it with --as")
+        raise BadValue(f"{output} is not a report format", cure="use .html, .md or .json, or choose a format with --as")
     if name is None:
-        raise BadValue("a report is a file", cure="name it with -o node.html; --as md prints one for a ticket")
+        raise BadValue("a report needs a file", cure="name it with -o node.html, or print a ticket with --as md")
     named: dict[str, ReportForm] = {each: each for each in forms}
-    return named[must_be_one_of("format of reports:", name, named, f"there are {', '.join(named)}")]
+    return named[must_be_one_of("report format", name, named, f"available: {', '.join(named)}")]
 
 
 def report(
@@ -183,7 +183,7 @@ def _content(audited: Audited, words: Sequence[str], only: Sequence[str]) -> Rep
 
 def _scripts(steps: TuningChecklist) -> Iterator[tuple[str, str]]:
     """Yield the plan as the lines of the vendor's own tool, and those of the operating system; nothing of an empty one."""
-    own = (name for name in _TOOLS if complaint(name, template_of(name) or "", steps.vendor) is None)
+    own = (name for name in TOOLS if complaint(name, template_of(name) or "", steps.vendor) is None)
     if steps.plan.writes and (name := next(own, None)) is not None:
         yield f"BIOS: {name}", steps.text(name)
     system = steps.plan.system
@@ -239,7 +239,7 @@ def _launch(machine: Machine, shape: str, options: JobOptions) -> LaunchLine | N
     return LaunchLine(shape, " ".join(words), title_of(made.launcher), (*needs, *placement.notes))
 
 
-_HPL_SECONDS: Final = 60.0
+_HPL_SECONDS = 60.0
 """The first small run, the search of NB, and three runs of a quarter of a minute."""
 
 
@@ -326,7 +326,7 @@ def _network(machine: Machine, asked: MeasureNow, observer: Observer) -> _Part |
     job = of_job(os.environ) if asked.full else None
     if asked.network is None and not (job and len(job.names) > 1):
         if asked.full:
-            raise CannotWork("messages between hosts, for no second host is known; name two with --network A,B")
+            raise CannotWork("messages between hosts, because no second host is known; name two with --network A,B")
         return None
     options = network.NetworkOptions(busy_ok=asked.busy_ok)
     made = network.experiment(HostOptions(hosts=asked.network), LauncherOptions(), options, observer=observer)
@@ -334,7 +334,7 @@ def _network(machine: Machine, asked: MeasureNow, observer: Observer) -> _Part |
     if len(names) != 2:
         raise BadValue(f"--network {asked.network} is one host", cure="name two: --network A,B")
     if not made.job_hosts.is_here:
-        observer.say(f"neither {names[0]} nor {names[1]} is the name of this machine; both are taken to be like it")
+        observer.say(f"neither {names[0]} nor {names[1]} is the name of this machine; both are assumed to be identical to it")
     seconds = sum(made.task(leg, made.placement(leg)).seconds for leg in made.legs)
     return _Part(f"messages between {names[0]} and {names[1]}", seconds, lambda: network.measure(made, observer))
 
@@ -346,12 +346,16 @@ def _announced(parts: tuple[_Part, ...], observer: Observer, *, busy_ok: bool) -
     words = ", ".join(f"{part.name} for {_about(part)}" for part in parts)
     known = [part.seconds for part in parts if part.seconds is not None]
     whole = f", {lasting(sum(known))} in all" if 1 < len(parts) == len(known) else ""
-    observer.say(f"measuring {words}{whole}{'' if busy_ok else ', if the machine is idle'}; --no-measure leaves it out")
+    observer.say(f"measuring {words}{whole}{'' if busy_ok else ', if the machine is idle'}; --no-measure skips this")
 
 
 def _about(part: _Part) -> str:
 
-    return f"about {lasting(max(1.0, part.seconds))}" if part.seconds is not None else "as long as most of the memory takes"
+    return (
+        f"about {lasting(max(1.0, part.seconds))}"
+        if part.seconds is not None
+        else "as long as a run that fills most of the memory"
+    )
 
 
 def _run(parts: tuple[_Part, ...], observer: Observer) -> tuple[list[Measurements], bool]:
@@ -369,7 +373,7 @@ def _run(parts: tuple[_Part, ...], observer: Observer) -> tuple[list[Measurement
             done = None
         found += [done.measurements] if done else []
         if done is None or done.interrupted:
-            observer.say("measuring was interrupted; the finished part is used")
+            observer.say("the measurement was interrupted; the results so far are used")
             return found, True
     return found, False
 

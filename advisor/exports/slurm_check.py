@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.errors import BadInput, BadValue
@@ -39,14 +39,14 @@ from advisor.machine.slurm import (
 from advisor.machine.topology import Topology
 from advisor.machine.units import count, plain
 
-SCHEMA: Final = "advisor-slurm-check/1"
-_LARGEST: Final = 16 << 20
+SCHEMA = "advisor-slurm-check/1"
+_LARGEST = 16 << 20
 """Bytes of one file."""
-_SHAPE: Final = ("cpus", "procs", "boards", "socketsperboard", "sockets", "corespersocket", "threadspercore")
+_SHAPE = ("cpus", "procs", "boards", "socketsperboard", "sockets", "corespersocket", "threadspercore")
 """Keys that a line's shape is made of."""
-_UNUSED: Final = 0.05
+_UNUSED = 0.05
 """Share of MemTotal that may be left to the system unnamed: AWS ParallelCluster leaves 5 % by default (SchedulableMemory)."""
-_MUCH: Final = 0.5
+_MUCH = 0.5
 """Share that is more than a low matter: a RealMemory= of NodeName=DEFAULT, or of nodes that have got more since."""
 
 
@@ -147,14 +147,14 @@ class Compared:
         if self.wanted.gpus:
             return "\n".join(gpu.line(self.line.nodes or self.name) for gpu in self.wanted.gpus)
         return (
-            "in gres.conf: advisor export slurm on the node writes its lines; or AutoDetect=nvml (rsmi, oneapi), with the library"
+            "in gres.conf: the lines that advisor export slurm writes there; or AutoDetect=nvml (rsmi, oneapi), with its library"
         )
 
 
 def differences(node: Compared) -> Iterator[NodeDifference]:
     """Yield what differs of the CPUs, at most one difference of the shape, of the memory, and of the GPUs."""
     if {"sockets", "socketsperboard"} <= {key.lower() for key, _ in node.line.own}:
-        cost = "slurmctld calls that invalid at each start, and takes SocketsPerBoard"
+        cost = "slurmctld logs this as invalid each time it starts, and uses SocketsPerBoard"
         yield node.differs("slurm-sockets-twice", "low", "it has both Sockets and SocketsPerBoard", cost)
     yield from list(_shapes(node))[:1]
     yield from _memory(node)
@@ -166,32 +166,39 @@ def _shapes(node: Compared) -> Iterator[NodeDifference]:
     """Yield what is wrong with CPUs, sockets, cores and threads, the worst first: the others follow from it."""
     said, real = node.said, node.wanted.found
     if said.cpus > real.cpus:
-        why = f" (CPUs={said.reset} is none of its products, and is reset)" if said.reset is not None else ""
-        claim = f"it makes {said.cpus} CPUs{why}, the node has {real.cpus}"
+        why = (
+            f" (CPUs={said.reset} matches no product of its sockets, cores and threads, so Slurm resets it)"
+            if said.reset is not None
+            else ""
+        )
+        claim = f"it defines {said.cpus} CPUs{why}, but the node has {real.cpus}"
         overrides = "config_overrides" in node.conf.words("slurmdparameters")
         drained = "slurmctld drains the node: Low socket*core*thread count, Low CPUs"
         cost = "jobs are given CPUs that do not exist (config_overrides)" if overrides else drained
         yield node.differs("scheduler-cpus-too-many", "high", claim, cost)
     if said.cores == 1 and said.sockets > max(1, real.sockets) and node.found.cores > 1:
         # aws-parallelcluster issue 6449: NAS multi-zone benchmarks on a node of 96 cores
-        claim = f"it makes {said.sockets} sockets of 1 core, the node has {real.sockets} of {real.cores}"
-        cost = "Slurm knows neither sockets nor cores: hybrid programs lost about 40 % on 96 cores (aws-parallelcluster 6449)"
+        claim = f"it defines {said.sockets} sockets of 1 core, but the node has {real.sockets} of {real.cores}"
+        cost = (
+            "Slurm knows neither sockets nor cores: hybrid programs lost about 40 % of their performance on 96 cores "
+            "(aws-parallelcluster 6449)"
+        )
         yield node.differs("scheduler-sockets-of-one-core", "high", claim, cost)
     if said.threads < real.threads and said.product > 1:
         used = min(node.cores, -(-said.cpus // real.threads))
         half = f"; a job on all its CPUs runs on {used} of {node.cores} cores" if used < node.cores else ""
-        claim = f"ThreadsPerCore={said.threads}, the node has {real.threads} threads per core"
+        claim = f"ThreadsPerCore={said.threads}, but the node has {real.threads} threads per core"
         cost = f"two tasks share a core while another is idle{half} (seen on Slurm 22.05.8)"
         fix = Fix(cpus=node.cores) if said.cpus <= node.cores else None
         yield node.differs("scheduler-threads-as-cores", "high", claim, cost, fix)
     elif said.threads > real.threads:
-        claim = f"ThreadsPerCore={said.threads}, the node has {real.threads}"
-        cost = f"tasks are bound to {said.threads} cores where one is theirs, and share them with others (seen on Slurm 22.05.8)"
+        claim = f"ThreadsPerCore={said.threads}, but the node has {real.threads}"
+        cost = f"tasks are bound to {said.threads} cores instead of one, and share them with others (seen on Slurm 22.05.8)"
         yield node.differs("slurm-threads-not-there", "high", claim, cost)
     idle = node.cores - min(said.cpus, said.sockets * said.cores)
     if idle > 0:
-        claim = f"it makes {node.cores - idle} cores, the node has {node.cores}"
-        yield node.differs("scheduler-cpus-too-few", "medium", claim, f"{idle} cores ({idle / node.cores:.0%}) get no job")
+        claim = f"it defines {node.cores - idle} cores, but the node has {node.cores}"
+        yield node.differs("scheduler-cpus-too-few", "medium", claim, f"{idle} cores ({idle / node.cores:.0%}) get no jobs")
     yield from _sockets(node)
 
 
@@ -203,9 +210,9 @@ def _sockets(node: Compared) -> Iterator[NodeDifference]:
     made = ((word, found_by_slurmd(node.topology, kind)) for word, kind in PARAMETERS.items())
     fits = next((word for word, each in made if each and each.sockets == said.sockets), None)
     known = fits is None or fits in node.conf.words("slurmdparameters")
-    hint = "" if known else f"; or set SlurmdParameters={fits}, whose sockets these are"
-    claim = f"it makes {said.sockets} sockets of {said.cores} cores, slurmd finds {found.sockets} of {found.cores}"
-    cost = f"slurmctld gives cores by sockets that slurmd does not bind by: a task may span two of them{hint}"
+    hint = "" if known else f"; or set SlurmdParameters={fits}, with which slurmd reports these sockets"
+    claim = f"it defines {said.sockets} sockets of {said.cores} cores, but slurmd finds {found.sockets} with {found.cores} each"
+    cost = f"slurmctld allocates cores by sockets that slurmd does not use for binding: a task may span two of them{hint}"
     fix = Fix(cpus=said.cpus) if said.cpus in (node.cores, found.described) and said.cpus else None
     yield node.differs("scheduler-sockets-differ", "low", claim, cost, fix)
 
@@ -215,16 +222,17 @@ def _memory(node: Compared) -> Iterator[NodeDifference]:
     if total is None or fix.memory is None:
         return
     said = node.line.number("realmemory")
-    claim = f"RealMemory={said}, the node has {total} MiB"
+    claim = f"RealMemory={said}, but the node has {total} MiB"
     if said is None or said <= 1:
-        claim = f"no RealMemory, and so 1 MiB; the node has {total}"
-        cost = "jobs that ask for memory never start there" if shares else "--mem is compared with 1 MiB"
+        claim = f"no RealMemory, which means 1 MiB; the node has {total}"
+        cost = "jobs that request memory never start on this node" if shares else "Slurm checks --mem against 1 MiB"
         yield node.differs("slurm-memory-not-said", "high" if shares else "low", claim, cost, fix)
     elif said > total:
         yield node.differs("scheduler-memory-too-high", "high", claim, "slurmctld drains the node: Low RealMemory", fix)
     elif total - said > (_UNUSED if shares else _MUCH) * total:
-        unused = f"{total - said} MiB ({(total - said) / total:.0%}) get no job; MemSpecLimit= keeps memory for the system"
-        cost = unused if shares else f"--mem is compared with {said} MiB"
+        share = f"{total - said} MiB ({(total - said) / total:.0%})"
+        unused = f"{share} are not available to jobs; MemSpecLimit= keeps memory for the system"
+        cost = unused if shares else f"Slurm checks --mem against {said} MiB"
         severity: Severity = "medium" if shares and total - said > _MUCH * total else "low"
         yield node.differs("slurm-memory-unused", severity, claim, cost, fix)
 
@@ -243,7 +251,7 @@ def _gpus(node: Compared, gpus: tuple[Gpu, ...]) -> Iterator[NodeDifference]:
     wanted = [cores for gpu in gpus if (cores := near(gpu, node.wanted.found, node.topology))]
     placed = node.autodetects or any("cores" in line.said or "cpus" in line.said for line in lines)
     if total and len(node.topology.cpu_nodes) > 1 and lines and wanted and not placed:
-        claim, cost = "gres.conf has neither AutoDetect nor Cores", "a job that asks for a GPU gets cores on any NUMA node"
+        claim, cost = "gres.conf has neither AutoDetect nor Cores", "a job that requests a GPU gets cores on any NUMA node"
         yield node.differs("scheduler-gpus-not-placed", "low", claim, cost, node.gres_lines, place=lines[0].place)
 
 
@@ -266,17 +274,17 @@ def counted(gres: str) -> dict[str, int]:
 def _counts(node: Compared, gpus: tuple[Gpu, ...], said: int) -> Iterator[NodeDifference]:
     have, fix = len(gpus), Fix(gres=node.wanted.gres or f"gpu:{len(gpus)}")
     jobs_want = sum(gpu.vendor != "intel" for gpu in gpus)  # Intel's may be the processor's own, for a screen
-    claim, types = f"Gres has {said} GPUs, the node has {have}", node.conf.words("grestypes")
+    claim, types = f"Gres has {said} GPUs, but the node has {have}", node.conf.words("grestypes")
     if said > have:
         cost = f"slurmctld drains the node: gres/gpu count reported lower than configured ({have} < {said})"
         yield node.differs("slurm-gpus-too-many", "high", claim, cost, fix if have else "the line without Gres=gpu")
     elif said < jobs_want:
-        before = "" if "gpu" in types else "; GresTypes=gpu is wanted too"
+        before = "" if "gpu" in types else "; GresTypes=gpu is needed too"
         if not node.autodetects and sum(len(files_of(line)) for line in node.gpu_lines) < have:
-            before = "; write gres.conf first (AutoDetect, or advisor export slurm on the node), or the node is drained"
-        yield node.differs("slurm-gpus-too-few", "medium", claim, f"{jobs_want - said} of {have} GPUs get no job{before}", fix)
+            before = "; write gres.conf first (AutoDetect, or advisor export slurm on the node), otherwise Slurm drains it"
+        yield node.differs("slurm-gpus-too-few", "medium", claim, f"{jobs_want - said} of {have} GPUs get no jobs{before}", fix)
     elif said and "gpu" not in types:
-        cost = "slurmctld ignores Gres of the node (Invalid GRES configured): no job gets a GPU"
+        cost = "slurmctld ignores the node's Gres (Invalid GRES configured): no job gets a GPU"
         line = f"GresTypes={','.join(sorted({*types, 'gpu'}))}"
         yield node.differs("slurm-gres-types", "high", "GresTypes does not name gpu", cost, line)
 
@@ -293,8 +301,8 @@ def _usable(node: Compared, gpus: tuple[Gpu, ...], said: dict[str, int]) -> Iter
             files[kind if kind in files else ""] += len(files_of(line))
     for short in (kind for kind, wanted in said.items() if files[kind] < wanted):
         word = f"gpu:{short}" if short else "gpu"
-        why = "no gres.conf" if node.conf.gres is None else f"gres.conf has {files[short]} with File="
-        claim = f"Gres has {said[short]} {word}, {why}, and no AutoDetect"
+        why = "there is no gres.conf" if node.conf.gres is None else f"gres.conf has {files[short]} with File="
+        claim = f"Gres has {said[short]} {word}, but {why} and no AutoDetect"
         cost = f"slurmctld drains the node: gres/gpu count reported lower than configured ({files[short]} < {said[short]})"
         place = lines[0].place if lines else None
         yield node.differs("slurm-gres-without-file", "high", claim, cost, node.gres_lines, place=place)
@@ -312,13 +320,13 @@ def _cores(node: Compared, gpus: tuple[Gpu, ...]) -> Iterator[NodeDifference]:
         if said is None:
             continue
         if said and (said.last or 0) >= node.cores:
-            claim = f"Cores={said}, the last core is {node.cores - 1}: Slurm's numbers count cores, not hardware threads"
+            claim = f"Cores={said}, but the last core is {node.cores - 1}: Slurm's numbers count cores, not hardware threads"
             cost = "Slurm refuses them (Invalid GRES data), and a job gets any cores with its GPU"
             yield node.differs("slurm-gres-cores-not-there", "medium", claim, cost, node.gres_lines, place=line.place)
             continue
         mine = (_far(node, said, by_file[file]) for file in files_of(line) if file in by_file)
         if claim := next(filter(None, mine), ""):
-            cost = "a job gets cores of another NUMA node with its GPU, and copies cross between sockets or dies"
+            cost = "a job gets its GPU with cores of another NUMA node, so copies cross between sockets or dies"
             yield node.differs("slurm-gres-cores-far", "medium", claim, cost, node.gres_lines, place=line.place)
 
 
@@ -328,7 +336,7 @@ def _far(node: Compared, said: CpuSet, gpu: Gpu) -> str:
     if wanted is None or cpus is None:
         return ""
     kernels = said <= cpus and not said <= wanted
-    why = "; these are the kernel's CPU numbers, Slurm wants its own" if kernels else ""
+    why = "; these are the kernel's CPU numbers, but Slurm needs its own" if kernels else ""
     return "" if said & wanted and not kernels else f"Cores={said} for {gpu.file}, which is near {wanted}{why}"
 
 
@@ -399,14 +407,14 @@ def check_slurm(file: str, source: str | None = None, observer: Observer = SILEN
     conf = read_slurm_conf(file, text_of)
     if not conf.nodes:
         missing = f"; {conf.unread[0]}" if conf.unread else ""
-        raise BadInput(f"defines no node{missing}", file=file, cure="give the slurm.conf that has NodeName lines")
+        raise BadInput(f"defines no nodes{missing}", file=file, cure="give the slurm.conf that has NodeName lines")
     names = {line: names_of(line) for line in (*conf.nodes, *(line for line in conf.gres or () if line.nodes))}
     if source is not None and is_fleet(Path(source)):
         return checked(conf, names, nodes_alike(Path(source), observer))
     machine = read_machine(source, observer)
     if not machine.name and len(conf.nodes) > 1:
         problem = f"this source has no host name, and {conf.file} has {len(conf.nodes)} NodeName lines"
-        raise BadValue(problem, cure="give a capture of the node, which has its name")
+        raise BadValue(problem, cure="give a capture of the node: it contains the node's name")
     return checked(conf, names, [((machine.name or min(names_of(conf.nodes[0])),), machine)])
 
 
@@ -419,7 +427,7 @@ def text_of(path: str) -> str:
         why = (getattr(error, "strerror", None) or "cannot be read").lower()
         raise BadInput(why, file=path, cure="give the path of slurm.conf") from error
     if len(data) > _LARGEST:
-        raise BadInput("larger than any slurm.conf", file=path)
+        raise BadInput("too large for a slurm.conf", file=path)
     return data.decode("utf-8", "replace")
 
 
@@ -450,7 +458,7 @@ def checked(conf: SlurmConf, names: Names, nodes: Sequence[Alike]) -> CheckedCon
     unknown = (
         *(f"{name}: its topology" for name, topology in shown if topology is None),
         *(f"{name}: its memory" for name, topology in shown if topology and total_memory(topology) is None),
-        *(f"{line.place}: it has NodeHostName, and its nodes are not compared" for line in renamed),
+        *(f"{line.place}: NodeHostName is set, so these nodes are not compared" for line in renamed),
     )
     return CheckedConf(conf.file, tuple(found), sum(len(members) for members, _ in nodes), conf.unread, unknown)
 
@@ -496,7 +504,7 @@ def _lost(conf: SlurmConf, names: Names, nodes: Sequence[Alike]) -> Iterator[Slu
     twice = tuple(name for name, lines in seen.items() if len(lines) > 1)
     if twice:
         places = list(dict.fromkeys(line.place for line in seen[twice[0]]))
-        claim, cost = "two lines define the same node", "slurmctld does not start again: Duplicated NodeHostName"
+        claim, cost = "two lines define the same node", "slurmctld will not restart: Duplicated NodeHostName"
         write = f"remove it from {seen[twice[0]][-1].place}"
         yield SlurmDifference("slurm-node-twice", "high", " and ".join(places), twice, claim, cost, write)
     for members, machine in nodes if not conf.unread else ():
@@ -504,7 +512,7 @@ def _lost(conf: SlurmConf, names: Names, nodes: Sequence[Alike]) -> Iterator[Slu
         wanted = definition_of(machine, several=len(members) > 1)
         if mine and wanted:
             write = wanted.line(hostlist(mine)) if wanted.usable else "what slurmd -C prints there"
-            claim, cost = "no NodeName line defines it", "no job ever runs there"
+            claim, cost = "not defined by any NodeName line", "no job ever runs there"
             yield SlurmDifference("slurm-node-not-defined", "medium", conf.file, mine, claim, cost, write)
 
 
@@ -512,7 +520,7 @@ def _lines(found: CheckedConf) -> Iterator[str]:
     nodes, number = count(found.nodes, "node"), len(found.differences)
     counts = [(word, sum(each.severity == word for each in found.differences)) for word in ("high", "medium", "low")]
     worst = ", ".join(f"{many} {word}" for word, many in counts if many)
-    says = f"{count(number, 'difference')} on {nodes}: {worst}" if number else f"no costly difference on {nodes}"
+    says = f"{count(number, 'difference')} on {nodes}: {worst}" if number else f"no costly differences on {nodes}"
     yield plain(f"{found.file}: {says}", 400)
     for (_, write), group in groupby(found.differences, key=lambda each: (each.place, each.write)):
         yield ""

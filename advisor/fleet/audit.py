@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from advisor import __version__
 from advisor.advice.judgement import must_be_known
@@ -40,11 +40,11 @@ from advisor.measure.platform import Scope
 from advisor.measure.task import read_measurements
 from advisor.paths import template
 
-_SKEW: Final = 600.0
+_SKEW = 600.0
 """Seconds that a node's clock may differ from that of who asked: a job's start and a slow answer are within."""
-_OLD: Final = timedelta(days=2)
+_OLD = timedelta(days=2)
 """A capture so much older than half of the fleet shows a node as it was: a large fleet is captured within two days."""
-_WHOLE: Final = ("numa", "socket", "machine")
+_WHOLE = ("numa", "socket", "machine")
 """Parts whose figures are compared; single cores have too many for one to be named by chance alone."""
 
 
@@ -77,7 +77,7 @@ class AuditedFleet:
         if word.isdecimal() and word not in self.nodes.folded:
             if not 0 < int(word[:6]) <= len(found):
                 raise BadValue(
-                    f"there is no incident {word[:20]}: the fleet has {len(found)}", cure="advisor fleet audit numbers them"
+                    f"incident {word[:20]} does not exist: the fleet has {len(found)}", cure="advisor fleet audit numbers them"
                 )
             return found[int(word[:6]) - 1]
         return next((each for each in found if each.id == word), None)
@@ -97,7 +97,7 @@ class AuditedFleet:
         silent = next((each for each in self.fleet.silent if each.node == word), None)
         if silent is not None:
             raise nothing_known(silent)
-        return must_be_one_of("finding or node", word, self.nodes.folded, "fleet audit --verbose lists them")
+        return must_be_one_of("finding or node", word, self.nodes.folded, "advisor fleet audit --verbose fleet/ lists them")
 
     def bios_of(self, node: str) -> tuple[Path, ...]:
         """Return the file of a node's BIOS attributes, where one lies beside its capture and is its own."""
@@ -163,7 +163,7 @@ def file_of_node(named: Asked, node: str) -> Path:
     if silent is not None:
         raise nothing_known(silent)
     files = {entry.node: entry.file for entry in named.entries}
-    return files[must_be_one_of("node", node, files, "fleet audit --verbose lists them")]
+    return files[must_be_one_of("node", node, files, "advisor fleet audit --verbose fleet/ lists them")]
 
 
 def is_fleet(place: Path) -> bool:
@@ -184,7 +184,7 @@ def diff_nodes(
     named = asked(places)
     a, b = (str(file_of_node(named, node)) for node in (one, other))
     found = diff(a, b, scope, site=site, bios=(bios_beside(named, one), bios_beside(named, other)), observer=observer)
-    return found.model_copy(update={"before": one, "after": other})
+    return found.but(before=one, after=other)
 
 
 def _nodes(named: Asked, read: Read) -> Nodes:
@@ -219,10 +219,10 @@ def _odd(entries: Sequence[Entry], told: dict[str, Record]) -> Iterator[Odd]:
         if seen and entry.answer and short_name(seen) != short_name(entry.node):
             yield Odd(what="wrong name", node=entry.node, why=f"reports the name {seen}")
         if record.version and record.version != usual[0][0]:
-            yield Odd(what="version", node=entry.node, why=f"captured by advisor {record.version}, most by {usual[0][0]}")
+            yield Odd(what="version", node=entry.node, why=f"captured by advisor {record.version}, most others by {usual[0][0]}")
     for name, nodes in named.items():
         if len(nodes) > 1:
-            yield Odd(what="same name twice", node=nodes[0], why=f"{', '.join(nodes[1:4])} reports the name {name}, too")
+            yield Odd(what="same name twice", node=nodes[0], why=f"the name {name} is also reported by {', '.join(nodes[1:4])}")
     yield from _in_time(entries, told)
 
 
@@ -236,7 +236,9 @@ def _in_time(entries: Sequence[Entry], told: Mapping[str, Record]) -> Iterator[O
         if abs(away) > _SKEW:
             yield Odd(what="clock", node=entry.node, why=f"its clock is {_time(abs(away))} {'behind' if away < 0 else 'ahead'}")
         elif taken and usual and usual - taken > _OLD:
-            yield Odd(what="old", node=entry.node, why=f"captured {(usual - taken).days} days before most; capture it again")
+            yield Odd(
+                what="old", node=entry.node, why=f"captured {(usual - taken).days} days before most others; capture it again"
+            )
 
 
 def _at(text: str | None) -> datetime | None:
@@ -308,7 +310,7 @@ def need_parquet() -> None:
     """Refuse in one line where nothing that writes Parquet is installed."""
     if not (find_spec("pyarrow") or find_spec("polars")):
         problem = "--as parquet needs pyarrow or polars, and neither is installed"
-        raise CannotWork(f"{problem}; install one beside advisor: python -m pip install pyarrow")
+        raise CannotWork(f"{problem}; install one next to advisor: python -m pip install pyarrow")
 
 
 def columns(found: AuditedFleet) -> dict[str, Column]:

@@ -7,22 +7,25 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from stat import S_ISGID
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, did_you_mean
+from advisor.errors import AdvisorError, BadInput, BadValue, CannotWork, did_you_mean, one_line
 from advisor.fleet.fleet import ANSWERS, CAPTURE_SUFFIX, KEPT, Answer, answers_in
 from advisor.machine.hosts.errands import Outcome, Reply, Way, checked_names, folded, nodes_of_partition
 from advisor.machine.hosts.files import Use, open_here, trusted, write_file
+from advisor.machine.hosts.live import LiveHost
 from advisor.machine.hosts.nodes import Brought, ask_nodes, brought, errand, new_mark
 from advisor.machine.hosts.source import capture_from
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import capture_script
 from advisor.machine.value import is_name
 
-_LARGEST: Final = 1 << 30
-_AGE: Final = re.compile(r"(\d{1,6})\s*(min|m|h|d|w)", re.ASCII)
-_UNITS: Final = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-FAILED: Final = "failed"
+_LARGEST = 1 << 30
+_AGE = re.compile(r"(\d{1,6})\s*(min|m|h|d|w)", re.ASCII)
+_UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+FAILED = "failed"
 """Every outcome but an answer, for --again."""
 
 
@@ -30,7 +33,7 @@ def age(text: str) -> timedelta:
     """Return how old a text says: 30m, 12h, 1d, 2w."""
     match = _AGE.fullmatch(text.strip())
     if match is None:
-        raise BadValue(f"{text[:40]!a} is not a valid age", cure="write such as 30m, 12h, 1d or 2w")
+        raise BadValue(f"{text[:40]!a} is not a valid age", cure="write, for example, 30m, 12h, 1d or 2w")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
@@ -41,7 +44,7 @@ class AnswersFolder:
         self.folder, self.file = folder, folder / ANSWERS
         trusted(self.file, Use.NAMED)  # before any node is asked
         if must_exist and not self.file.is_file():
-            raise BadInput(f"has no {ANSWERS}: no fleet was captured there", file=str(folder), cure="name nodes with -w")
+            raise BadInput(f"contains no {ANSWERS}: no fleet was captured there", file=str(folder), cure="name nodes with -w")
         self.last = answers_in(self._read()).last
 
     def _read(self) -> bytes:
@@ -54,7 +57,7 @@ class AnswersFolder:
         except OSError as error:
             raise BadInput((error.strerror or "cannot be read").lower(), file=str(self.file)) from error
         if size > _LARGEST:
-            raise BadInput(f"is larger than {_LARGEST >> 30} GiB", file=str(self.file), cure="name another folder with -o")
+            raise BadInput(f"larger than {_LARGEST >> 30} GiB", file=str(self.file), cure="name another folder with -o")
         return data
 
     def begin(self) -> None:
@@ -130,8 +133,8 @@ def checked_again(again: str | None) -> str | None:
     """Return the outcome that --again names; refuse a word that is none."""
     words = [str(each) for each in Outcome]
     if again is not None and again not in words:
-        cure = did_you_mean(again, words, f"there are {', '.join(words)}")
-        raise BadValue(f"--again {again[:40]!a} is not an outcome", cure=cure)
+        cure = did_you_mean(again, words, f"available: {', '.join(words)}")
+        raise BadValue(f"--again {again[:40]!a} is not a capture outcome", cure=cure)
     return again
 
 
@@ -143,8 +146,8 @@ def grouped(answers: Iterable[Answer]) -> dict[Outcome, list[str]]:
     return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
-_HOSTNAME: Final = "/proc/sys/kernel/hostname"
-_UNREACHED: Final = (Outcome.NO_ROUTE, Outcome.REFUSED, Outcome.HOST_KEY, Outcome.PERMISSION)
+_HOSTNAME = "/proc/sys/kernel/hostname"
+_UNREACHED = (Outcome.NO_ROUTE, Outcome.REFUSED, Outcome.HOST_KEY, Outcome.PERMISSION)
 
 
 @dataclass(frozen=True)
@@ -253,7 +256,7 @@ def capture_now(nodes: Sequence[str] | None, folder: Path, way: Way, observer: O
         raise KeyboardInterrupt
     if not done.answered:
         whys = ", ".join(f"{len(names)} {outcome}" for outcome, names in grouped(done.silent).items())
-        raise CannotWork(f"no node answered: {whys or 'none was asked'}; see advisor fleet capture --again failed -o {folder}")
+        raise CannotWork(f"no node answered: {whys or 'none was asked'}; retry: advisor fleet capture --again failed -o {folder}")
     observer.say(f"{len(done.answered)} of {len(done.answers)} nodes captured into {folder}")
 
 
@@ -305,8 +308,40 @@ class _Taker:
         told = (host.read(_HOSTNAME).text or "").strip()
         seen = told if is_name(told) else None
         if seen is not None and _short(seen) != _short(node) and _short(seen) in self._asked:
-            return seen, Outcome.WRONG_NAME, f"reports the name {seen}, another of these nodes"
+            return seen, Outcome.WRONG_NAME, f"reports the name {seen}, which belongs to another of these nodes"
         return seen, Outcome.ANSWERED, None
+
+
+_REMOTE = re.compile(r"(?:\w[\w.-]*@)?(?:\w[\w.-]*|\[[0-9a-fA-F:.]+\]):", re.ASCII)
+"""How a place of rsync begins: HOST:, USER@HOST:, rsync:. A folder with a colon in its name is ./NAME."""
+_PATIENCE = 600.0
+"""Seconds for rsync to bring a capture, of a megabyte at most, to where it belongs."""
+
+
+def push(data: bytes, target: str) -> str:
+    """Put a capture into a fleet's folder, here or where rsync reaches it, under the name of its node; return where it is.
+
+    Whoever reads the folder meanwhile sees the capture before or this one: both ways write a hidden file, and rename it.
+    """
+    host = capture_from(data, "this capture")
+    name = (host.read(_HOSTNAME).text or "").strip() if host else ""
+    if not is_name(name):
+        raise CannotWork(f"{name[:40]!a} cannot be used as a file name; set another host name with hostnamectl, or use -o")
+    file = f"{name}{CAPTURE_SUFFIX}"
+    if not _REMOTE.match(target):
+        folder = Path(target)
+        if not folder.is_dir():
+            raise CannotWork(f"{target}: no such folder; mount or create it, or give HOST:DIR for rsync")
+        write_file(folder / file, data, private=not folder.stat().st_mode & S_ISGID, durable=True)
+        return str(folder / file)
+    with TemporaryDirectory(prefix="advisor-push-") as own:
+        write_file(Path(own) / file, data, private=True)
+        argv = ("rsync", "--times", "--ignore-times", "--", f"{own}/{file}", f"{target.rstrip('/')}/")
+        ran = LiveHost().launch(argv, lambda _: None, timeout=_PATIENCE)
+    if ran.why or ran.status:
+        said = (ran.err.decode("utf-8", "replace").strip().splitlines() or [str(ran.why or f"status {ran.status}")])[0]
+        raise CannotWork(one_line(f"rsync to {target}: {said[:300]}; try rsync by hand, or give a folder"))
+    return f"{target.rstrip('/')}/{file}"
 
 
 def _short(name: str) -> str:

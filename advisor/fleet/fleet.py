@@ -5,7 +5,7 @@ A fleet's folder holds ``NODE.tar.gz`` for each node that answered, ``NODE.measu
 """
 
 import json
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -14,36 +14,41 @@ from advisor.machine.hosts.errands import Outcome, expanded
 from advisor.machine.secrecy import without_secrets
 from advisor.machine.value import HostName, Value, optional
 
-ANSWERS: Final = "answers.jsonl"
+ANSWERS = "answers.jsonl"
 """The file in a fleet's folder that holds the Answers."""
-CAPTURE_SUFFIX: Final = ".tar.gz"
-MEASURED_SUFFIX: Final = ".measured.json"
-PAIRS: Final = "fleet-pairs.json"
+CAPTURE_SUFFIX = ".tar.gz"
+MEASURED_SUFFIX = ".measured.json"
+PAIRS = "fleet-pairs.json"
 """The file in a fleet's folder that holds what its pairs gave last."""
-BIOS_SUFFIX: Final = ".bios.json"
+BIOS_SUFFIX = ".bios.json"
 """Beside a node's capture: its BIOS attributes, as ``advisor bios read`` or its BMC gave them."""
-BEFORE_SUFFIX: Final = ".before.measured.json"
+BEFORE_SUFFIX = ".before.measured.json"
 """Of a node that was measured again: what it had the first time."""
-_LONGEST: Final = 1 << 16
+_LONGEST = 1 << 16
 """Bytes of a line: a reason is a line of ssh's."""
 
 
-KEPT: Final = (Outcome.ANSWERED, Outcome.WRONG_NAME)
+KEPT = (Outcome.ANSWERED, Outcome.WRONG_NAME)
 """Outcomes that leave a whole capture: a node that calls itself otherwise is named, and its capture is read."""
 
 
 class Answer(Value):
     """What became of asking one node once."""
 
-    node: HostName = Field(description="the name it was asked by")
-    at: str = Field(description="when, by the clock of who asked: 2026-01-31T06:10:00Z", max_length=40)
-    outcome: Outcome = Field(description="answered, or why not")
-    why: Annotated[str, AfterValidator(lambda why: without_secrets(why)[:400])] | None = optional(
-        "the reason in the words of ssh, srun or the shell, without credentials", max_length=400
-    )
-    archive: str | None = optional("the capture's file, in the same folder", max_length=300)
-    sha256: str | None = optional("of the capture's file", max_length=64)
-    seen_as: str | None = optional("the name that the node has itself", max_length=300)
+    node: HostName
+    """the name under which it was contacted"""
+    at: str = Field(max_length=40)
+    """when, by the asking host's clock: 2026-01-31T06:10:00Z"""
+    outcome: Outcome
+    """answered, or why not"""
+    why: Annotated[str, AfterValidator(lambda why: without_secrets(why)[:400])] | None = optional(max_length=400)
+    """the reason in the words of ssh, srun or the shell, without credentials"""
+    archive: str | None = optional(max_length=300)
+    """the capture file, in the same folder"""
+    sha256: str | None = optional(max_length=64)
+    """SHA-256 of the capture file"""
+    seen_as: str | None = optional(max_length=300)
+    """the node's own name"""
 
     def line(self) -> bytes:
         """Return the line that is put at the end of ``answers.jsonl``."""
@@ -77,15 +82,19 @@ class Silent(Value):
     """A node of which nothing is known, and why."""
 
     node: str
-    why: str = Field(description="timed out, no route, truncated, ...: what stood in the way")
+    why: str
+    """the reason: timed out, no route, truncated, ..."""
 
 
 class Kind(Value):
     """Nodes of the same hardware."""
 
-    name: str = Field(description="epyc7702-2s-256g-3686: what it is made of, and a hash of it; the largest kind comes first")
-    hardware: str = Field(description="what it is made of: vendor, product, processors, DIMMs, adapters, GPUs")
-    nodes: str = Field(description="its nodes, folded: n[001-400]")
+    name: str
+    """epyc7702-2s-256g-3686: its hardware and a hash of it; the largest kind comes first"""
+    hardware: str
+    """its hardware: vendor, product, processors, DIMMs, adapters, GPUs"""
+    nodes: str
+    """its nodes, folded: n[001-400]"""
     count: int
 
 
@@ -95,13 +104,18 @@ class Wrong(Value):
     rule: str
     severity: Severity
     kind: str
-    nodes: str = Field(description="folded")
+    nodes: str
+    """folded"""
     count: int
     title: str = ""
-    claim: str = optional("what is so on the first of them", "")
-    fix: str = optional("one step for all of them", "")
-    of: int = optional("nodes of the kind", 0)
-    bound: float | None = optional("the part of a node's work that is surely lost")
+    claim: str = ""
+    """the claim for the first of them"""
+    fix: str = ""
+    """a single step for all of them"""
+    of: int = 0
+    """number of nodes of the kind"""
+    bound: float | None = None
+    """the part of a node's work that is certainly lost"""
 
 
 class Drift(Value):
@@ -109,11 +123,15 @@ class Drift(Value):
 
     fact: str
     kind: str
-    majority: str = Field(description="the value of the rest")
-    nodes: str = Field(description="those that differ, folded")
+    majority: str
+    """the value on all other nodes"""
+    nodes: str
+    """the nodes that differ, folded"""
     count: int
-    value: str = optional("what they have instead", "")
-    of: int = optional("nodes of the kind of which it is known", 0)
+    value: str = ""
+    """their value"""
+    of: int = 0
+    """number of nodes of the kind for which it is known"""
 
 
 class Population(Value):
@@ -129,7 +147,8 @@ class Split(Value):
 
     fact: str
     kind: str
-    populations: tuple[Population, ...] = Field(description="the largest first")
+    populations: tuple[Population, ...]
+    """the largest first"""
 
 
 class Slow(Value):
@@ -137,14 +156,20 @@ class Slow(Value):
 
     figure: str
     node: str
-    value: float = Field(description="in the base unit")
-    median: float = Field(description="of the nodes that it is compared with")
-    z: float = Field(description="how many times the usual distance from the median it is away; below 0 is worse")
+    value: float
+    """in the base unit"""
+    median: float
+    """median over the nodes it is compared with"""
+    z: float
+    """distance from the median, in units of the usual distance; below 0 is worse"""
     kind: str = ""
     unit: str = ""
-    among: int = optional("nodes that it is compared with", 0)
-    explained: str | None = optional("the setting that accounts for it: nodes with the same value are as slow")
-    again: bool = optional("it was measured twice, and is slow in both", default=False)
+    among: int = 0
+    """number of nodes it is compared with"""
+    explained: str | None = None
+    """the setting that explains it: nodes with the same value are equally slow"""
+    again: bool = False
+    """measured twice and slow both times"""
 
 
 class Same(Value):
@@ -153,37 +178,48 @@ class Same(Value):
     kind: str
     same: int
     facts: int
-    varied: int = optional("facts that are another on most nodes, such as an address", 0)
+    varied: int = 0
+    """facts that differ on most nodes, such as an address"""
 
 
 class Odd(Value):
     """What is odd about an answer, and was used all the same."""
 
-    what: str = Field(description="wrong name, same name twice, clock, version, ...")
+    what: str
+    """wrong name, same name twice, clock, version, ..."""
     node: str
     why: str
 
 
 Action = Literal["drain", "ticket", "ask", "watch", "ignore"]
-ACTIONS: Final[tuple[Action, ...]] = ("drain", "ticket", "ask", "watch", "ignore")
+ACTIONS: tuple[Action, ...] = ("drain", "ticket", "ask", "watch", "ignore")
 """What is to be done about an incident, the most urgent first."""
 
 
 class Incident(Value):
     """One cause, with the facts and findings that come of it, and the nodes that have it."""
 
-    id: str = Field(description="kind/rule/subject: stays the same while the cause does, for tickets")
-    action: Action = Field(description="drain: keep jobs away; ticket: repair or set; ask: which side is meant; watch; ignore")
+    id: str
+    """kind/rule/subject: stable as long as the cause lasts, for tickets"""
+    action: Action
+    """drain: keep jobs away; ticket: repair or set; ask: which side is intended; watch; ignore"""
     severity: Severity
-    kind: str = optional("of hardware; empty: of several, or not known", "")
-    nodes: str = Field(description="folded")
+    kind: str = ""
+    """kind of hardware; empty: several, or unknown"""
+    nodes: str
+    """folded"""
     count: int
-    of: int = optional("nodes of the kind", 0)
-    text: str = Field(description="the cause in words")
-    facts: tuple[str, ...] = optional("what differs because of it, equal values folded", ())
-    rules: tuple[str, ...] = optional("what is found because of it", ())
+    of: int = 0
+    """number of nodes of the kind"""
+    text: str
+    """the cause in words"""
+    facts: tuple[str, ...] = ()
+    """the facts that differ because of it, identical values folded"""
+    rules: tuple[str, ...] = ()
+    """the findings it causes"""
     fix: str = ""
-    lost: float | None = optional("node-hours a day: all of a node to be drained, or the part surely lost")
+    lost: float | None = None
+    """node-hours per day: the whole node if it should be drained, otherwise the part that is certainly lost"""
 
     @property
     def rule(self) -> str:
@@ -208,10 +244,14 @@ class Fleet(Value):
     slow: tuple[Slow, ...] = ()
     same: tuple[Same, ...] = ()
     odd: tuple[Odd, ...] = ()
-    incidents: tuple[Incident, ...] = optional("the same by causes, the most urgent first", ())
-    begun: str | None = optional("when the first node was asked")
-    ended: str | None = optional("when the last was")
-    exclude: str = optional("nodes that should get no jobs, folded, as srun --exclude takes them", "")
+    incidents: tuple[Incident, ...] = ()
+    """the same grouped by cause, most urgent first"""
+    begun: str | None = None
+    """when the first node was asked"""
+    ended: str | None = None
+    """when the last node was asked"""
+    exclude: str = ""
+    """nodes that should get no jobs, folded, for srun --exclude"""
 
     def reaches(self, severity: Severity) -> bool:
         """Return whether a finding is as severe as this, or worse."""
@@ -221,26 +261,36 @@ class Fleet(Value):
 class Change(Value):
     """What happened to an incident since a day, and on which nodes."""
 
-    what: str = Field(description="appeared, went, healed (came and went in between), flaps")
+    what: str
+    """appeared, went, healed (came and went in between), flaps"""
     id: str
     action: Action
     severity: Severity
-    nodes: str = Field(description="folded")
+    nodes: str
+    """folded"""
     count: int
     text: str
-    first: str = Field(description="the first snapshot that has it")
-    last: str = Field(description="the last that has it")
-    after: str = Field(description="it changed after this snapshot was taken")
-    until: str = Field(description="and until this one was")
-    changes: int = Field(description="how often it came or went since the day")
+    first: str
+    """the first snapshot that shows it"""
+    last: str
+    """the last snapshot that shows it"""
+    after: str
+    """it changed after this snapshot was taken"""
+    until: str
+    """and before this one was taken"""
+    changes: int
+    """how often it appeared or disappeared since that day"""
 
 
 class Since(Value):
     """What a fleet became since a day."""
 
-    since: str = Field(description="the snapshot that it is compared with")
-    until: str = Field(description="the last one")
-    snapshots: int = Field(description="how many were read")
+    since: str
+    """the snapshot compared with"""
+    until: str
+    """the last snapshot"""
+    snapshots: int
+    """number of snapshots read"""
     changes: tuple[Change, ...] = ()
 
     def document(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 
 from advisor.advice.model.sheets import Severity
 from advisor.machine.cpuset import CpuSet
@@ -18,23 +18,23 @@ from advisor.machine.partitioning import infer_layout
 from advisor.machine.topology import Topology
 from advisor.machine.units import binary, in_unit
 
-PARTITIONING: Final = "numa.partitioning"
-_APART: Final = tuple(section for section in TOLD_ELSEWHERE if section not in (Section.BIOS, Section.EVIDENCE))
+PARTITIONING = "numa.partitioning"
+_APART = tuple(section for section in TOLD_ELSEWHERE if section not in (Section.BIOS, Section.EVIDENCE))
 """Sections that say in many numbers what the layout says in a word."""
-_ONE_IN: Final = 128
+_ONE_IN = 128
 """The digest of a part takes bytes by their first seven binary digits."""
-_HEX: Final = "[0-9a-fA-F]"
-_NAMING: Final = "|".join((
+_HEX = "[0-9a-fA-F]"
+_NAMING = "|".join((
     rf"{_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}",
     rf"(?<![0-9a-zA-Z])(?:{_HEX}{{2}}[:-]){{5,}}{_HEX}{{2}}",
     rf"enx{_HEX}{{12}}",
 ))  # fmt: skip
 """A UUID, a MAC or a GUID, an interface that is called by its MAC."""
-_MAY_NAME: Final = re.compile(rf"-{_HEX}{{4}}-{_HEX}{{4}}-|(?:[:-]{_HEX}{{2}}){{4}}|enx")
+_MAY_NAME = re.compile(rf"-{_HEX}{{4}}-{_HEX}{{4}}-|(?:[:-]{_HEX}{{2}}){{4}}|enx")
 """Without this there is none of them: seen at once, where to look for them takes milliseconds."""
-OWN_NAME: Final = re.compile(rf"{_NAMING}|(\d{{1,3}}\.){{3}}\d{{1,3}}")
+OWN_NAME = re.compile(rf"{_NAMING}|(\d{{1,3}}\.){{3}}\d{{1,3}}")
 """What names a node where a boot option holds it (root=UUID=..., BOOTIF=..., ip=...): elsewhere four numbers are a version."""
-_NAMING_ATTRIBUTE: Final = re.compile(
+_NAMING_ATTRIBUTE = re.compile(
     r"serial|service.?tag|asset|uuid|guid|mac.?addr|ww[np]n|ip(v[46])?.?addr|host.?name|iqn|initiator.?name", re.IGNORECASE
 )
 """BIOS attributes that hold what names the node."""
@@ -119,7 +119,7 @@ class Folded:
         return {name: fact for part in self.parts.values() for name, fact in part.facts.items()}
 
 
-MODULES: Final = "memory.dimms.parts"
+MODULES = "memory.dimms.parts"
 """The fact that says whose DIMMs a node has; its section, too."""
 
 
@@ -154,7 +154,7 @@ def fold(machine: Machine) -> Folded:
     return with_modules(Folded(hardware_of(machine), parts), modules_sold(machine))
 
 
-_ADDRESS: Final = re.compile(r"\.(address|upstream|bottleneck)$")
+_ADDRESS = re.compile(r"\.(address|upstream|bottleneck)$")
 """A card that was added moves the addresses of those behind it: where a device is, its locality says."""
 
 
@@ -177,7 +177,7 @@ def _places(machine: Machine) -> dict[str, str]:
     return named
 
 
-_OF_MODULE: Final = re.compile(r"memory\.dimms\..*\.(maker|part)")
+_OF_MODULE = re.compile(r"memory\.dimms\..*\.(maker|part)")
 
 
 def modules_sold(machine: Machine) -> str | None:
@@ -255,14 +255,14 @@ def _options(machine: Machine) -> Iterator[tuple[str, Fact]]:
         yield f"{BOOT}.{name}", Fact(text, text or "given", inside=BOOT)
 
 
-BOOT: Final = "boot"
+BOOT = "boot"
 """What boot options are facts of: one that a node does not have is not there."""
-_ONLY_NAMES: Final = re.compile(rf"\.\.\.|{_HEX}{{12}}|{_HEX}{{32}}")
+_ONLY_NAMES = re.compile(rf"\.\.\.|{_HEX}{{12}}|{_HEX}{{32}}")
 """A word that is nothing but the node's name, address or hardware address."""
 
 
-_ATTRIBUTES: Final = "bios.attributes."
-_REGISTRY: Final = "bios.registry"
+_ATTRIBUTES = "bios.attributes."
+_REGISTRY = "bios.registry"
 
 
 def _attribute(told: Told, host: str | None) -> Iterator[tuple[str, Fact]]:
@@ -304,7 +304,7 @@ def hardware_of(machine: Machine) -> Hardware:
     firmware, cpu, memory = machine.firmware, machine.cpu, machine.memory
     processors = [each for each in (memory.processors if memory else None) or () if each.populated]
     model = (cpu.model_name if cpu else None) or next((each.model for each in processors if each.model), None)
-    sold = " ".join(filter(None, (firmware.system_vendor, firmware.product))) if firmware else ""
+    sold = firmware.sold if firmware else ""
     if model is None and machine.topology is not None:  # nothing names it: what it looks like has to do
         sold = ", ".join(filter(None, (sold, f"{len(machine.topology.cores)} cores, {len(machine.topology.pus)} CPUs")))
     sockets = len(processors) or (len(machine.topology.packages) if machine.topology else 0)
@@ -322,7 +322,7 @@ def hardware_of(machine: Machine) -> Hardware:
     )
 
 
-CLASSES: Final = ("DIMMs", "adapters", "GPUs")
+CLASSES = ("DIMMs", "adapters", "GPUs")
 
 
 def _counted(names: Sequence[str] | None) -> Modules:
@@ -332,7 +332,7 @@ def _counted(names: Sequence[str] | None) -> Modules:
 def digest_of(machine: Machine, *, modules: bool = False) -> str:
     """Return the digest of what may change a verdict; ``modules``: whose DIMMs they are, too."""
     bare = essence(machine, modules=modules)
-    text = bare.model_copy(update={"topology": None}).model_dump_json()
+    text = bare.but(topology=None).model_dump_json()
     topology = bare.topology.model_dump_json() if bare.topology else ""
     return blake2b((masked(text, machine.name) + topology).encode(), digest_size=16).hexdigest()
 
@@ -342,26 +342,26 @@ def essence(machine: Machine, *, modules: bool = False) -> Machine:
     topology, kernel, memory, bios = machine.topology, machine.kernel, machine.memory, machine.bios
     update: dict[str, Any] = {"name": None, "allocation": None, "sources": (), "gaps": ()}
     if topology is not None:
-        nodes = (node.model_copy(update={"memory": rounded(node.memory)}) if node.memory else node for node in topology.nodes)
-        update["topology"] = topology.model_copy(update={"nodes": tuple(nodes)})
+        nodes = (node.but(memory=rounded(node.memory)) if node.memory else node for node in topology.nodes)
+        update["topology"] = topology.but(nodes=tuple(nodes))
     if kernel is not None and kernel.cmdline is not None:
         options = ((name, value and OWN_NAME.sub("...", value)) for name, value in kernel.cmdline)
-        update["kernel"] = kernel.model_copy(update={"cmdline": tuple(sorted(options, key=itemgetter(0)))})
+        update["kernel"] = kernel.but(cmdline=tuple(sorted(options, key=itemgetter(0))))
     if memory is not None and memory.dimms is not None and not modules:
-        update["memory"] = memory.model_copy(update={"dimms": _without_makers(memory.dimms)})
+        update["memory"] = memory.but(dimms=_without_makers(memory.dimms))
     if bios is not None and bios.attributes:
         own = {name: "..." for name in bios.attributes if _NAMING_ATTRIBUTE.search(name)}
-        update["bios"] = bios.model_copy(update={"attributes": {**bios.attributes, **own}})
+        update["bios"] = bios.but(attributes={**bios.attributes, **own})
     if machine.limits is not None:
-        update["limits"] = machine.limits.model_copy(update={"cgroup": None})
+        update["limits"] = machine.limits.but(cgroup=None)
     if machine.hcas is not None:
         update["hcas"] = tuple(_adapter(hca, topology) for hca in machine.hcas)
     if machine.slurm_nodes is not None:
         update["slurm_nodes"] = tuple(_definition(each, topology) for each in machine.slurm_nodes)
-    return machine.model_copy(update=update)
+    return machine.but(**update)
 
 
-_NO_DRAM: Final = ("HBM", "Logical", "Optane", "NVDIMM")
+_NO_DRAM = ("HBM", "Logical", "Optane", "NVDIMM")
 """Kinds of modules that are no DIMMs of DRAM; rules look at these apart (advice/judge/case.py)."""
 
 
@@ -383,7 +383,7 @@ def _without_makers(dimms: Sequence[Dimm]) -> tuple[Dimm, ...]:
             seen[dimm.socket] += 1
         else:
             part = dimm.part and "..."
-        bare.append(dimm.model_copy(update={"maker": None, "part": part}))
+        bare.append(dimm.but(maker=None, part=part))
     return tuple(bare)
 
 
@@ -393,15 +393,15 @@ def _adapter(hca: Hca, topology: Topology | None) -> Hca:
     local = CpuSet(cpu for node in topology.nodes if node.os_index in near for cpu in node.cpuset) if topology else CpuSet()
     far = sorted(0 if not (cpus := irq.effective or irq.cpus) else 1 if cpus & local else 2 for irq in hca.irqs or ())
     irqs = tuple(Irq(number=number, cpus=CpuSet([kind])) for number, kind in enumerate(far))
-    ports = hca.ports and tuple(port.model_copy(update={"lid": port.lid and 1}) for port in hca.ports)
-    return hca.model_copy(update={"ports": ports, "irqs": hca.irqs and irqs})
+    ports = hca.ports and tuple(port.but(lid=port.lid and 1) for port in hca.ports)
+    return hca.but(ports=ports, irqs=hca.irqs and irqs)
 
 
 def _definition(defined: SlurmNode, topology: Topology | None) -> SlurmNode:
     if defined.memory is None or topology is None:
         return defined
     more = defined.memory > sum(node.memory or 0 for node in topology.nodes)
-    return defined.model_copy(update={"memory": 2 * rounded(defined.memory) + more})
+    return defined.but(memory=2 * rounded(defined.memory) + more)
 
 
 @dataclass(frozen=True)
@@ -416,6 +416,6 @@ class Judged:
     topic: str = ""
     subject: str | None = None
     bound: float | None = None
-    """The part of a node's work that is surely lost; None where there is no number."""
+    """The part of a node's work that is surely lost; None if there is no number."""
     facts: tuple[str, ...] = ()
     """The facts that it rests on."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import yaml
 from pydantic import BeforeValidator, Field
@@ -29,10 +29,10 @@ from advisor.machine.read import read_machine
 from advisor.machine.value import Value, optional
 from advisor.sheets import model_of, parse_sheet
 
-SCHEMA: Final = "advisor-fleet-golden/1"
-_CURE: Final = "write it with advisor fleet golden save"
-_LARGEST: Final = 8 << 20
-_ALMOST: Final = 0.01
+SCHEMA = "advisor-fleet-golden/1"
+_CURE = "write it with advisor fleet golden save"
+_LARGEST = 8 << 20
+_ALMOST = 0.01
 """Amounts this near are the same, unless the file says otherwise."""
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?%", re.ASCII)
 _AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?)(?: ?([A-Za-z/]+))?", re.ASCII)
@@ -46,10 +46,13 @@ Text = Annotated[
 class Waiver(Value):
     """What is let pass on some nodes for some time."""
 
-    what: str = Field(description="a rule or a fact, * stands for any letters", min_length=1, max_length=200)
-    nodes: str = Field(description="folded", max_length=100_000)
+    what: str = Field(min_length=1, max_length=200)
+    """a rule or a fact; * matches any characters"""
+    nodes: str = Field(max_length=100_000)
+    """folded"""
     reason: str = Field(min_length=3, max_length=1000)
-    until: date = Field(description="its last day: 2027-03-31")
+    until: date
+    """its last day: 2027-03-31"""
     owner: str = Field(default="", max_length=200)
 
     def holds(self, what: str, node: str, today: date) -> bool:
@@ -61,11 +64,16 @@ class GoldenKind(Value):
     """What the nodes of a kind have to be."""
 
     hardware: str = ""
-    owner: str = optional("who answers for it", "", max_length=200)
-    nodes: str = Field(description="those that there have to be, folded", max_length=1_000_000)
-    machine: str | None = optional("the file of the golden node's machine, beside this one")
-    accepted: tuple[str, ...] = optional("rules whose findings are accepted", ())
-    undecided: tuple[str, ...] = optional("facts that divide the kind: move the one that is meant to facts", ())
+    owner: str = optional("", max_length=200)
+    """who is responsible for it"""
+    nodes: str = Field(max_length=1_000_000)
+    """the nodes that must exist, folded"""
+    machine: str | None = None
+    """the golden node's machine file, next to this one"""
+    accepted: tuple[str, ...] = ()
+    """rules whose findings are accepted"""
+    undecided: tuple[str, ...] = ()
+    """facts that split the kind: move the intended one to facts"""
     facts: dict[str, Text]
 
 
@@ -74,7 +82,8 @@ class Golden(Value):
 
     format: str
     at: str = ""
-    tolerances: dict[str, str] = Field(default_factory=dict, description="fact, * stands for any letters -> 1%")
+    tolerances: dict[str, str] = Field(default_factory=dict)
+    """fact (* matches any characters) -> 1%"""
     waivers: tuple[Waiver, ...] = ()
     kinds: dict[str, GoldenKind]
 
@@ -85,17 +94,19 @@ def golden_in(file: Path) -> Golden:
         with open_trusted(file, Use.NAMED) as opened:
             data = opened.read(_LARGEST + 1) or b""
         if len(data) > _LARGEST:
-            raise BadInput("too large for a golden file", file=str(file), cure="at most 8 MiB; one file for each cluster")
+            raise BadInput("too large for a golden file", file=str(file), cure="at most 8 MiB; write one file per cluster")
         found = model_of(parse_sheet(data.decode(), str(file)), Golden)
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=_CURE) from error
     except UnicodeDecodeError as error:
-        raise BadInput("not text in UTF-8", file=str(file), cure=_CURE) from error
+        raise BadInput("not UTF-8 text", file=str(file), cure=_CURE) from error
     if found.format != SCHEMA:
-        raise BadInput(f"its format is {found.format[:40]!a}, this advisor reads {SCHEMA}", file=str(file), cure=_CURE)
+        raise BadInput(f"its format is {found.format[:40]!a}, but this advisor reads {SCHEMA}", file=str(file), cure=_CURE)
     for pattern, share in found.tolerances.items():
         if not _SHARE.fullmatch(share):
-            raise BadInput(f"tolerance {share[:20]!a} of {pattern[:60]} is not a share", file=str(file), cure="write 1% or 0.5%")
+            raise BadInput(
+                f"tolerance {share[:20]!a} for {pattern[:60]} is not a percentage", file=str(file), cure="write 1% or 0.5%"
+            )
     return found
 
 
@@ -138,13 +149,13 @@ def golden_of(found: AuditedFleet) -> tuple[Golden, dict[str, Machine]]:
             facts=kept,
         )
     if not kinds:
-        raise CannotWork("no kind has a node without an incident; repair one, and capture it again")
+        raise CannotWork("every node has an incident; fix one node of each kind and capture it again")
     made = Golden(format=SCHEMA, at=found.fleet.ended or "", tolerances={"numa.memory.*": "1%"}, kinds=kinds)
     return made, machines
 
 
 def _unnamed(machine: Machine) -> Machine:
-    return without_identities(machine).model_copy(update={"name": None})
+    return without_identities(machine).but(name=None)
 
 
 def _usual(nodes: Nodes, names: Sequence[str], golden: str) -> Iterator[tuple[str, str]]:
@@ -177,7 +188,7 @@ def golden_text(golden: Golden) -> str:
     told["waivers"] = []
     order = ("format", "at", "tolerances", "waivers", "kinds")
     head = (
-        "# What the nodes of each kind have to be; take out what does not matter. Check: advisor fleet audit --golden FILE DIR\n"
+        "# The expected state of each kind of node; remove what does not matter. Check: advisor fleet audit --golden FILE DIR\n"
         "# waivers: [{what: os-thp-never, nodes: 'n[1-4]', reason: why, until: 2027-03-31, owner: who}]\n"
     )
     return head + yaml.safe_dump({key: told[key] for key in order if key in told}, sort_keys=False, width=120)
@@ -205,7 +216,7 @@ def facts_of(kind: GoldenKind) -> Iterator[tuple[str, str]]:
     for name, text in kind.facts.items():
         found = _SET.search(name)
         for element in expanded(found[1]) if found else ("",):
-            yield (_SET.sub(lambda _, one=element: one, name, count=1), text)  # type: ignore[misc]
+            yield (_SET.sub(lambda _, one=element: one, name, count=1), text)  # type: ignore[misc] # mypy cannot infer a lambda with a default
 
 
 def held(golden: Golden, nodes: Nodes, kinds: Sequence[Group], today: date) -> tuple[Nodes, list[Drift]]:
@@ -223,7 +234,9 @@ def held(golden: Golden, nodes: Nodes, kinds: Sequence[Group], today: date) -> t
             drift += _left(golden, meant, kind, nodes, today)
     named = {name: node for node, kind in ((each.nodes, each) for each in golden.kinds.values()) for name in expanded(node)}
     known = {*nodes.folded, *(each.node for each in nodes.silent)}
-    gone = tuple(Silent(node=name, why="not asked, though in the golden file") for name in named if name not in known)
+    gone = tuple(
+        Silent(node=name, why="not contacted, although listed in the golden file") for name in named if name not in known
+    )
     ended = tuple(
         Odd(what="waiver", node=each.nodes, why=f"{each.what} ended on {each.until}: {each.reason}"[:300])
         for each in golden.waivers
@@ -291,8 +304,9 @@ def _near(golden: Golden, name: str, now: str, text: str) -> bool:
     one, other = _AMOUNT.fullmatch(now), _AMOUNT.fullmatch(text)
     if not (one and other and one[2] == other[2]):
         return False
-    share = next((share for pattern, share in golden.tolerances.items() if fnmatchcase(name, pattern)), None)
-    allowed = float(_SHARE.fullmatch(share)[1]) / 100 if share else _ALMOST if name.startswith("numa.memory.") else 0.0  # type: ignore[index]
+    share = next((share for pattern, share in golden.tolerances.items() if fnmatchcase(name, pattern)), "")
+    part = _SHARE.fullmatch(share)
+    allowed = float(part[1]) / 100 if part else _ALMOST if name.startswith("numa.memory.") else 0.0
     return abs(float(one[1]) - float(other[1])) <= allowed * abs(float(other[1]))
 
 
@@ -305,9 +319,7 @@ def golden_kinds(golden: Golden, file: Path) -> tuple[tuple[Kind, ...], dict[str
     machines = {}
     for name, kind in golden.kinds.items():
         if kind.machine is None or Path(kind.machine).name != kind.machine:
-            raise BadInput(
-                f"kind {name} names no machine beside it", file=str(file), cure="save it again: advisor fleet golden save"
-            )
+            raise BadInput(f"kind {name} has no machine file", file=str(file), cure="save it again: advisor fleet golden save")
         machines[name] = read_machine(str(file.parent / kind.machine))
     return kinds, machines
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
 
 from pydantic import ValidationError
 
@@ -25,14 +24,14 @@ from advisor.machine.hosts.files import Use, open_trusted, write_file
 from advisor.machine.units import count
 from advisor.machine.value import Value
 
-HISTORY: Final = "history"
-SUFFIX: Final = ".jsonl.gz"
-_NAMED: Final = "%Y-%m-%dT%H%M%SZ"
-_LARGEST: Final = 64 << 20
-_UNPACKED: Final = 1 << 30
-_GZIP: Final = 31
-_CURE: Final = "advisor fleet audit DIR --keep 52w writes one"
-_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+HISTORY = "history"
+SUFFIX = ".jsonl.gz"
+_NAMED = "%Y-%m-%dT%H%M%SZ"
+_LARGEST = 64 << 20
+_UNPACKED = 1 << 30
+_GZIP = 31
+_CURE = "advisor fleet audit DIR --keep 52w writes one"
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 class Seen(Value):
@@ -129,7 +128,10 @@ def day_named(word: str, now: datetime) -> datetime:
     named = _dated(Path(word))
     found = named or (_time(word) if re.match(r"\d{4}-\d\d-\d\d", word) else None)
     if found is None:
-        raise BadValue(f"{word[:40]!a} is not a day", cure="write monday, yesterday, 2026-01-31, or a snapshot of DIR/history")
+        raise BadValue(
+            f"{word[:40]!a} is not a day or a snapshot",
+            cure="write monday, yesterday, 2026-01-31, or a snapshot of DIR/history",
+        )
     return found
 
 
@@ -143,15 +145,15 @@ def read_snapshot(file: Path) -> Iterator[Row]:
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure="remove it") from error
     except zlib.error as error:
-        raise BadInput("is damaged", file=str(file), cure="remove it") from error
+        raise BadInput("damaged", file=str(file), cure="remove it") from error
     if not unpacked.eof:
-        why = "is larger than any snapshot" if len(packed) > _LARGEST or len(data) == _UNPACKED else "ends early"
+        why = "is too large for a snapshot" if len(packed) > _LARGEST or len(data) == _UNPACKED else "ends early"
         raise BadInput(why, file=str(file), cure="remove it")
     for number, line in enumerate(data.splitlines(), 1):
         try:
             yield Row.model_validate_json(line)
         except ValidationError as error:
-            raise BadInput("is no snapshot", file=str(file), place=f"line {number}", cure="remove it") from error
+            raise BadInput("not a snapshot", file=str(file), place=f"line {number}", cure="remove it") from error
 
 
 @dataclass
@@ -173,10 +175,10 @@ def since(folder: Path, when: datetime) -> Since:
     """Return what became of each incident since the last snapshot that is not younger than a moment."""
     files = snapshots(folder)
     if len(files) < 2:
-        raise CannotWork(f"{folder / HISTORY} holds {count(len(files), 'snapshot')}, two are needed; {_CURE}")
+        raise CannotWork(f"{folder / HISTORY} contains {count(len(files), 'snapshot')}, but at least 2 are needed; {_CURE}")
     at = max((number for number, file in enumerate(files) if taken_at(file) <= when), default=0)
     if at == len(files) - 1:
-        raise CannotWork(f"no snapshot is younger than {when.strftime('%Y-%m-%d')}; the last is {files[-1].name}")
+        raise CannotWork(f"no snapshot is newer than {when.strftime('%Y-%m-%d')}; the last is {files[-1].name}")
     courses: dict[tuple[str, str], _Course] = {}
     previous = ""
     for number, file in enumerate(files):
@@ -243,7 +245,7 @@ def new_incidents(found: AuditedFleet, before: Path | None) -> list[Incident]:
     for each in found.fleet.incidents:
         nodes = [node for node in expanded(each.nodes) if (node, each.id) not in known] if each.nodes else []
         if nodes and each.action != "ignore":
-            fresh.append(each.model_copy(update={"nodes": folded(nodes), "count": len(nodes)}))
+            fresh.append(each.but(nodes=folded(nodes), count=len(nodes)))
     return fresh
 
 

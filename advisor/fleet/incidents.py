@@ -4,17 +4,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.fleet.fleet import ACTIONS, Action, Drift, Incident, Odd, Silent, Slow, Split, Wrong
 from advisor.fleet.fold import MODULES, Judged
 from advisor.machine.hosts.errands import expanded, folded
+from advisor.machine.units import count, duration, flop_rate, throughput
 
 MINORITY = 10
 """A tenth of a kind at most has drifted; more is another population."""
-_DAY: Final = 24.0
-_AREAS: Final = tuple(
+_DAY = 24.0
+_AREAS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
         ("modules", re.escape(MODULES)),
@@ -34,16 +34,16 @@ _AREAS: Final = tuple(
     )
 )
 """What facts of one cause are about; what is none of these is a cause by itself."""
-_FOLLOWS: Final = (
+_FOLLOWS = (
     ("NUMA", re.compile(r"numa\.(partitioning|nodes)"),
      re.compile(r"numa\..*|l3\.groups|cpu\.numbering|.*\blocality\b.*|kernel\.hugepages\..*|pci\..*|gpus\..*|nics\..*")),
     ("CPU", re.compile(r"cpus\.offline|cores|cpu\.smt"),
      re.compile(r"numa\.distances|l3\.groups|cpu\..*|memory\.processors\..*|.*\blocality\.cpus|.*irqs.*|cores")),
 )  # fmt: skip
 """Where a fact of the second differs, those of the third follow from it."""
-_TOPICS: Final = {"memory": "DIMM", "fabric": "adapter", "numa": "NUMA", "cpu": "CPU", "gpu": "GPU", "power": "clock"}
+_TOPICS = {"memory": "DIMM", "fabric": "adapter", "numa": "NUMA", "cpu": "CPU", "gpu": "GPU", "power": "clock"}
 """What a finding is about, by its rule's topic."""
-_RULES: Final = (
+_RULES = (
     ("errors-memory", "DIMM"),
     ("errors-port", "adapter"),
     ("errors-heat", "CPU"),
@@ -53,7 +53,7 @@ _RULES: Final = (
     ("cpu-mitigations", "boot.mitigations"),
 )
 """The same by the start of a rule's id, where its topic says less."""
-_GONE: Final = (
+_GONE = (
     ("DIMM", re.compile(r"memory\.dimms\.([^.]+)\.size"), ("0 B", "not there")),
     ("adapter", re.compile(r"hcas\.([^.]+)"), ("not there",)),
     ("GPU", re.compile(r"gpus\.([^.]+(?:\.\d+)?)"), ("not there",)),
@@ -61,13 +61,17 @@ _GONE: Final = (
     ("NIC", re.compile(r"nics\.([^.]+)"), ("not there",)),
 )
 """Parts that are gone: the fact, and what it is then."""
-_COUNTED: Final = ("hardware.", "cores", "cpus.offline", "sockets")
+_COUNTED = ("hardware.", "cores", "cpus.offline", "sockets")
 """What a job is promised: less of it keeps jobs from a node."""
-_SLOWER: Final = re.compile(
+_SLOWER = re.compile(
     r"hcas\..*\.(rate|locality\.numa_nodes)|pci\.(hca|gpu|nvme)\..*\.link\.(width|speed)|memory\.dimms\..*\.configured|nics\..*\.speed"
     r"|numa\.partitioning|numa\.memory\..*|cpu\.(smt|governors|limit_hz)"
 )
 """A node that differs from its kind in one of these works otherwise than its kind, whether a rule says so or not."""
+
+
+_PORT = re.compile(r"^hcas\.([^.]+)\.ports\.(\d+)\.(?:state\b)?")
+"""A fact of an adapter's port, as the line of an incident says it: adapter mlx5_0 port 1 down."""
 
 
 @dataclass
@@ -164,7 +168,7 @@ def _alike(same: Mapping[tuple[str, _Named], list[str]], sizes: Mapping[str, int
     for (kind, rule, text), several in joined.items():
         nodes = [node for _, own in several for node in own]
         worst = min((named for named, _ in several), key=lambda each: SEVERITIES.index(each.severity))
-        action = _action(worst.severity)
+        action = _ACTIONS[worst.severity]
         part = 1.0 if action == "drain" else worst.part
         yield Incident(
             id=f"{kind}/{rule}/{worst.subject}",
@@ -180,10 +184,6 @@ def _alike(same: Mapping[tuple[str, _Named], list[str]], sizes: Mapping[str, int
             fix=worst.fix,
             lost=None if part is None else round(_DAY * part * len(nodes), 1),
         )
-
-
-def _action(severity: Severity) -> Action:
-    return {"high": "drain", "medium": "ticket", "low": "watch", "info": "ignore"}[severity]  # type: ignore[return-value]
 
 
 def _area(fact: str) -> str:
@@ -239,7 +239,7 @@ def _named(cause: _Cause) -> _Named:
     return _Named(
         rule=rule,
         subject=(",".join(gone[1]) if gone else (worst.subject if worst else None) or first).replace("/", " "),
-        text=_text(cause, own, gone) or facts[0],
+        text=_text(cause, own, gone) or _PORT.sub(r"adapter \1 port \2", facts[0]),
         severity=min(severities, key=SEVERITIES.index, default="info"),
         facts=facts,
         rules=tuple(dict.fromkeys(each.rule for each in cause.found)),
@@ -254,7 +254,7 @@ def _text(cause: _Cause, own: Sequence[Drift], gone: tuple[str, tuple[str, ...]]
         return " ".join(filter(None, (gone[0], ", ".join(filter(None, map(_place, gone[1]))), "gone")))
     moved = next((each for each in own if each.fact.startswith("hcas.") and each.fact.endswith(".locality.numa_nodes")), None)
     if moved and cause.area == "adapter":
-        return f"adapter {moved.fact.split('.')[1]} at NUMA node {moved.value}, {moved.majority} elsewhere"
+        return f"adapter {moved.fact.split('.')[1]} on NUMA node {moved.value}, {moved.majority} elsewhere"
     if own:
         return ""
     worst = cause.found[0]
@@ -279,7 +279,7 @@ def _gone(cause: _Cause) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-ELEMENT: Final = re.compile(
+ELEMENT = re.compile(
     r"((?:memory\.(?:dimms|processors)|hcas|gpus|nics|pci\.\w+|kernel\.hugepages|numa\.memory)\.)([^.]+(?:\.\d+(?=\.))?)(.*)"
 )
 
@@ -299,7 +299,7 @@ def _folded_facts(facts: Iterable[Drift]) -> Iterator[str]:
         yield f"{before}{named}{after} {said}"
 
 
-_CAUSES: Final = (
+_CAUSES = (
     "numa.partitioning", "cores", "cpus.offline", "cpu.smt", "memory.dimms.", "hardware.", "firmware.bios_version", "firmware.",
     "bios.", "kernel.", "hcas.", "gpus.", "memory.", "",
 )  # fmt: skip
@@ -322,7 +322,7 @@ def _common(wrong: Sequence[Wrong], split: Sequence[Split]) -> Iterator[Incident
     for rule, several in rules.items():
         worst = min(several, key=lambda each: SEVERITIES.index(each.severity))
         count, bounds = sum(each.count for each in several), [each.bound for each in several if each.bound is not None]
-        action: Action = {"drain": "ticket"}.get(_action(worst.severity), _action(worst.severity))  # type: ignore[assignment]
+        action = "ticket" if worst.severity == "high" else _ACTIONS[worst.severity]
         yield Incident(
             id=f"all/{rule}/",
             action=action,
@@ -355,10 +355,25 @@ def _slow(slow: Sequence[Slow]) -> Iterator[Incident]:
             nodes=node,
             count=1,
             of=worst.among,
-            text=f"slow: {worst.figure} {part:.0%} {'longer' if worst.unit == 'seconds' else 'below'} than its like{why}",
-            facts=tuple(f"{each.figure}: z {each.z:g}" for each in own),
+            text=f"slow: {worst.figure} {part:.0%} {'above' if worst.unit == 'seconds' else 'below'} its peers{why}",
+            facts=tuple(f"{each.figure} {against_peers(each)}" for each in own),
             lost=round(_DAY * part, 1),
         )
+
+
+def against_peers(slow: Slow) -> str:
+    """Return a slow node's figure beside the median of its peers.
+
+    >>> against_peers(Slow(figure="membw", node="n1", value=8e10, median=1e11, z=-9, unit="bytes/s"))
+    '80 GB/s, median 100 GB/s (z -9)'
+    """
+    return f"{amount(slow.value, slow.unit)}, median {amount(slow.median, slow.unit)} (z {slow.z:g})"
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a figure in its unit."""
+    write = {"bytes/s": throughput, "flop/s": flop_rate, "seconds": duration}.get(unit)
+    return write(value) if write else f"{value:.4g} {unit}"
 
 
 def _silent(silent: Sequence[Silent]) -> Iterator[Incident]:
@@ -383,7 +398,10 @@ def _split(split: Sequence[Split]) -> Iterator[Incident]:
         same[each.kind, frozenset(side.nodes for side in each.populations)].append(each)
     for (kind, _), several in same.items():
         head = min(several, key=lambda each: importance(each.fact))
-        sides = ", ".join(f"{side.count} {side.value[:30]}" for side in head.populations[:4])
+        sides = ", ".join(
+            f"{side.value[:30]} ({count(side.count, 'node') if at == 0 else side.count})"
+            for at, side in enumerate(head.populations[:4])
+        )
         yield Incident(
             id=f"{kind}/split/{head.fact}",
             action="ask",
@@ -392,14 +410,15 @@ def _split(split: Sequence[Split]) -> Iterator[Incident]:
             nodes=",".join(side.nodes for side in head.populations),
             count=sum(side.count for side in head.populations),
             of=sum(side.count for side in head.populations),
-            text=f"{head.fact}: {sides}: which one is intended?",
+            text=f"{head.fact} differs, intended value unknown: {sides}",
             facts=tuple(
-                f"{each.fact}: " + ", ".join(f"{side.value} {side.nodes}" for side in each.populations) for each in several
+                f"{each.fact}: " + "; ".join(f"{side.value} ({side.nodes})" for side in each.populations) for each in several
             ),
         )
 
 
-_ACT_ON: Final[Mapping[str, Action]] = {"version": "ignore", "old": "watch", "BIOS": "watch", "measurements": "watch"}
+_ACTIONS: Mapping[Severity, Action] = {"high": "drain", "medium": "ticket", "low": "watch", "info": "ignore"}
+_ACT_ON: Mapping[str, Action] = {"version": "ignore", "old": "watch", "BIOS": "watch", "measurements": "watch"}
 
 
 def _odd(odd: Sequence[Odd]) -> Iterator[Incident]:
@@ -409,7 +428,7 @@ def _odd(odd: Sequence[Odd]) -> Iterator[Incident]:
         if each.what == "wrong name" and each.why in twice:
             continue
         action = _ACT_ON.get(each.what, "ticket")
-        severity: Severity = {"watch": "low", "ignore": "info"}.get(action, "medium")  # type: ignore[assignment]
+        severity: Severity = "low" if action == "watch" else "info" if action == "ignore" else "medium"
         yield Incident(
             id=f"/{each.what}/{each.node}",
             action=action,

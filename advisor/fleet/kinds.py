@@ -8,7 +8,6 @@ from hashlib import blake2b
 from itertools import accumulate
 from math import log10, sqrt
 from statistics import median
-from typing import Final
 
 from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.fleet.fleet import Drift, Fleet, Incident, Kind, Odd, Population, Same, Silent, Slow, Split, Wrong
@@ -99,12 +98,12 @@ def _differing(few: Hardware, many: Hardware) -> list[tuple[str, Modules]] | Non
     return found
 
 
-_OTHER: Final = 4
+_OTHER = 4
 """Of a node's modules a quarter at most may be others (one DIMM of half the size): more is another kind of node."""
-NOT_THERE: Final = Fact("not there", "not there")
-_ALIKE: Final = 0.01
+NOT_THERE = Fact("not there", "not there")
+_ALIKE = 0.01
 """Amounts of bytes this near are the same: a kernel keeps another megabyte for itself at each start."""
-_POPULATIONS: Final = 4
+_POPULATIONS = 4
 """More values than this, none of them that of most nodes, name the nodes rather than set them up."""
 
 
@@ -220,16 +219,16 @@ def _said(name: str, kind: Group, values: Sequence[Value], found: Difference) ->
     return False
 
 
-LEAST: Final = 8
+LEAST = 8
 """Nodes without which nothing is usual: of fewer the spread is not known."""
-FAR: Final = 5.0
+FAR = 5.0
 """How many times the spread, of a node that was measured once. Of ten thousand normal values one lies as far in three hundred
 fleets; at 3.5 five lie in each. A node a tenth slow among nodes that spread by 1.5 % is 6.7 spreads away, give or take one."""
-_ODD: Final = 4
+_ODD = 4
 """A quarter of the nodes at most may be odd and not widen the spread of the rest."""
-FINEST: Final = 0.005
+FINEST = 0.005
 """Of the median: values that are rounded may all be equal, and then every other is infinitely far."""
-_PRACTICAL: Final = {"bytes/s": 0.05, "flop/s": 0.03, "seconds": 0.10}
+_PRACTICAL = {"bytes/s": 0.05, "flop/s": 0.03, "seconds": 0.10}
 """A distance from the median that matters, by the unit; what has none of its own is judged as a bandwidth."""
 
 
@@ -250,21 +249,6 @@ Figures = Mapping[str, Figure]
 """Name -> figure, of one node."""
 
 
-def slow(kind: Group, measured: Mapping[str, Figures], settings: Mapping[str, str]) -> Iterator[Slow]:
-    """Yield each figure of a node that is far worse than those of its kind; the worst first.
-
-    ``settings`` are the nodes' settings that decide how fast they are, in words: a node is compared with those that are set up
-    as it is. Where these are too few it is compared with all of its kind, and its settings may explain it. A node that was
-    measured again has to be far in both measurements, and need not be as far.
-    """
-    yield from _judged(kind, measured, settings, first=False)
-
-
-def suspects(kind: Group, measured: Mapping[str, Figures], settings: Mapping[str, str]) -> Iterator[Slow]:
-    """Yield each figure that is worth measuring again: chance alone may still have made it."""
-    yield from _judged(kind, measured, settings, first=True)
-
-
 def near(nodes: int) -> float:
     """Return how many times the spread a node has to be away in each of two measurements, beside so many others.
 
@@ -274,7 +258,14 @@ def near(nodes: int) -> float:
     return min(FAR, 3.5 + log10(nodes / LEAST) / 2)
 
 
-def _judged(kind: Group, measured: Mapping[str, Figures], settings: Mapping[str, str], *, first: bool) -> Iterator[Slow]:
+def slow(kind: Group, measured: Mapping[str, Figures], settings: Mapping[str, str], *, first: bool = False) -> Iterator[Slow]:
+    """Yield each figure of a node that is far worse than those of its kind; the worst first.
+
+    ``settings`` are the nodes' settings that decide how fast they are, in words: a node is compared with those that are set up
+    as it is. Where these are too few it is compared with all of its kind, and its settings may explain it. A node that was
+    measured again has to be far in both measurements, and need not be as far. ``first`` yields what is worth measuring again:
+    chance alone may still have made it.
+    """
     figures: dict[str, dict[str, Figure]] = defaultdict(dict)
     for node in kind.nodes:
         for name, figure in measured.get(node, {}).items():
@@ -294,7 +285,7 @@ def _of_one(kind: str, figures: Mapping[str, Figure], settings: Mapping[str, str
         elif len(figures) >= LEAST and len(alike) > 1:
             others = {node: figure for node, figure in figures.items() if settings.get(node, "") != setting}
             for each in _far(kind, {**others, **{node: figures[node] for node in nodes}}, nodes, first=first):
-                yield each.model_copy(update={"explained": setting})
+                yield each.but(explained=setting)
 
 
 def _far(kind: str, figures: Mapping[str, Figure], asked: Sequence[str], *, first: bool) -> Iterator[Slow]:
@@ -402,7 +393,7 @@ def assemble(nodes: Nodes, exclude_from: Severity = "high", holding: Holding | N
 def suspected(nodes: Nodes) -> tuple[Slow, ...]:
     """Return who is worth measuring again: more than are slow."""
     settings = {name: _setting(node) for name, node in nodes.folded.items()}
-    return tuple(each for kind in group(nodes.folded) for each in suspects(kind, nodes.measured, settings))
+    return tuple(each for kind in group(nodes.folded) for each in slow(kind, nodes.measured, settings, first=True))
 
 
 def _setting(node: Folded) -> str:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.errors import AdvisorError, BadValue, CannotWork
 from advisor.fleet.audit import audit_fleet
@@ -46,9 +46,9 @@ from advisor.measure.run import conditions, free_memory, merge_runs, recorded, r
 from advisor.measure.task import gathered, read_measurements
 from advisor.paths import kernels, template
 
-LACKS: Final = "on this node"
+LACKS = "on this node"
 """What the script says of a program that is not there, or is another one."""
-_LOOK: Final = 90.0
+_LOOK = 90.0
 """Seconds for the idle gate of a node: to connect, to look for a second."""
 Heard = Callable[[str, LaunchOutput], None]
 """Takes what a line printed, by the line's name."""
@@ -89,7 +89,7 @@ def groups_of(names: Sequence[str], kept: AnswersFolder) -> tuple[list[Alike], d
                 why_not[name] = str(error)
                 continue
             if machines[name].architecture not in (None, here):
-                why_not[name] = f"its architecture is {machines.pop(name).architecture}, and kernels are built here for {here}"
+                why_not[name] = f"its architecture is {machines.pop(name).architecture}, but kernels are built here for {here}"
         groups.append(Alike(kind, _cut_alike(machines, why_not)))
     known = {name for each in groups for name in each.machines} | set(why_not)
     why_not |= {name: _not_captured(name, kept) for name in names if name not in known}
@@ -97,7 +97,7 @@ def groups_of(names: Sequence[str], kept: AnswersFolder) -> tuple[list[Alike], d
 
 
 def _not_captured(name: str, kept: AnswersFolder) -> str:
-    return f"was not captured; run advisor fleet capture -w {name} -o {kept.folder} first"
+    return f"not captured; run advisor fleet capture -w {name} -o {kept.folder} first"
 
 
 def _cut_alike(machines: Mapping[str, Machine], why_not: dict[str, str]) -> dict[str, Machine]:
@@ -108,7 +108,7 @@ def _cut_alike(machines: Mapping[str, Machine], why_not: dict[str, str]) -> dict
         cuts[id(machine)] = f"{[(node.os_index, str(node.cpuset)) for node in ground.homes]} {ground.inside.pus}"
     most = Counter(cuts[id(machine)] for machine in machines.values()).most_common(1)
     alike = {name: machine for name, machine in machines.items() if cuts[id(machine)] == most[0][0]}
-    why = "it has other NUMA nodes or CPUs than most of its kind; see advisor fleet audit"
+    why = "its NUMA nodes or CPUs differ from those of most nodes of its kind; see advisor fleet audit"
     why_not |= {name: why for name in machines if name not in alike}
     return alike
 
@@ -160,8 +160,8 @@ def gate(
         observer.end()
     lacking = [node for node, why in why_not.items() if LACKS in why]
     if lacking:
-        cure = "copy it to the same path on each, or into a folder that all nodes see and give that with --kernels"
-        observer.say(f"{folded(lacking)} cannot take part without {program}: {cure}")
+        cure = "copy it to the same path on each node, or to a shared folder given with --kernels"
+        observer.say(f"{folded(lacking)} skipped because {program} is missing: {cure}")
     return tuple(name for name in names if name in idle), why_not
 
 
@@ -193,12 +193,12 @@ def folder_of(whole: Path, number: int) -> Path:
     return whole / str(number)
 
 
-_PORTABLE: Final = {"x86_64": "x86-64", "aarch64": "armv8-a"}
+_PORTABLE = {"x86_64": "x86-64", "aarch64": "armv8-a"}
 """What every server of an architecture runs; the kernels choose the widest instructions themselves when they start."""
-_STATIC: Final = ("-static", "-s")
+_STATIC = ("-static", "-s")
 """Whatever C library a node has, and however old."""
-NO_SECOND: Final = "it was slow, and gave no result when measured again"
-_BESIDE: Final = 120.0
+NO_SECOND = "it was slow and produced no result when remeasured"
+_BESIDE = 120.0
 """Seconds beside the plan's own: to connect, to send the kernels, for the idle gate."""
 
 
@@ -304,7 +304,7 @@ def measure_fleet(
     suspects = tuple(dict.fromkeys(each.node for each in odd if each.node in first.measured))
     sure: tuple[Slow, ...] = ()
     if suspects:
-        observer.say(f"{len(suspects)} of {len(first.measured)} nodes may be slower than the others: they are measured again")
+        observer.say(f"{len(suspects)} of {len(first.measured)} nodes may be slower than the others and are remeasured")
         again = {node: ready[node] for node in suspects}
         second, interrupted = _round(folder, again, way, busy_ok=busy_ok, observer=observer)
         for node, found in second.measured.items():
@@ -338,7 +338,7 @@ def _ready(names: Sequence[str], kept: AnswersFolder) -> tuple[dict[str, _Node],
         if made.tasks:
             ready[name] = _Node(machine, made.tasks)
         else:
-            why_not[name] = "its capture does not say enough to plan a measurement"
+            why_not[name] = "its capture has too little data to plan a measurement"
     return ready, why_not
 
 
@@ -369,9 +369,9 @@ def _programs(architecture: str | None, names: set[str]) -> dict[str, bytes] | s
     """Return kernels that run on every node of this host's architecture; in words why there are none for another."""
     here = os.uname().machine
     if here not in _PORTABLE:
-        raise CannotWork(f"kernels are not built on {here}; measure from a host that is {' or '.join(_PORTABLE)}")
+        raise CannotWork(f"kernels are not built on {here}; measure from a host with architecture {' or '.join(_PORTABLE)}")
     if architecture != here:
-        return f"its architecture is {architecture or 'not known'}, and kernels are built here for {here}"
+        return f"its architecture is {architecture or 'unknown'}, but kernels are built here for {here}"
     host, flags = LiveHost(), flags_for(Machine(architecture=here), _PORTABLE[here])
     compiler = find_compiler(host, None)
     with TemporaryDirectory(prefix="advisor-kernels-") as made:
@@ -385,11 +385,11 @@ def _programs(architecture: str | None, names: set[str]) -> dict[str, bytes] | s
     raise CannotWork(why)
 
 
-_PROBE: Final = 4096
+_PROBE = 4096
 """Equations of the first start, which shows how fast the nodes are: 128 MiB."""
-_SLOWEST: Final = 1e9
+_SLOWEST = 1e9
 """Flop/s of a rank: below it nothing is waited for."""
-_FIGURE: Final = "hpl machine"
+_FIGURE = "hpl machine"
 
 
 def measure_fleet_hpl(
@@ -404,7 +404,7 @@ def measure_fleet_hpl(
     """Measure HPL on the nodes of a fleet's folder, all at once; those that are slow beside the others a second time."""
     way, options = way or Way(), options or HplOptions()
     if options.xhpl is not None and not options.xhpl.is_absolute():
-        raise BadValue(f"--xhpl {options.xhpl}: the path on the nodes is missing", cure="give its absolute path")
+        raise BadValue(f"--xhpl {options.xhpl}: not an absolute path", cure="give its absolute path on the nodes")
     kept = AnswersFolder(folder, must_exist=True)
     names = kept.named(nodes)
     groups, why_not = groups_of(names, kept)
@@ -456,7 +456,7 @@ def _beside(place: Path, new: Measurements) -> Measurements:
     except AdvisorError:
         return new
     rest = tuple(each for each in old.results if each.kernel != KERNEL)
-    return merge_runs([old.model_copy(update={"results": rest}), new]) if rest and old.machine == new.machine else new
+    return merge_runs([old.but(results=rest), new]) if rest and old.machine == new.machine else new
 
 
 @dataclass
@@ -525,9 +525,7 @@ class _Runner:
         if result is None or result.refused:
             raise AdvisorError((result.refused if result else said.why) or "it exited without a result")
         about = {"ranks": made.ranks, "threads": made.threads, "hosts": 1, "cores": made.cores}
-        return result.model_copy(
-            update={"details": {**result.details, **about, "program": KERNEL if not self.options.xhpl else "xhpl"}}
-        )
+        return result.but(details={**result.details, **about, "program": KERNEL if not self.options.xhpl else "xhpl"})
 
 
 def _measure(runner: _Runner, idle: tuple[str, ...], done: _Done) -> None:
@@ -556,7 +554,7 @@ def _measure(runner: _Runner, idle: tuple[str, ...], done: _Done) -> None:
     suspects = tuple(dict.fromkeys(each.node for each in _slow(runner, found)))
     if not suspects:
         return
-    runner.observer.say(f"{len(suspects)} of {len(found)} nodes are slower than the others: they are measured again")
+    runner.observer.say(f"{len(suspects)} of {len(found)} nodes are slower than the others and are remeasured")
     second, whys = runner.round(suspects, size, repeats, rate, "again")
     for node, each in second.items():
         done.keep(runner.group, node, each, when)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from math import inf, sqrt
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from advisor.errors import AdvisorError, BadInput, BadValue
 from advisor.fleet.capture import AnswersFolder
@@ -33,13 +33,13 @@ from advisor.measure.plan import MESSAGES, NetworkRun, network_runs
 
 Pair = tuple[str, str]
 """Two nodes, as the schedule has them."""
-MEETINGS: Final = 4
+MEETINGS = 4
 """Others that each node meets. With three, two bad links of one node look like a bad node."""
-_LEAST: Final = 3
+_LEAST = 3
 """Meetings of a node without which it is not judged."""
-LEAST_PAIRS: Final = 8
+LEAST_PAIRS = 8
 """Pairs without which nothing is usual."""
-_MEDIANS: Final = 1.2533
+_MEDIANS = 1.2533
 """The standard deviation of a median by that of a mean, of normal values: sqrt(pi / 2)."""
 
 
@@ -215,10 +215,10 @@ def confirmed(found: Blame, second: Mapping[Pair, float | None], unit: str = "by
 
 
 _SMALL, _LARGE = 8, 1 << 20
-SIZES: Final = f"{_SMALL},{_LARGE}"
+SIZES = f"{_SMALL},{_LARGE}"
 """What a message costs, and what the link carries."""
-_JUDGED: Final = {("latency", _SMALL): "latency", ("mbw_mr", _LARGE): "bandwidth", ("bibw", _LARGE): "bandwidth both ways"}
-_COMMAND_SECONDS: Final = 60.0
+_JUDGED = {("latency", _SMALL): "latency", ("mbw_mr", _LARGE): "bandwidth", ("bibw", _LARGE): "bidirectional bandwidth"}
+_COMMAND_SECONDS = 60.0
 """Within which a command of the site's own should end."""
 Figures = Mapping[str, tuple[float, str]]
 """Value and unit, by what it is: bandwidth 1 MiB."""
@@ -252,7 +252,7 @@ class SiteCommand:
         try:
             self._words = shlex.split(text)
         except ValueError as error:
-            raise BadValue(f"--pair-command: {str(error).lower()}", cure="quote it as a shell does") from error
+            raise BadValue(f"--pair-command: {str(error).lower()}", cure="quote the command as for a shell") from error
         if not self._words or not all(any(name in word for word in self._words[1:]) for name in ("{a}", "{b}")):
             cure = "write {a} and {b} where the nodes go: 'mpirun -np 2 --host {a},{b} osu_bw'"
             raise BadValue("--pair-command does not name both nodes", cure=cure)
@@ -278,7 +278,7 @@ class SiteCommand:
                 sizes[each.what] = size
                 found[each.what] = (each.value, unit)
         if not found:
-            raise BadInput("it printed no figure that advisor reads", cure="docs/import.md lists what is read")
+            raise BadInput("it printed no figure that advisor can read", cure="docs/import.md lists the supported output")
         return {f"{what} {binary(sizes[what])}" if sizes[what] else what: value for what, value in found.items()}
 
 
@@ -532,7 +532,7 @@ def _play(played: Played, where: _Field, meetings: int) -> None:
     suspects = again(_together(first.values()), played.nodes, played.pairs)
     second: dict[str, dict[Pair, float]] = {}
     for pairs in suspects:
-        where.observer.say(f"{len(pairs)} pairs meet again: {', '.join(' - '.join(pair) for pair in pairs[:4])}")
+        where.observer.say(f"{len(pairs)} pairs are measured again: {', '.join(' - '.join(pair) for pair in pairs[:4])}")
         where.round(pairs, played, second, "again")
         played.again = (*played.again, *pairs)
     played.blamed = {

@@ -5,26 +5,27 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 from rich.cells import cell_len
 
 from advisor.advice.model.sheets import SEVERITIES
-from advisor.fleet.fleet import ACTIONS, Drift, Fleet, Incident, Silent, Since, Slow, Split, Wrong
+from advisor.fleet.fleet import ACTIONS, ANSWERS, Drift, Fleet, Incident, Silent, Since, Slow, Split, Wrong
+from advisor.fleet.incidents import against_peers, amount
 from advisor.machine.hosts.errands import expanded, folded
 from advisor.machine.jinja import fill
-from advisor.machine.units import count, duration, flop_rate, plain, printable, throughput
+from advisor.machine.units import count, plain, printable
 from advisor.show import commandline
 from advisor.show.commandline import word
 from advisor.show.lines import Line, Page, cut, labelled, wrapped
 
-SCHEMA: Final = "advisor-fleet-audit/2"
-LINES: Final = 40
+SCHEMA = "advisor-fleet-audit/2"
+LINES = 40
 """Of the whole screen: a terminal that is not small."""
-_ROOM: Final = 8
-_WIDE: Final = 130
+_ROOM = 8
+_WIDE = 130
 """Columns from which a line has room for a fix that says anything."""
-_LONGEST: Final = 2000
+_LONGEST = 2000
 
 
 def fleet_document(fleet: Fleet) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def fleet_lines(fleet: Fleet, width: int, places: Sequence[str] = (), *, verbose
     head = [*wrapped([(answered_text(fleet), "title")], width, indent=2)]
     numbered = list(enumerate(fleet.incidents, 1))
     wide = width >= _WIDE or verbose
-    sections = [_section("KINDS", "title", _kinds(fleet, width))]
+    sections = [_section("KINDS", "title", _kinds(fleet, width, verbose=verbose))]
     for action in ACTIONS[:-1]:
         own = [(number, each) for number, each in numbered if each.action == action]
         sections.append(_section(action.upper(), _STYLES[action], _incidents(own, fixes=wide, whole=verbose)))
@@ -58,7 +59,7 @@ def fleet_lines(fleet: Fleet, width: int, places: Sequence[str] = (), *, verbose
     return [*head, *lines, *_cut(foot, width), *following]
 
 
-_STYLES: Final[Mapping[str, str]] = {"drain": "high", "ticket": "medium", "ask": "warn", "watch": "label"}
+_STYLES: Mapping[str, str] = {"drain": "high", "ticket": "medium", "ask": "warn", "watch": "label"}
 Row = tuple[str, str, str]
 """Label, its style, the text."""
 
@@ -110,7 +111,7 @@ def excluded_text(fleet: Fleet) -> str:
     """Return how many nodes are left out and why: those with an incident, and those that did not answer."""
     silent = {each.node for each in fleet.silent}
     odd = [node for node in expanded(fleet.exclude) if node not in silent] if fleet.exclude else []
-    return f"{count(len(odd), 'node')} with an incident that keeps jobs away, {len(silent)} that did not answer"
+    return f"{count(len(odd), 'node')} with an incident that rules out jobs, {len(silent)} that did not answer"
 
 
 def _names(nodes: Sequence[str]) -> str:
@@ -126,22 +127,22 @@ def _with_labels(fleet: Fleet) -> Fleet:
         size = next((at for at in sizes if sum(each[:at] == own[:at] for each in names) == 1), len(own))
         labels["-".join(own)] = "-".join(own[:size])
     wide = max(map(len, labels.values()))
-    lists = {"same": fleet.same}
-    return fleet.model_copy(
-        update={
-            name: tuple(each.model_copy(update={"kind": f"{labels.get(each.kind, each.kind):<{wide}}"}) for each in own)
-            for name, own in lists.items()
-        }
-    )
+    return fleet.but(same=tuple(each.but(kind=f"{labels.get(each.kind, each.kind):<{wide}}") for each in fleet.same))
 
 
-def _kinds(fleet: Fleet, width: int) -> list[str]:
-    """Return what each kind is made of, and its nodes at the end of the line, as far as there is room."""
+_LEAST = 40
+"""Columns for what a kind is made of."""
+
+
+def _kinds(fleet: Fleet, width: int, *, verbose: bool) -> list[str]:
+    """Return what each kind is made of, and its nodes at the end of the line where there is room."""
     wide = max((len(kind.name) for kind in fleet.kinds), default=0)
-    room = max(40, width - _ROOM - 10 - wide - min(30, max((len(kind.nodes) for kind in fleet.kinds), default=0)))
+    room, nodes = width - _ROOM - 10 - wide, min(30, max((len(kind.nodes) for kind in fleet.kinds), default=0))
+    beside = verbose or room - nodes >= _LEAST
+    room = max(_LEAST, room - nodes * beside)
     named = [plain(short(kind.hardware) or "hardware not known", _LONGEST) for kind in fleet.kinds]
     return [
-        f"{kind.name:<{max(2, wide)}} {kind.count:>5}  {cut(name, room):<{room}}  {kind.nodes}"
+        f"{kind.name:<{max(2, wide)}} {kind.count:>5}  {cut(name, room):<{room}}  {kind.nodes if beside else ''}".rstrip()
         for kind, name in zip(fleet.kinds, named, strict=True)
     ]
 
@@ -171,11 +172,11 @@ def consequences(each: Incident) -> str:
     """Return how much comes of a cause, and what it costs where that is known and not all of a node.
 
     >>> consequences(Incident(id="", action="watch", severity="low", nodes="n1", count=1, text="", rules=("a", "b"), lost=12))
-    ': 2 findings, 12 node-hours a day'
+    ': 2 findings, 12 node-hours per day'
     """
     facts = count(len(each.facts), "fact") if len(each.facts) > 1 else ""
     found = count(len(each.rules), "finding") if len(each.rules) > 1 or (each.rules and each.facts) else ""
-    lost = f"{each.lost:g} node-hours a day" if each.lost and each.action != "drain" else ""
+    lost = f"{each.lost:g} node-hours per day" if each.lost and each.action != "drain" else ""
     said = ", ".join(filter(None, (facts, found, lost)))
     return f": {said}" if said else ""
 
@@ -185,7 +186,7 @@ def _notes(rows: Sequence[tuple[int, Incident]], *, whole: bool) -> list[str]:
     if whole or not rows:
         return _incidents(rows, fixes=False, whole=whole)
     span = f"{rows[0][0]}-{rows[-1][0]}" if len(rows) > 1 else f"{rows[0][0]}"
-    return [f"{span:>3}  nothing wrong, for information: {', '.join(dict.fromkeys(plain(each.text, 60) for _, each in rows))}"]
+    return [f"{span:>3}  informational, not faults: {', '.join(dict.fromkeys(plain(each.text, 60) for _, each in rows))}"]
 
 
 def _share(few: int, of: int) -> str:
@@ -203,20 +204,14 @@ def slow_lines(slow: Sequence[Slow]) -> list[str]:
 def _late(own: Sequence[Slow]) -> str:
     worst = own[0]
     why = f", explained by {worst.explained}" if worst.explained else ", in both measurements" if worst.again else ""
-    told = f"{amount(worst.value, worst.unit)}, median {amount(worst.median, worst.unit)} (z {worst.z:g})"
-    return f"{worst.kind:<2} {_share(len(own), worst.among)} {worst.figure} {told}  {_names([each.node for each in own])}{why}"
-
-
-def amount(value: float, unit: str) -> str:
-    """Return a figure in its unit."""
-    write = {"bytes/s": throughput, "flop/s": flop_rate, "seconds": duration}.get(unit)
-    return write(value) if write else f"{value:.4g} {unit}"
+    head = f"{worst.kind:<2} {_share(len(own), worst.among)} {worst.figure} {against_peers(worst)}"
+    return f"{head}  {_names([each.node for each in own])}{why}"
 
 
 def _foot(fleet: Fleet, width: int, *, verbose: bool) -> Iterator[Line]:
     same = "   ".join(
-        f"{each.kind} {each.same} of {each.facts} facts the same on all"
-        + (f", {each.varied} name the node or its DIMMs" if each.varied else "")
+        f"{each.kind} {each.same} of {each.facts} facts the same on all nodes"
+        + (f", {each.varied} identify the node or its DIMMs" if each.varied else "")
         for each in fleet.same[: None if verbose else 3]
     )
     yield ((f"{'SAME':<{_ROOM}}", "good"), (same, ""))
@@ -225,14 +220,14 @@ def _foot(fleet: Fleet, width: int, *, verbose: bool) -> Iterator[Line]:
         fits = verbose or len(said) <= width - _ROOM
         yield (
             (f"{'EXCLUDE':<{_ROOM}}", "label"),
-            (said if fits else f"{few} should get no jobs: --exclude FILE writes them for srun --exclude", ""),
+            (said if fits else f"{few} should get no jobs: --exclude FILE lists them for srun --exclude", ""),
         )
     if fleet.begun:
         until = "" if fleet.ended in (None, fleet.begun) else f" to {fleet.ended}"
         yield ((f"{'AS OF':<{_ROOM}}", "label"), (f"{fleet.begun}{until}", ""))
 
 
-_FEW: Final = 3
+_FEW = 3
 
 
 def _next(fleet: Fleet, places: Sequence[str], width: int) -> Iterator[Line]:
@@ -241,11 +236,11 @@ def _next(fleet: Fleet, places: Sequence[str], width: int) -> Iterator[Line]:
         return
     label = (f"{'NEXT':<{_ROOM}}", "label")
     if not 0 < len(places) <= _FEW:
-        yield label, ("fleet show 1, with the same captures: the first in full, with every node", "")
+        yield label, ("fleet show 1 with the same captures shows the first incident in full", "")
         return
     command = commandline.folded(("advisor", "fleet", "show", "1", *places), width - _ROOM)
     for at, line in enumerate(command):
-        shows = ": the first in full, with every node" if len(command) == 1 else ""
+        shows = ": the first incident in full" if len(command) == 1 else ""
         yield (
             label if at == 0 else (" " * _ROOM, ""),
             (line, ""),
@@ -253,9 +248,9 @@ def _next(fleet: Fleet, places: Sequence[str], width: int) -> Iterator[Line]:
         )
 
 
-_ANSWERS_ROOM: Final = 13
-_LONGEST_WHY: Final = 4000
-_MOST_ANSWERS: Final = 8
+_ANSWERS_ROOM = 13
+_LONGEST_WHY = 4000
+_MOST_ANSWERS = 8
 
 
 def captured_page(told: Mapping[str, Any], width: int | None = None) -> Page:
@@ -271,18 +266,25 @@ def _answer_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
     reasons: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in told["silent"]:
         reasons.setdefault((each["is"], each["why"] or "no reason reported"), []).append(each)
-    for (is_, why), nodes in list(reasons.items())[:_MOST_ANSWERS]:
+    firsts = dict(reversed(reasons))  # of each outcome one, however many there are
+    named = [*firsts.items(), *(each for each in reasons if each not in firsts.items())][: max(_MOST_ANSWERS, len(firsts))]
+    for is_, why in (each for each in reasons if each in named):
+        nodes = reasons[is_, why]
         yield from labelled(
             is_, [(f"{plain(nodes[0]['node'])}{_more(len(nodes) - 1)}: {plain(why, 400)}", "")], width, _ANSWERS_ROOM
         )
         yield from labelled("  by hand", [(plain(nodes[0]["by_hand"], 400), "")], width, _ANSWERS_ROOM)
+    folder = word(told["folder"])
+    more = [plain(each["node"]) for key, nodes in reasons.items() if key not in named for each in nodes]
+    if more:
+        text = f"{folded(more)}, for other reasons: {folder}/{ANSWERS} lists them"
+        yield from labelled("not shown", [(text, "")], width, _ANSWERS_ROOM)
     others = told["other_names"]
     if others:
         names = ", ".join(f"{plain(each['node'])} is {plain(each['seen_as'])}" for each in others[:_MOST_ANSWERS])
         yield from labelled("Other names", [(names + _more(len(others) - _MOST_ANSWERS), "medium")], width, _ANSWERS_ROOM)
-    folder = word(told["folder"])
     if told["answered"]:
-        yield from labelled("Then", [(f"advisor fleet audit {folder}", "")], width, _ANSWERS_ROOM)
+        yield from labelled("Next", [(f"advisor fleet audit {folder}", "")], width, _ANSWERS_ROOM)
     if silent:
         yield from labelled("Again", [(f"advisor fleet capture --again failed -o {folder}", "")], width, _ANSWERS_ROOM)
 
@@ -305,12 +307,14 @@ def _measured_lines(told: Mapping[str, Any], slow: Sequence[Slow], width: int) -
     if again:
         named = {each.node for each in slow} | {each["node"] for each in told["not_measured"]}
         fine = [node for node in again if node not in named]
-        said = f"{plain(folded(again), _LONGEST_WHY)}" + (f"; not slow then: {plain(folded(fine), _LONGEST_WHY)}" if fine else "")
+        said = f"{plain(folded(again), _LONGEST_WHY)}" + (
+            f"; not slow when remeasured: {plain(folded(fine), _LONGEST_WHY)}" if fine else ""
+        )
         yield from labelled("Again", [(said, "")], width, _ANSWERS_ROOM)
     for text in slow_lines(slow):
         yield from labelled("SLOW", [(plain(text, _LONGEST_WHY), "warn")], width, _ANSWERS_ROOM)
     if told["measured"]:
-        yield from labelled("Then", [(f"advisor fleet audit {word(told['folder'])}", "")], width, _ANSWERS_ROOM)
+        yield from labelled("Next", [(f"advisor fleet audit {word(told['folder'])}", "")], width, _ANSWERS_ROOM)
 
 
 def _beside(each: Mapping[str, Any]) -> str:
@@ -333,7 +337,7 @@ def not_measured_lines(told: Sequence[Mapping[str, Any]], width: int) -> Iterato
 _NODE_ROOM = 10
 
 
-_FACTS: Final = 3
+_FACTS = 3
 """Facts in which a node differs that are shown: the first is most likely the cause of the others."""
 
 
@@ -359,7 +363,7 @@ def incident_page(each: Incident, claims: Sequence[str], source: Sequence[str], 
     def lines(room: int) -> list[Line]:
         of = f" of {each.of}" if each.of else ""
         kind = f" of kind {each.kind}" if each.kind else ""
-        lost = f"{each.lost:g} node-hours a day" if each.lost else ""
+        lost = f"{each.lost:g} node-hours per day" if each.lost else ""
         return [
             *wrapped([(plain(each.text), "title"), (f"  ({each.action}, {each.severity})", each.severity)], room),
             *_node_row("Nodes", f"{each.count}{of}{kind}: {each.nodes}" if each.nodes else "", room),
@@ -391,7 +395,7 @@ def node_page(told: dict[str, Any], source: Sequence[str], usual: Sequence[str] 
             *wrapped(
                 [(f"{plain(told['node'])}, kind {told['kind']}: {plain(short(told['hardware']))}", "title")], room, indent=2
             ),
-            *(() if apart else [(("Nothing sets it apart from its kind.", "good"),)]),
+            *(() if apart else [(("No difference from other nodes of its kind.", "good"),)]),
             *_node_rows(
                 "Incident", (f"{each['number']} {each['action']}: {plain(each['text'])}" for each in told["incidents"]), room
             ),
@@ -400,7 +404,7 @@ def node_page(told: dict[str, Any], source: Sequence[str], usual: Sequence[str] 
             *_node_rows("Split", (f"{each['fact']} {each['value']}" for each in told["split"]), room),
             *_node_rows("Slow", (_slow(each) for each in told["slow"]), room),
             *_node_rows("Odd", (f"{each['what']}: {each['why']}" for each in told["odd"]), room),
-            *_node_row("As most", ", ".join(f"{each['severity']} {each['rule']}" for each in common), room),
+            *_node_row("Common", ", ".join(f"{each['severity']} {each['rule']}" for each in common), room),
             *_node_row("Compare", _command(*usual) if apart and usual else "", room),
             *_node_row("In full", _command("advisor", "audit", *source), room),
         ]
@@ -457,8 +461,7 @@ def _populations(split: Iterable[Split], node: str) -> Iterator[dict[str, Any]]:
 def _slow(each: dict[str, Any]) -> str:
     why = f", explained by {each['explained']}" if each["explained"] else ""
     told = Slow.model_validate(each)
-    usual = f"median of {count(told.among, 'node')} {amount(told.median, told.unit)}"
-    return f"{told.figure} {amount(told.value, told.unit)}, {usual} (z {told.z:g}){why}"
+    return f"{told.figure} {against_peers(told)}, of {count(told.among, 'node')}{why}"
 
 
 def _node_row(label: str, text: str, width: int) -> list[Line]:
@@ -516,11 +519,11 @@ def since_page(found: Since, width: int | None = None) -> Page:
     return Page(lines, width)
 
 
-_SINCE_ROOM: Final = 10
+_SINCE_ROOM = 10
 _Bad = tuple[Mapping[str, Any], Mapping[str, Any], str]
 """A figure, what is bad in it, and with whom."""
-_PAIRS_ROOM: Final = 13
-_MOST_PAIRS: Final = 12
+_PAIRS_ROOM = 13
+_MOST_PAIRS = 12
 """Lines of one sort; the rest is counted."""
 
 
@@ -531,9 +534,9 @@ def pairs_page(told: Mapping[str, Any], width: int | None = None) -> Page:
 
 def _pairs_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
     pairs = sum(group["pairs"] for group in told["groups"])
-    stopped = ", interrupted: no node is named" if told["interrupted"] else ""
+    stopped = ", interrupted: no node singled out" if told["interrupted"] else ""
     again = sum(len(group["measured_again"]) for group in told["groups"])
-    twice = f", {again} more to be sure" if again else ""
+    twice = f", {again} more to confirm" if again else ""
     head = f"{count(told['asked'], 'node')} asked, {told['measured']} measured in {count(pairs, 'pair')}{twice}{stopped}"
     yield from wrapped([(head, "title")], width)
     several = len(told["groups"]) > 1
@@ -545,13 +548,13 @@ def _pairs_lines(told: Mapping[str, Any], width: int) -> Iterator[Line]:
             text = f"{kind}{plain(each['figure'])}: {amount(each['median'], each['unit'])} usually, {span}"
             yield from labelled("Pairs", [(text, "")], width, _PAIRS_ROOM)
         if not told["interrupted"] and not group["judged"]:
-            few = "too few pairs for a baseline: 8 are needed" if group["pairs"] < 8 else "too few pairs gave a result"
+            few = "too few pairs for a baseline: 8 needed" if group["pairs"] < 8 else "too few pairs produced a result"
             yield from labelled("Not judged", [(f"{kind}{few}", "medium")], width, _PAIRS_ROOM)
         yield from _no_result(group["no_result"], kind, width)
     yield from not_measured_lines(told["not_measured"], width)
     links = [each["pair"] for group in told["groups"] for figure in group["figures"] for each in figure["bad_links"]]
     if links:
-        yield from labelled("Then", [(f"advisor measure network --hosts {','.join(links[0])}", "")], width, _PAIRS_ROOM)
+        yield from labelled("Next", [(f"advisor measure network --hosts {','.join(links[0])}", "")], width, _PAIRS_ROOM)
 
 
 def _bad(group: Mapping[str, Any], kind: str, width: int) -> Iterator[Line]:
@@ -570,7 +573,8 @@ def _bad(group: Mapping[str, Any], kind: str, width: int) -> Iterator[Line]:
         if len(found) > _MOST_PAIRS:
             yield from labelled("", [(f"and {len(found) - _MOST_PAIRS} more bad {what}: --json", "warn")], width, _PAIRS_ROOM)
     if ends:
-        text = f"{kind}{', '.join(map(plain, ends[:_MOST_PAIRS]))}: some links are bad, others are not; the node or the fabric"
+        names = ", ".join(map(plain, ends[:_MOST_PAIRS]))
+        text = f"{kind}{names}: some links are bad, others are not; the cause may be the node or the fabric"
         yield from labelled("Not clear", [(text, "medium")], width, _PAIRS_ROOM)
 
 
@@ -645,9 +649,13 @@ def _verdict(fleet: Fleet) -> dict[str, str]:
     """Return what the page says first, in a word for its colour, and in words."""
     bad = {node for each in fleet.wrong if each.severity == "high" for node in expanded(each.nodes)}
     odd = {node for each in fleet.drift for node in expanded(each.nodes)} | {each.node for each in fleet.slow}
-    split = f"{count(len(fleet.split), 'fact')} {'divides' if len(fleet.split) == 1 else 'divide'} a kind" if fleet.split else ""
-    differ = f"{count(len(odd), 'node')} differ from their kind or are slow" if odd or not split else ""
-    facts = ", ".join(filter(None, (differ, split, f"{len(fleet.silent)} did not answer")))
+    split = (
+        f"{count(len(fleet.split), 'fact')} {'differs' if len(fleet.split) == 1 else 'differ'} within a kind of node"
+        if fleet.split
+        else ""
+    )
+    differ = f"nodes that differ from their kind or are slow: {len(odd)}" if odd or not split else ""
+    facts = ", ".join(filter(None, (differ, split, f"{count(len(fleet.silent), 'node')} did not answer")))
     if bad:
         return {"kind": "bad", "head": f"{count(len(bad), 'node')} with a finding of severity high", "says": facts}
     kind = "little" if odd or fleet.split or fleet.silent else "good"
@@ -678,9 +686,9 @@ def _tables(fleet: Fleet) -> list[dict[str, Any]]:
     odd = [(each.node or "-", each.what, each.why) for each in fleet.odd]
     return [
         _drift_rows(fleet.drift),
-        _table("split", "Split", "Two populations: only their owner knows which one is intended.", split,
+        _table("split", "Split", "Two groups with different values: only the nodes' owner knows which one is intended.", split,
                ("fact", "kind", "value", "how many", "nodes")),
-        _table("slow", "Slow", "Far below the nodes of its kind, beyond their own spread, and by enough to matter.", slow,
+        _table("slow", "Slow", "Below the other nodes of its kind by more than their spread, and by enough to matter.", slow,
                ("node", "kind", "figure", "value", "median", "z", "explained by")),
         _table("odd", "Odd answers", "Used anyway.", odd, ("node", "what", "why")),
     ]  # fmt: skip
@@ -696,8 +704,8 @@ def _drift_rows(drift: Sequence[Drift]) -> dict[str, Any]:
     sets = _by_nodes(drift)
     first = [own[0] for own in sets]
     rows = [(each.fact, each.kind, each.value, each.majority, f"{each.count} of {each.of}", each.nodes) for each in first]
-    columns = ("fact", "kind", "value", "the rest has", "how many", "nodes")
-    table = _table("drift", "Drift", "At most a tenth of a kind differs from the rest.", rows, columns)
+    columns = ("fact", "kind", "value", "all others", "how many", "nodes")
+    table = _table("drift", "Drift", "At most a tenth of a kind's nodes differ from the rest.", rows, columns)
     for row, own in zip(table["rows"], sets, strict=True):
         row["more"] = [f"{each.fact} {plain(each.value, 60)} ({plain(each.majority, 60)} elsewhere)" for each in own[1:]]
     return table

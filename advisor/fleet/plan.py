@@ -136,5 +136,5 @@ def _planned(source: str, files: Sequence[Path], make: Callable[[BiosInput, str]
             continue
         return make(given, source)
     raise BadInput(
-        "there are no BIOS attributes next to its captures, and no --bios fits: advisor bios read -w NODES -o DIR/%h.bios.json"
+        "no BIOS attributes next to its captures, and no matching --bios: run advisor bios read -w NODES -o DIR/%h.bios.json"
     )

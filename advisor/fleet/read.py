@@ -14,13 +14,13 @@ from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from threading import active_count
-from typing import Any, Final
+from typing import Any
 
 import advisor
 from advisor.advice.bios_files import bios_for
 from advisor.advice.judge.case import Case
-from advisor.advice.judge.engine import Origins, judge
-from advisor.advice.judge.rule import Rule
+from advisor.advice.judge.engine import Origins, ask, finding
+from advisor.advice.judge.rule import Rule, env_of
 from advisor.advice.judgement import Judgement, judged, rulebook, site_files
 from advisor.advice.know.vendors import settings
 from advisor.advice.model.findings import Finding
@@ -51,12 +51,12 @@ from advisor.machine.sources.registry import CaptureReader
 from advisor.measure.platform import Scope
 from advisor.paths import rules
 
-INDEX: Final = "fleet-index.zst"
-_SUFFIXES: Final = (CAPTURE_SUFFIX, ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".xml", ".json")
-_OWN: Final = (ANSWERS, INDEX, PAIRS)
-_BESIDE: Final = (MEASURED_SUFFIX, BIOS_SUFFIX)
+INDEX = "fleet-index.zst"
+_SUFFIXES = (CAPTURE_SUFFIX, ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".xml", ".json")
+_OWN = (ANSWERS, INDEX, PAIRS)
+_BESIDE = (MEASURED_SUFFIX, BIOS_SUFFIX)
 """What stands beside a node's capture, and is no node."""
-_LARGEST: Final = 256 << 20
+_LARGEST = 256 << 20
 """Bytes of answers.jsonl: a hundred thousand nodes, asked ten times."""
 
 
@@ -85,13 +85,15 @@ class Asked:
 def asked(places: Sequence[Path]) -> Asked:
     """Return the nodes of a fleet's folder, or of files."""
     if not places:
-        raise BadValue("no fleet given", cure="give a folder of captures, or captures: *.tar.gz")
+        raise BadValue("no fleet given", cure="give a folder of captures, or several capture files: *.tar.gz")
     if len(places) == 1 and places[0].is_dir():
         folder = places[0]
         return _answered(folder) if (folder / ANSWERS).is_file() else _found(_files(folder), folder)
     for place in places:
         if not place.exists():
-            raise BadInput("no such file or directory", file=str(place), cure="give a folder of captures, or captures: *.tar.gz")
+            raise BadInput(
+                "no such file or directory", file=str(place), cure="give a folder of captures, or several capture files: *.tar.gz"
+            )
     named = (place for place in places if len(places) == 1 or not place.name.endswith(_BESIDE))
     return _found([file for place in named for file in (_files(place) if place.is_dir() else [place])], None)
 
@@ -105,7 +107,7 @@ def _files(folder: Path) -> list[Path]:
         ) from error
     found = [path for path in names if path.name not in _OWN and not path.name.endswith(_BESIDE)]
     if not found:
-        raise BadInput("holds no capture", file=str(folder), cure="put a capture of each node there: n001.tar.gz")
+        raise BadInput("contains no captures", file=str(folder), cure="put a capture of each node there: n001.tar.gz")
     return found
 
 
@@ -151,7 +153,7 @@ def _answered(folder: Path) -> Asked:
             if there:
                 entries.append(Entry(answer.node, file, answer, *_beside(folder, answer.node)))
             else:
-                silent.append(Silent(node=answer.node, why="its capture is gone"))
+                silent.append(Silent(node=answer.node, why="its capture is missing"))
         else:
             silent.append(Silent(node=answer.node, why=_why(answer)))
     named = {entry.file.name for entry in entries} | {f"{node}{CAPTURE_SUFFIX}" for node in told.last}
@@ -169,11 +171,11 @@ def _why(answer: Answer) -> str:
     return answer.outcome.value if answer.outcome is not Outcome.FAILED or not answer.why else f"failed: {answer.why[:80]}"
 
 
-_CHUNK: Final = 50
+_CHUNK = 50
 """Captures that a process is given at once."""
-_CASES: Final = 64
+_CASES = 64
 """Machines whose cases are kept; the largest have a megabyte."""
-_ALONE: Final = 40
+_ALONE = 40
 """Captures below which starting processes costs more than it saves."""
 
 
@@ -240,7 +242,7 @@ def read_all(entries: Sequence[Entry], book: Book, observer: Observer = SILENT) 
                 found.distinct.update(distinct)
                 observer.step("reading captures", f"{min(number * _CHUNK, len(entries))} of {len(entries)}")
         except BrokenProcessPool as error:
-            raise CannotWork("a process that read captures was killed; check the memory limit, or give fewer captures") from error
+            raise CannotWork("a process reading captures was killed; check the memory limit, or give fewer captures") from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -286,7 +288,7 @@ class Reader:
                 return Record(entry.node, error="its capture is empty")
             machine, about, watch = self._opened(entry.file)
         except BadInput as error:
-            return Record(entry.node, error="truncated" if "cut short" in error.problem else error.problem[:120])
+            return Record(entry.node, error="truncated" if "it was truncated" in error.problem else error.problem[:120])
         except (AdvisorError, OSError) as error:
             return Record(entry.node, error=str(error)[:120])
         machine, unfit = self._with_bios(machine, entry.bios)
@@ -317,8 +319,8 @@ class Reader:
             given = bios_for((file,), machine)
             host = given.owner.host_name if given.owner else None
             if host and machine.name and short_name(host) != short_name(machine.name):
-                return machine, f"its BMC says that the server is {host[:64]}"
-            return machine.model_copy(update={"bios": given.bios}), None
+                return machine, f"its BMC reports the server as {host[:64]}"
+            return machine.but(bios=given.bios), None
         except BadInput as error:
             return machine, error.problem[:120]
         except (AdvisorError, OSError) as error:
@@ -341,13 +343,15 @@ class Reader:
             return ()
         known = self._cases.get(digest) or self._judged(digest, machine).case
         parts = socket_parts((machine.memory and machine.memory.dimms) or ())
-        own = (each.model_copy(update={"parts": parts.get(each.index, each.parts)}) for each in known.sockets or ())
-        case = known.model_copy(update={"watch": watch, "sockets": known.sockets and tuple(own)})
+        own = (each.but(parts=parts.get(each.index, each.parts)) for each in known.sockets or ())
+        case = known.but(watch=watch, sockets=known.sockets and tuple(own))
         origins = Origins(*((watch.sources, watch.gaps) if watch else (machine.sources, machine.gaps)), case, settings())
-        return (each for each in judge(case, rules.values(), settings(), origins) if each.verdict == "finding")
+        env = env_of(case, settings())
+        asked_now = (each for rule in rules.values() for each in ask(rule, case, env))
+        return (finding(each, origins) for each in asked_now if each.verdict == "finding")
 
 
-_MIXED: Final = "memory-modules-mixed"
+_MIXED = "memory-modules-mixed"
 """The rule that names the DIMMs of a socket; no other asks whose they are."""
 
 
@@ -385,12 +389,12 @@ def _watch(host: Host, sharing: Host) -> Watch | None:
     return watched(host, first) if second is None else watched(host, first, look(second.host), second.seconds)
 
 
-_FORMAT: Final = 4
-_LARGEST_INDEX: Final = 1 << 30
+_FORMAT = 4
+_LARGEST_INDEX = 1 << 30
 """Bytes of an index, unpacked: a hundred thousand nodes of which each is different have as many."""
 
 Stamp = tuple[tuple[str, int, int], ...]
-"""File, bytes, and when it was last written, of a capture and of the BIOS beside it: what has the same is the same."""
+"""File, bytes, and when it last changed, in its permissions too, of a capture and of the BIOS beside it: the same is the same."""
 
 
 def indexed(named: Asked, book: Book, observer: Observer = SILENT) -> Read:
@@ -418,7 +422,7 @@ def _stamp(entry: Entry) -> Stamp | None:
         files = [(file.name, file.stat()) for file in (entry.file, entry.bios) if file is not None]
     except OSError:
         return None
-    return tuple((name, about.st_size, about.st_mtime_ns) for name, about in files)
+    return tuple((name, about.st_size, about.st_ctime_ns) for name, about in files)
 
 
 def _mark(book: Book) -> str:
@@ -439,7 +443,7 @@ def _save(place: Path, mark: str, read: Read, stamps: Mapping[str, Stamp], obser
     try:
         write_file(place, b"".join((*pieces, packed.flush())))
     except AdvisorError as error:
-        observer.detail(f"no index is saved: {error}")
+        observer.detail(f"index not saved: {error}")
 
 
 def _lines(mark: str, read: Read, stamps: Mapping[str, Stamp]) -> Iterator[dict[str, Any]]:
@@ -507,7 +511,7 @@ def _unpacked(place: Path) -> Iterator[bytes]:
                 while piece := reader.read(1 << 20):
                     total += len(piece)
                     if total > _LARGEST_INDEX:
-                        raise ValueError("larger than any index")
+                        raise ValueError("too large for an index")
                     *lines, rest = (rest + piece).split(b"\n")
                     yield from lines
                 if rest:

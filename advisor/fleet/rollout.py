@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from advisor.advice.bios_files import text_of
 from advisor.bios.door import Door
@@ -28,12 +28,12 @@ from advisor.machine.observer import SILENT, Observer
 from advisor.machine.secrecy import WITHHELD
 from advisor.sheets import model_of, parse_sheet
 
-_LOOK: Final = '{ cat /proc/sys/kernel/random/boot_id; cat /sys/class/dmi/id/product_uuid 2>/dev/null || echo -; } >"$2"\n'
-_MOMENT: Final = 30.0
-_CAPTURE: Final = 600.0
-_RUNS: Final = 3
+_LOOK = '{ cat /proc/sys/kernel/random/boot_id; cat /sys/class/dmi/id/product_uuid 2>/dev/null || echo -; } >"$2"\n'
+_MOMENT = 30.0
+_CAPTURE = 600.0
+_RUNS = 3
 """Runs of a program before and after: what one restart brought is described by their median, and proven by nothing."""
-_LONGEST: Final = 36
+_LONGEST = 36
 
 
 class FleetNodes:
@@ -122,11 +122,11 @@ def begin_rollout(
     scheduler_here(**how.scheduler)
     plans = {door.name: _read_plan(plan, door) for door in doors}
     if (how.folder / FILE).exists():
-        raise CannotWork(f"{how.folder} holds a rollout; continue it with --resume {how.folder}, or name another --folder")
+        raise CannotWork(f"{how.folder} contains a rollout; continue it with --resume {how.folder}, or name another --folder")
     found = rehearse_rollout(plan, doors, how, observer) if how.rehearse else None
     if found is not None and (wrong := [word for word, _ in found.folded if word.startswith("by hand")]):
         confirm(found)
-        raise CannotWork(f"nothing was changed: the rehearsal did not go well: {wrong[0]}")
+        raise CannotWork(f"nothing was changed: the rehearsal failed: {wrong[0]}")
     if not confirm(found):
         raise CannotWork("nothing was changed: not confirmed")
     journal = begun(how.folder, doors, how.policy, {**how.scheduler, "program": how.program and how.program.model_dump()})
@@ -176,8 +176,12 @@ def resume_rollout(
 def _kept(journal: Journal) -> tuple[Program | None, dict[str, Any]]:
     """Return what is run before and after, and who drains the nodes, as a journal's head has them."""
     if WITHHELD in str(journal.head.get("scheduler")):
-        cure = "pass it in a file or the environment, and begin in another --folder"
-        raise BadInput("a command line has a credential, which no journal keeps", file=str(journal.folder / FILE), cure=cure)
+        cure = "pass it in a file or the environment, and start with another --folder"
+        raise BadInput(
+            "a command line contains a credential, which is never stored in the journal",
+            file=str(journal.folder / FILE),
+            cure=cure,
+        )
     try:
         known = dict(journal.head["scheduler"])
         program = known.pop("program", None)
@@ -197,6 +201,6 @@ def program_named(text: str) -> Program:
     place = Path(text)
     if not place.suffix:
         raise BadInput(
-            f"{text[:60]} is not a ready program", cure=f"there are {', '.join(known)}; or write a file with name: and run:"
+            f"{text[:60]} is not a built-in program", cure=f"available: {', '.join(known)}; or write a file with name: and run:"
         )
     return model_of(parse_sheet(text_of(place, 1 << 16, "a program"), str(place)), Program)

@@ -1,7 +1,7 @@
 """Asks the launcher that is installed where it would put a line's ranks on a machine; of the line nothing is started.
 
 Open MPI plans with ``--rtos donotlaunch --display map`` (5) or ``--do-not-launch --display-map`` (4) and starts nothing. Hydra
-says what it binds (HYDRA_TOPO_DEBUG) while it starts ``true`` in place of the program, on this host alone. Each gets the machine
+says what it binds (HYDRA_TOPO_DEBUG) while it starts ``true`` in place of the program, on this host only. Each gets the machine
 as an hwloc XML, a folder of its own that is removed, few variables, and of the line only the words that say where ranks go.
 """
 
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Final
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.line import binders, binds_itself, parse, started_by
@@ -32,12 +31,12 @@ from advisor.machine.machine import Machine
 from advisor.machine.sources.scheduler import classify
 from advisor.machine.units import plain
 
-_PATIENCE: Final = 10.0
-_MOST: Final = 4096
+_PATIENCE = 10.0
+_MOST = 4096
 """Ranks that Open MPI is asked about: a plan of these has half a megabyte."""
-_MOST_STARTED: Final = 256
+_MOST_STARTED = 256
 """Ranks that Hydra is asked about: it starts ``true`` so often."""
-_OWN: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "OPAL_PREFIX", "PRTE_PREFIX", "PMIX_INSTALL_PREFIX")
+_OWN = ("PATH", "HOME", "LD_LIBRARY_PATH", "OPAL_PREFIX", "PRTE_PREFIX", "PMIX_INSTALL_PREFIX")
 """Variables that a launcher needs to find itself; no scheduler's: the hosts are those of the line."""
 
 
@@ -152,29 +151,29 @@ def _variables(made: Prediction, folder: str) -> dict[str, str]:
 
 # Open MPI
 
-_FOLDER: Final = "\ue000"
+_FOLDER = "\ue000"
 """Stands for the folder in words, before it is made."""
-_SAID: Final = words(
+_SAID = words(
     "-np --host --map-by --rank-by --bind-to --cpu-set --cpu-list --cpus-per-proc --cpus-per-rank -N --npernode "
     "--npersocket --pernode --bycore --bynode --byslot --bysocket --bind-to-core --bind-to-socket --bind-to-none "
     "--use-hwthread-cpus --oversubscribe --nooversubscribe --hetero-nodes"
 )
 """Options that say where ranks go, and nothing else."""
-_FILED: Final = {"--hostfile": "hosts", "--rankfile": "ranks", "-rf": "ranks"}
-_LEFT: Final = words(
+_FILED = {"--hostfile": "hosts", "--rankfile": "ranks", "-rf": "ranks"}
+_LEFT = words(
     "-x --output --output-filename --tag-output --timestamp-output --merge-stderr-to-stdout --report-bindings --display "
     "--display-map --display-devel-map --display-allocation --do-not-launch --allow-run-as-root --quiet --verbose --wdir "
     "--prefix --noprefix --path --timeout --stdin --leave-session-attached --debug-daemons --report-pid --show-progress "
     "--disable-recovery --enable-recovery --xml --pmixmca"
 )
 """Options that say nothing of it, and are left out."""
-_PLACING: Final = re.compile(
+_PLACING = re.compile(
     r"rmaps_(base|default)_(mapping_policy|ranking_policy|oversubscribe|no_oversubscribe|schedule_policy|cpus_per_rank|pernode|"
     r"n_pernode|n_persocket|no_schedule_local|inherit|byslot|bycore|bynode|pattern)|rmaps_rank_file_physical|rmaps_dist_device|"
     r"hwloc_(base|default)_(binding_policy|use_hwthreads_as_cpus|cpu_list|cpu_set|slot_list|bind_to_(core|socket)|report_bindings)"
 )
 """Parameters that say where ranks go: a closed list, for others name files, folders and programs."""
-_OTHERS: Final = re.compile(r"(rmaps|hwloc|ras|orte|prte|plm|ess|state|schizo|mca)(_.*)?|.*(file|path|agent).*")
+_OTHERS = re.compile(r"(rmaps|hwloc|ras|orte|prte|plm|ess|state|schizo|mca)(_.*)?|.*(file|path|agent).*")
 """Parameters that may change it, or start something: a line with one is not asked about."""
 
 
@@ -186,7 +185,17 @@ def _counts_twice(made: Prediction) -> bool:
     return bool(rows) and (not plain_rows or len({row[0] for row in rows}) < len(rows) or len(made.line.segments) > 1)
 
 
-_SPAN: Final = re.compile(r"[:,]s", re.IGNORECASE)
+_SPAN = re.compile(r"[:,]s", re.IGNORECASE)
+
+
+def _starts_otherwise(made: Prediction) -> bool:
+    """Whether a launcher plans such a line otherwise than it starts it, as was observed."""
+    want, placed = made.want, (made.want.level, made.want.bind)
+    if made.four and (len(want.hosts) > 1 or want.hostfile or want.rankfile or want.cpus or _SPAN.search(want.map_text or "")):
+        return True  # 4.1.4: a second host, span, lists and files
+    if made.five and (placed == ("pe-list", "hwthread") or (placed == ("hwthread", "core") and want.overload)):
+        return True  # 5.0.11: hwthread with core:overload-allowed it plans, and does not start
+    return want.level == "seq" or (want.from_file and any(slots is None for _, slots in want.hosts)) or _counts_twice(made)
 
 
 def _parameter(variable: str) -> str:
@@ -209,12 +218,10 @@ def _of_open_mpi(made: Prediction, here: Installed) -> list[str] | None:
     ranks = [counted(part.value("-np")) or 0 for part in line.segments]
     if odd or sum(ranks) > _MOST or made.line.words.around:
         return None
-    if made.four and (len(want.hosts) > 1 or want.hostfile or want.rankfile or want.cpus or _SPAN.search(want.map_text or "")):
-        return None  # of a second host, of span, of lists and of files 4.1.4 plans otherwise than it starts (observed)
     if any(name and name not in made.files for name in (want.hostfile, want.rankfile)):
         return None
-    if want.level == "seq" or (want.from_file and any(slots is None for _, slots in want.hosts)) or _counts_twice(made):
-        return None  # without launching 5.0.11 takes hosts of a file otherwise, but where each has its slots (observed)
+    if _starts_otherwise(made):
+        return None
     if any(f"l{level}cache" in word.lower() for level in {1, 2} - {*made.topology.own_caches} for word in line.words.rest):
         return None  # whether the machine shows such a cache is not known
     segments = [_said(part, made) for part in line.segments]
@@ -259,10 +266,10 @@ def _files(made: Prediction) -> Mapping[str, str]:
     return {own: made.files.get(name, "") for own, name in named.items() if name}
 
 
-_NODE: Final = re.compile(r"Data for node: (\S+)")
-_PROC_5: Final = re.compile(r"Data for proc: \[\S+@\d+,(\d+)\]")
-_RANK: Final = re.compile(r"Process rank: (\d+) Bound: (.*)")
-_BOUND_5: Final = re.compile(r"Binding: (.*)")
+_NODE = re.compile(r"Data for node: (\S+)")
+_PROC_5 = re.compile(r"Data for proc: \[\S+@\d+,(\d+)\]")
+_RANK = re.compile(r"Process rank: (\d+) Bound: (.*)")
+_BOUND_5 = re.compile(r"Binding: (.*)")
 
 
 def _open_mpi_ranks(made: Prediction, text: str) -> Iterator[LintRank]:
@@ -305,14 +312,14 @@ def _cpus(text: str, known: LogicalNumbering, made: Prediction) -> CpuSet | None
             for kind, numbers in parts
         )
     if not cpus or not cpus <= made.topology.inside.pus:
-        raise Unclear(f"{text[:60]} is not a binding that is read here")
+        raise Unclear(f"{text[:60]} is not a binding that advisor can read")
     return cpus
 
 
 # Hydra
 
-_HYDRA_SAID: Final = frozenset({"-n", "-ppn", "-bind-to", "-map-by"})
-_HYDRA_LEFT: Final = words(
+_HYDRA_SAID = frozenset({"-n", "-ppn", "-bind-to", "-map-by"})
+_HYDRA_LEFT = words(
     "-genv -env -genvall -genvnone -genvlist -envall -envnone -envlist -wdir -prepend-rank -verbose -print-all-exitcodes "
     "-outfile-pattern -errfile-pattern -launcher -iface -disable-auto-cleanup"
 )
@@ -357,14 +364,14 @@ def settled(
     """
     simulated = LintAnswer(kind="simulated", ranks=made.ranks, refused=made.refused) if made.unclear is None else None
     asked = ask(made) if ask else None
-    seen = observed and observed.model_copy(update={"ranks": _without_names(made, observed.ranks or ())})
+    seen = observed and observed.but(ranks=_without_names(made, observed.ranks or ()))
     answers = tuple(each for each in (simulated, asked, seen) if each is not None)
     if not answers:
         return made, "not-told", ()
     best = answers[-1]
     if observed is None and len({_as_seen(made, each.ranks) for each in answers}) > 1:
         why = "; ".join(f"{each.kind}: {_in_short(each)}{f' ({each.by})' if each.by else ''}" for each in answers)
-        why = f"the answers differ, and advisor check --observed settles it. {why[0].upper()}{why[1:]}"
+        why = f"the answers differ; run advisor check --observed to see which is right. {why[0].upper()}{why[1:]}"
         return replace(made, ranks=None, refused=None, unclear=why), "not-told", answers
     return replace(made, ranks=best.ranks, refused=best.refused, unclear=None), best.kind, answers
 
@@ -402,7 +409,7 @@ def observed_in(file: str) -> LintAnswer:
     gathered = reported(read_bytes(file, "output of a job"))
     ranks = tuple(LintRank(rank=each.rank, host=each.host, cpus=each.cpus) for each in gathered.ranks if each.rank is not None)
     if not ranks:
-        raise CannotWork(f"{file}: no line of the probe in it; advisor verify --print-probe > probe.sh, and start sh probe.sh")
+        raise CannotWork(f"{file}: contains no probe output; run advisor verify --print-probe > probe.sh, then run sh probe.sh")
     if gathered.repeated or [rank.rank for rank in ranks] != list(range(len(ranks))):
-        raise CannotWork(f"{file}: some ranks are missing or there twice; give the whole output of one run")
+        raise CannotWork(f"{file}: some ranks are missing or repeated; give the whole output of one run")
     return LintAnswer(kind="observed", by=file, ranks=ranks)

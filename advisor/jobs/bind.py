@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
@@ -50,10 +50,10 @@ _HFI = re.compile(r"hfi1_(\d{1,4})", re.ASCII)
 _AMAZON = 0x1D0F
 
 
-_CRAY_ONLY = "MPICH_OFI_NIC_POLICY is Cray MPICH's: for another MPI over libfabric set FI_CXI_DEVICE_NAME in each rank"
+_CRAY_ONLY = "MPICH_OFI_NIC_POLICY works only with Cray MPICH: for another MPI over libfabric set FI_CXI_DEVICE_NAME per rank"
 
 
-_BY_POLICY = "adapters are left to Cray MPICH's policy: this input does not tell the cxi device of each, or hosts differ"
+_BY_POLICY = "adapters are left to Cray MPICH's policy: this input does not show their cxi devices, or hosts differ"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def openmp(placement: Placement) -> dict[str, str]:
 def device(hca: str, machines: Iterable[Machine]) -> str:
     """Return what UCX calls an adapter: its name and its port that is active, ``mlx5_0:1``."""
     if not _DEVICE.fullmatch(hca):
-        raise BadValue(f"{hca!a} is not an adapter's name")
+        raise BadValue(f"{hca!a} is not an adapter name")
     there = [(each, fabric_of(machine.hcas or ())) for machine in machines for each in machine.hcas or () if each.name == hca]
     ports = [port for each, fabric in there for port in ports_of(each, fabric if is_on_fabric(each, fabric) else None) or ()]
     return f"{hca}:{next((port.number for port in ports if is_active(port)), 1)}"
@@ -160,7 +160,7 @@ def _slingshot(placement: Placement, hcas: Sequence[str]) -> tuple[dict[str, str
     if len(hcas) == 1:
         if numbers:
             return {"FI_CXI_DEVICE_NAME": hcas[0]}, ()
-        return {}, (f"FI_CXI_DEVICE_NAME is not set: which cxi device {hcas[0]} is, this input does not tell",)
+        return {}, (f"FI_CXI_DEVICE_NAME is not set: this input does not show which cxi device {hcas[0]} is",)
     plans = [placement.plans[plan].slots[:ranks] for plan, ranks in kinds(placement).items()]
     if len(numbers) == len(hcas) and len(plans) == 1:
         locals_of = {number: [str(i) for i, slot in enumerate(plans[0]) if slot.hca == name] for name, number in numbers.items()}
@@ -171,14 +171,14 @@ def _slingshot(placement: Placement, hcas: Sequence[str]) -> tuple[dict[str, str
         return {"MPICH_OFI_NIC_POLICY": "GPU"}, (_BY_POLICY, _CRAY_ONLY)
     if all(len(slot.nodes) == 1 for slot in slots):
         return {"MPICH_OFI_NIC_POLICY": "NUMA"}, (_BY_POLICY, _CRAY_ONLY)
-    return {}, ("MPICH_OFI_NIC_POLICY is not set: a rank on several NUMA nodes cannot have the policy NUMA",)
+    return {}, ("MPICH_OFI_NIC_POLICY is not set: the policy NUMA does not allow a rank to span several NUMA nodes",)
 
 
 def _omni_path(hcas: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return what sets PSM2's adapter: the number of /dev/hfi1_0, the same for all ranks of a node."""
     match = _HFI.fullmatch(hcas[0])
     if len(hcas) == 1 and match:
-        return {"HFI_UNIT": match[1]}, ("HFI_UNIT is PSM2's: an MPI over OPX takes FI_OPX_HFI_SELECT",)
+        return {"HFI_UNIT": match[1]}, ("HFI_UNIT works only with PSM2: an MPI over OPX needs FI_OPX_HFI_SELECT",)
     return {}, ("HFI_UNIT is not set: it would have to differ among ranks, and PSM2 assigns the adapters itself",)
 
 
@@ -191,13 +191,13 @@ def _matters(placement: Placement) -> bool:
 def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
     """Return why UCX is not given an adapter."""
     if any(machine.tools is not None and all(tool.name != "ucx" for tool in machine.tools) for machine in machines):
-        return "this machine has no UCX"
+        return "UCX is not installed on this machine"
     there = {hca.name: hca for machine in machines for hca in machine.hcas or ()}
     foreign = sorted(NAMES[layer] for layer in layers_of(hcas, machines) & {SLINGSHOT, OMNI_PATH} if layer)
     if foreign:
         return f"UCX does not use {foreign[0]}"
     if any(_is_efa(there[name], machines) for name in hcas if name in there):
-        return "the adapter is an EFA, which MPI uses by libfabric"
+        return "the adapter is an EFA, which MPI uses through libfabric"
     down = [name for name in hcas if name in there and not is_up(there[name])]
     if down:
         return f"no port of {', '.join(down)} is active"
@@ -206,7 +206,7 @@ def unusable(hcas: Sequence[str], machines: Sequence[Machine]) -> str | None:
         for name in hcas
         if len({device(name, [each]) for each in machines if (any(hca.name == name for hca in each.hcas or ()))}) > 1
     ]
-    return f"{unlike[0]} is on another port on some of the hosts" if unlike else None
+    return f"{unlike[0]} uses a different port on some hosts" if unlike else None
 
 
 def is_up(hca: Hca) -> bool:
@@ -240,11 +240,8 @@ def without_gpus(placement: Placement) -> Placement:
 
 
 def _each(placement: Placement, change: Callable[[Slot], Mapping[str, object]]) -> Placement:
-    plans = tuple(
-        plan.model_copy(update={"slots": tuple(slot.model_copy(update=change(slot)) for slot in plan.slots)})
-        for plan in placement.plans
-    )
-    return placement.model_copy(update={"plans": plans})
+    plans = tuple(plan.but(slots=tuple(slot.but(**change(slot)) for slot in plan.slots)) for plan in placement.plans)
+    return placement.but(plans=plans)
 
 
 def article(hca: str | None, machines: Iterable[Machine]) -> dict[str, str]:
@@ -262,7 +259,7 @@ def article(hca: str | None, machines: Iterable[Machine]) -> dict[str, str]:
 
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
 
-HAD_CREDENTIAL: Final = f"a credential on the line is {WITHHELD} here and in files: give it to the job in its environment"
+HAD_CREDENTIAL = f"a credential on the line appears as {WITHHELD} here and in files: pass it in the job's environment"
 
 
 @dataclass(frozen=True)
@@ -317,7 +314,9 @@ def bind(
     if not command:
         raise BadValue("no command to start", cure="put it last, after --: advisor bind --ranks 4 -- ./app")
     if ":" in command:
-        raise BadValue("a word ':' in the command starts another program", cure="place one program, or start both from a script")
+        raise BadValue(
+            "':' in the command starts another program", cure="place one program at a time, or start both from a script"
+        )
     command, given = screened_words(command), tuple(command)
     host_options = hosts or HostOptions()
     job_hosts = hosts_of_job(host_options, command, environment, observer)
@@ -327,7 +326,7 @@ def bind(
     if host_options.learned is not None:
         job, command, said = with_learned(host_options.learned, command, job or JobOptions(), job_hosts.machines[0])
         notes.append(said)
-    wanted, measured = shape(job or JobOptions(), job_hosts, notes), _measured(host_options, job_hosts)
+    wanted, measured = shape(job or JobOptions(), job_hosts, notes), _measured(host_options, job_hosts, observer)
     placement = place(wanted, job_hosts.machines, measured, allowed=job_hosts.affinity)
     if any(slot.gpu for plan in placement.plans for slot in plan.slots):
         placement, filled_in = beside_gpus(placement, job or JobOptions(), job_hosts)
@@ -346,21 +345,23 @@ def beside_gpus(placement: Placement, options: JobOptions, job_hosts: JobHosts) 
     job, said = placement.job, list[str]()
     cores = [core.cpuset for plan in placement.plans for core in plan.topology.inside.cores]
     if options.smt is None and job.reserve and any(len(cpus) > 1 for cpus in cores):
-        job = job.model_copy(update={"smt": "first"})
-        said.append("first hardware threads only, as jobs have where cores are kept for the system; --smt skip binds whole cores")
+        job = job.but(smt="first")
+        said.append(
+            "first hardware threads only, as in jobs on nodes that reserve cores for the system; --smt skip binds whole cores"
+        )
     if options.threads is None and job.threads == 1:
-        job = job.model_copy(update={"threads": room_beside_gpus(placement, job_hosts.machines, job_hosts.affinity)})
+        job = job.but(threads=room_beside_gpus(placement, job_hosts.machines, job_hosts.affinity))
     if job == placement.job:
         return placement, ()
     again = placement
     for threads in dict.fromkeys((job.threads, 1)):
         with suppress(BadValue):
-            tried = place(job.model_copy(update={"threads": threads}), job_hosts.machines, allowed=job_hosts.affinity)
+            tried = place(job.but(threads=threads), job_hosts.machines, allowed=job_hosts.affinity)
             if _nodes(tried) <= _nodes(placement):
                 again = tried
                 break
     if again.job.threads > 1 and options.threads is None and placement.job.threads == 1:
-        said.append(f"{again.job.threads} threads per rank: its share of the cores beside its GPU; --threads T takes fewer")
+        said.append(f"{again.job.threads} threads per rank: its share of the cores near its GPU; --threads T uses fewer")
     return again, tuple(said)
 
 
@@ -379,17 +380,17 @@ def _whole_node(placement: Placement, job_hosts: JobHosts) -> Iterator[str]:
     if job.slice or job.reserve_per or threads < 2:
         return
     with suppress(BadValue):
-        wider = place(job.model_copy(update={"threads": threads}), job_hosts.machines, allowed=job_hosts.affinity)
+        wider = place(job.but(threads=threads), job_hosts.machines, allowed=job_hosts.affinity)
         used = sum(slot.cores for slot in max(wider.plans, key=lambda each: len(each.slots)).slots)
         own = "the whole node" if cores + job.reserve == len(every) else f"all {cores} cores of this kind"
         whole = f"use {own}" if used == cores else f"use {used} of its {cores} cores"
-        yield f"one thread per rank, for --threads was left out: with --threads {threads} the ranks {whole}"
+        yield f"one thread per rank, as --threads is missing: with --threads {threads} the ranks {whole}"
 
 
-def _measured(host_options: HostOptions, job_hosts: JobHosts) -> MeasuredForPlacement | None:
+def _measured(host_options: HostOptions, job_hosts: JobHosts, observer: Observer) -> MeasuredForPlacement | None:
     """Return what was measured that bears on placement; None where no measurements are given."""
     machine = job_hosts.machines[0]
-    found = measurements_from(host_options.measurements, machine)
+    found = measurements_from(host_options.measurements, machine, observer)
     return measured_for_placement(found, len(machine.topology.l3) if machine.topology else None) if found else None
 
 
@@ -452,7 +453,7 @@ def _not_carried_out(launch: Launch, job_hosts: JobHosts) -> Iterator[str]:
     plugins = job_hosts.machines[0].slurm_conf and job_hosts.machines[0].slurm_conf.task_plugins
     if plugins is not None and "affinity" not in plugins and any(word.startswith("--cpu-bind=") for word in launch.argv):
         named = ",".join(f"task/{each}" for each in plugins) or "task/none"
-        yield f"bind-ignored: TaskPlugin is {named}, and only task/affinity binds ranks; --wrapper binds them without it"
+        yield f"bind-ignored: TaskPlugin is {named}, but only task/affinity binds ranks; --wrapper binds them without it"
 
 
 def _counted(launch: Launch, placement: Placement) -> Iterator[str]:
@@ -466,7 +467,7 @@ def _counted(launch: Launch, placement: Placement) -> Iterator[str]:
 
 def _of_command(command: Sequence[str]) -> tuple[str, ...]:
     strange = next((each for each in command if _DASHES.match(each)), None)
-    return (f"{strange} begins with a dash that is not ASCII: no program takes it for an option",) if strange else ()
+    return (f"{strange} begins with a non-ASCII dash: no program reads it as an option",) if strange else ()
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count as count_from
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from rich.cells import cell_len
 
@@ -23,6 +23,7 @@ from advisor.jobs.placement import (
     RankPlace,
     Slot,
 )
+from advisor.jobs.request import version_source
 from advisor.jobs.started.hosts import FoldedPlan
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
@@ -34,11 +35,11 @@ from advisor.show.picture import Box, Device, Group, Member, Picture, picture
 from advisor.show.svg import draw_svg
 from advisor.show.terminal import picture_lines as drawn_lines
 
-FIRST: Final = 8
+FIRST = 8
 """So many ranks are listed, and the last."""
 
-_RIGHT: Final = ("rank", "distance")
-_LEAST: Final = 4
+_RIGHT = ("rank", "distance")
+_LEAST = 4
 
 
 def rank_table(placement: Placement, width: int, *, whole: bool = False) -> list[Line]:
@@ -145,7 +146,7 @@ def _separated(texts: Iterable[str]) -> Iterator[str]:
         yield held
 
 
-LINT_SCHEMA: Final = "advisor-lint/1"
+LINT_SCHEMA = "advisor-lint/1"
 """The number rises when a key changes meaning or goes."""
 
 _MOST_RANKS = 32
@@ -164,7 +165,7 @@ def lint_page(told: Lint, width: int | None = None) -> Page:
 
 def _lint_lines(told: Lint, width: int) -> list[Line]:
     version = f" ({plain(told.version)})" if told.version else ""
-    head = [(title_of(told.launcher), "title"), (f"{version}, known from {plain(told.known_from)}", "dim")]
+    head = [(title_of(told.launcher), "title"), (f"{version}, {plain(version_source(told.known_from))}", "dim")]
     result = wrapped(head, width)
     result += [line for each in told.assumed for line in wrapped([("  ", ""), (each, "dim")], width)]
     # The command stands on one line, however wide: it is there to be copied.
@@ -184,22 +185,24 @@ def _lint_lines(told: Lint, width: int) -> list[Line]:
     if not told.warnings and told.ranks:
         result.append((("  no known problems", "good"),))
     elif not told.warnings:
-        text = "not predicted: the ranks' placement is not known, and the options alone show no fault"
+        text = "not predicted: the ranks' placement is unknown; the options alone show no fault"
         result += wrapped([("  ", ""), (text, "unknown")], width)
-    result += [(), (("The same for other launchers", "heading"),)]
+    result += [(), (("Equivalent lines for other launchers", "heading"),)]
     return result + _translations(told.translations, width)
 
 
 def how_known(placed: Placed, answers: Sequence[LintAnswer]) -> str:
     """Return how it is known where ranks go: who was asked, and what agrees with it."""
     if placed == "not-told":
-        return "NOT KNOWN: the answers differ"
+        return "UNKNOWN: the methods give different answers"
     best = answers[-1]
     others = [each.kind for each in answers[:-1] if each.ranks == best.ranks]
     otherwise = [each.kind for each in answers[:-1] if each.ranks != best.ranks]
     by = f": {plain(best.by, 200)}" if best.by else ""
-    said = f"; {' and '.join(others)} alike" if others else ""
-    return f"{best.kind}{by}{said}" + (f"; {' and '.join(otherwise)} otherwise" if otherwise else "")
+    said = f"; {' and '.join(others)} agree{'s' if len(others) == 1 else ''}" if others else ""
+    return f"{best.kind}{by}{said}" + (
+        f"; {' and '.join(otherwise)} differ{'s' if len(otherwise) == 1 else ''}" if otherwise else ""
+    )
 
 
 def rows_of_ranks(ranks: tuple[LintRank, ...], width: int) -> list[Line]:
@@ -217,7 +220,7 @@ def rows_of_ranks(ranks: tuple[LintRank, ...], width: int) -> list[Line]:
         bound = f"CPUs {cpus}" if cpus else "not bound"
         result += wrapped([(f"  rank {number}{where}: ", "label"), (bound, "")], width, indent=6)
     more = len(rows) - _MOST_RANKS
-    return [*result, ((f"  and {count(more, 'row')} more; --json has all", "dim"),)] if more > 0 else result
+    return [*result, ((f"  and {count(more, 'row')} more; --json lists all", "dim"),)] if more > 0 else result
 
 
 def _warning(told: LintWarning, width: int) -> list[Line]:
@@ -234,16 +237,16 @@ def _translations(told: Sequence[LintTranslation], width: int) -> list[Line]:
     result: list[Line] = []
     if len(told) > 1 and len({each.lost for each in told}) == 1 and not any(each.line for each in told):
         names = ", ".join(title_of(each.launcher) for each in told)
-        result = wrapped([("  ", ""), (names, "title"), (": not known", "unknown")], width, indent=4)
+        result = wrapped([("  ", ""), (names, "title"), (": no line known", "unknown")], width, indent=4)
         return result + _lost(told[0], width)
     for each in told:
         result += [(("  ", ""), (title_of(each.launcher), "title"))]
-        result += [(("    ", ""), (plain(each.line, 200_000), ""))] if each.line else [(("    not known", "unknown"),)]
+        result += [(("    ", ""), (plain(each.line, 200_000), ""))] if each.line else [(("    no line known", "unknown"),)]
         for name, lines in each.files.items():
             result.append(((f"    {plain(name)}:", "label"),))
             result += [(("      ", ""), (plain(line, 400), "dim")) for line in lines[:_MOST_LINES]]
             if len(lines) > _MOST_LINES:
-                result.append(((f"      and {count(len(lines) - _MOST_LINES, 'line')} more; --json has all", "dim"),))
+                result.append(((f"      and {count(len(lines) - _MOST_LINES, 'line')} more; --json lists all", "dim"),))
         result += _lost(each, width)
     return result
 
@@ -330,21 +333,21 @@ def ranks_title(names: Sequence[str | None], ranks: int) -> str:
     )
 
 
-SCHEMA: Final = "advisor-bind/1"
+SCHEMA = "advisor-bind/1"
 
-SHORT: Final = 16
+SHORT = 16
 """Lines of a file that is shown whole."""
 
-COLOURS: Final = 8
+COLOURS = 8
 """Ranks in a row that have colours of their own."""
 
 _RANK = re.compile(r"r(\d+)(?:-\d+)? ")
 
-INLINE: Final = 256
+INLINE = 256
 """Lines of a file that JSON holds whole."""
 
-_ROOM: Final = 11
-_KINDS: Final = 4
+_ROOM = 11
+_KINDS = 4
 """So many kinds of nodes are drawn."""
 
 Lines = Callable[[], Iterator[str]]
@@ -407,7 +410,7 @@ def _command(told: BoundJob, width: int) -> Iterator[Line]:
     long = [name for name in missing_files(told) if len(list(islice(told.files[name](), SHORT + 1))) > SHORT]
     if long:
         pronoun = "it" if len(long) == 1 else "them"
-        text = f"needs {' and '.join(long)}: add -o DIR, which writes {pronoun} and prints this line with the path"
+        text = f"needs {' and '.join(long)}: -o DIR writes {pronoun} and prints this line with the path"
         yield from ((("# ", "warn"), *line) for line in wrapped([(text, "warn")], width - 2, indent=0))
 
 
@@ -439,15 +442,15 @@ def _legend(picture: Picture, ranks: int, width: int) -> list[Line]:
     """Return what the names and colours in a drawing mean."""
     says = [member.says or "" for box in picture.boxes() for member in box.members()]
     parts = ["rN: rank N and its CPUs"] if ranks > 1 else ["r0: the rank and its CPUs"]
-    parts += ["+: their second hardware threads"] if any("+" in each for each in says) else []
+    parts += ["+: second hardware threads"] if any("+" in each for each in says) else []
     parts += ["idle: CPUs without a rank"] if any("idle" in each for each in says) else []
-    parts += [f"ranks have {COLOURS} colours in turn"] if ranks > 1 else []
+    parts += [f"ranks cycle through {COLOURS} colours"] if ranks > 1 else []
     return labelled("Legend", [("; ".join(parts), "dim")], width, _ROOM)
 
 
 def _reasons(told: BoundJob, width: int, *, explain: bool) -> Iterator[Line]:
     placement = told.placement
-    version = told.version or "version not known (--launcher-version)"
+    version = f"version {told.version}" if told.version else "version unknown (--launcher-version)"
     rows: list[tuple[str, list[Span]]] = [
         ("Launcher", [(f"{told.launcher}, {version}: {told.chosen}; form: {told.form}", "")]),
         ("Strategy", [(placement.strategy, "title"), (f": {_small(told.strategies[placement.strategy])}", "")]),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -18,19 +18,25 @@ from advisor.jobs.line import parse, rewrite, started_by
 from advisor.jobs.lint import lint
 from advisor.jobs.placement import Lint, LintAnswer, LintRank, Placed, Slot
 from advisor.jobs.request import ADVISE, release_of
-from advisor.jobs.scripts.directives import gres
 from advisor.jobs.scripts.expansion import is_known, shown, words
 from advisor.jobs.scripts.faults import Edit, Fault, Severity
 from advisor.jobs.scripts.step_faults import RULES
 from advisor.jobs.scripts.steps import Known, Scripted, Step, read, variants
-from advisor.jobs.slurm import ASSUMED, KEY, SlurmWords, setup
-from advisor.machine.hosts.base import asks_the_network
+from advisor.jobs.slurm import (
+    ASSUMED,
+    KEY,
+    PARTITION,
+    SITE,
+    PartitionNodes,
+    SlurmWords,
+    partition_capture,
+    partition_nodes,
+    setup,
+)
 from advisor.machine.hosts.files import open_here
-from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
-from advisor.machine.sources.scheduler import parse_node
 from advisor.machine.units import count, plain
 from advisor.machine.value import Value, optional
 from advisor.show.lines import Line, Page, wrapped
@@ -90,15 +96,12 @@ def patch(before: str, after: str, name: str) -> str:
     return "\n".join(lines) + ("\n" if before != after else "")
 
 
-SITE: Final = Path("/etc/advisor/nodes")
-"""Where a site may lay a capture of a node of each partition: PARTITION.tar.gz."""
-_LARGEST: Final = 1 << 20
-_PATIENCE: Final = 3.0
+_LARGEST = 1 << 20
 
-SEVERITIES: Final = ("low", "medium", "high")
+SEVERITIES = ("low", "medium", "high")
 
 Count = Annotated[
-    int | tuple[int, ...] | None, Field(description="a number; of a line in a loop one for each turn; null where it is not known")
+    int | tuple[int, ...] | None, Field(description="a number; for a line in a loop, one per iteration; null if unknown")
 ]
 
 
@@ -106,25 +109,34 @@ class CheckedStep(Value):
     """One launch line of a script."""
 
     line: int
-    launcher: str = Field(description="the program: srun, mpirun, mpiexec, flux run, jsrun, torchrun, ...")
-    family: str | None = Field(description="whose it is, where something says it: openmpi4, intelmpi, mpich, pals")
-    program: str = Field(description="what is started")
+    launcher: str
+    """the program: srun, mpirun, mpiexec, flux run, jsrun, torchrun, ..."""
+    family: str | None
+    """its launcher family, if known: openmpi4, intelmpi, mpich, pals"""
+    program: str
+    """what is started"""
     ranks: Count
     nodes: Count
     ranks_per_node: Count
     threads: Count
     gpus: Count
     gpus_per_node: Count
-    placed: Placed = Field(
-        description="how it is known where ranks go: asked of the launcher, simulated, observed; not-told where it is not known"
-    )
-    placement: tuple[LintRank, ...] | None = optional("where each rank goes, where it is known")
-    answers: tuple[LintAnswer, ...] = optional("every answer; where they differ none of them counts", ())
-    binding: str = optional("the same in a sentence, or why it is not known", "")
-    unknown: dict[str, str] = optional("of each count that is not known, what it depends on", {})
-    repeated: bool = optional("whether it stands in a loop", default=False)
-    background: bool = optional("whether it runs beside what follows", default=False)
-    when: tuple[str, ...] = optional("the conditions that it stands under", ())
+    placed: Placed
+    """how the placement is known: asked of the launcher, simulated, observed; not-told if unknown"""
+    placement: tuple[LintRank, ...] | None = None
+    """where each rank goes, if known"""
+    answers: tuple[LintAnswer, ...] = ()
+    """every answer; if they differ, none counts"""
+    binding: str = ""
+    """the same in a sentence, or why it is unknown"""
+    unknown: dict[str, str] = optional({})
+    """what each unknown count depends on"""
+    repeated: bool = False
+    """whether it is in a loop"""
+    background: bool = False
+    """whether it runs in the background, in parallel with what follows"""
+    when: tuple[str, ...] = ()
+    """the conditions it is subject to"""
 
 
 class CheckedFault(Value):
@@ -135,8 +147,10 @@ class CheckedFault(Value):
     severity: Severity
     what: str
     why: str
-    fix: str = Field(description="what should stand there")
-    corrected: bool = Field(description="whether the corrected script has it")
+    fix: str
+    """the correct text"""
+    corrected: bool
+    """whether the corrected script includes it"""
 
 
 class CheckedJob(Value):
@@ -149,19 +163,23 @@ class CheckedJob(Value):
     cpus_per_task: int | None
     gpus: int | None
     partition: str | None = None
-    array: str | None = optional("the indexes of a job array, each of which does all of it")
+    array: str | None = None
+    """the indexes of a job array, each of which runs the whole script"""
 
 
 class Check(Value):
     """A script as it was read."""
 
     file: str
-    assumed: tuple[str, ...] = Field(description="what is taken for granted, and what the answer rests on")
+    assumed: tuple[str, ...]
+    """what is assumed, and what the answer is based on"""
     job: CheckedJob
     steps: tuple[CheckedStep, ...]
     faults: tuple[CheckedFault, ...]
-    corrected: str | None = Field(description="the script without its faults; null where nothing is changed")
-    patch: str = Field(description="the difference as a patch")
+    corrected: str | None
+    """the corrected script; null if nothing changes"""
+    patch: str
+    """the difference as a patch"""
 
     def reaches(self, severity: str) -> bool:
         """Whether a fault is as severe, or more."""
@@ -234,17 +252,17 @@ def script_text(file: Path) -> str:
             data = opened.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         raise BadInput(
-            "there is no such script, or it cannot be read",
+            "script not found or not readable",
             file=str(file),
-            cure="advisor check job.sbatch, or a line: advisor check -- srun -n 8 ./app",
+            cure="give a script, as in advisor check job.sbatch, or a line: advisor check -- srun -n 8 ./app",
         ) from error
     if len(data) > _LARGEST:
         raise BadInput(f"more than {_LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")
     if b"\0" in data:
         raise BadInput(
-            "this is not a script",
+            "not a script",
             file=str(file),
-            cure="name a job script; a line stands behind --: advisor check -- srun -n 8 ./app",
+            cure="give a job script, or put a line after --: advisor check -- srun -n 8 ./app",
         )
     return data.decode(errors="surrogateescape").replace("\r\n", "\n")
 
@@ -252,7 +270,7 @@ def script_text(file: Path) -> str:
 def _release(text: str | None) -> tuple[int, int] | None:
     release = release_of((text or "").removeprefix("slurm").strip(" -_")) if text else None
     if text and release is None:
-        raise BadInput(f"{text[:40]!a} is not a version of Slurm", cure="such as 23.02 or 24.05.3")
+        raise BadInput(f"{text[:40]!a} is not a version of Slurm", cure="give, for example, 23.02 or 24.05.3")
     return release[:2] if release else None
 
 
@@ -271,44 +289,18 @@ def _partition(script: Scripted) -> str | None:
 # the machine
 
 
-class PartitionNodes(NamedTuple):
-    """What each node of a partition has, as the scheduler says it; None where it does not, or nodes differ."""
-
-    cores: int | None = None
-    gpus: int | None = None
-
-
 def _node(script: Scripted, machine: Machine | None) -> tuple[Machine | None, str, PartitionNodes]:
     """Return a node of the job, where it is known from, and what it has where only numbers are known."""
     if machine is not None:
         return machine, machine.name or "the machine of --from", PartitionNodes()
     partition = _partition(script)
-    if partition and re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", partition, re.ASCII):
-        capture = SITE / f"{partition}.tar.gz"
-        if capture.is_file():
-            return read_machine(str(capture)), str(capture), PartitionNodes()
-        there = _asked(partition) if script.job.scheduler == "slurm" else PartitionNodes()
-        parts = [count(number, word) for number, word in zip(there, ("core", "GPU"), strict=True) if number]
-        if parts:
-            return None, f"scontrol: nodes of the partition {partition} have {' and '.join(parts)}", there
+    if partition and PARTITION.fullmatch(partition):
+        if capture := partition_capture(partition):
+            return read_machine(capture), capture, PartitionNodes()
+        there = partition_nodes(partition) if script.job.scheduler == "slurm" else PartitionNodes()
+        if any(there):
+            return None, f"scontrol: nodes of the partition {partition} have {there.said}", there
     return None, "", PartitionNodes()
-
-
-def _asked(partition: str) -> PartitionNodes:
-    """Return what a partition's nodes have as Slurm says it, where scontrol answers here."""
-    program = find("scontrol")
-    if program is None or asks_the_network("scontrol", program):
-        return PartitionNodes()
-    text = LiveHost().run(("scontrol", "--oneliner", "show", "node"), _PATIENCE).text or ""
-    cores: set[int] = set()
-    gpus: set[int] = set()
-    for line in text.splitlines():
-        words = dict(re.findall(r"(?:^|\s)(Partitions|Gres)=(\S*)", line))
-        node = parse_node(line, "scontrol show node") if partition in words.get("Partitions", "").split(",") else None
-        if node and node.sockets and node.cores_per_socket:
-            cores.add(node.sockets * node.cores_per_socket)
-            gpus.add(gres(words.get("Gres")) or 0)
-    return PartitionNodes(*(each.pop() if len(each) == 1 else None for each in (cores, gpus)))
 
 
 def _small(script: Scripted, there: PartitionNodes) -> list[Fault]:
@@ -316,14 +308,14 @@ def _small(script: Scripted, there: PartitionNodes) -> list[Fault]:
     found: list[Fault] = []
     for step in script.steps:
         cores, gpus = (step.per_node or 0) * (step.threads or 1), step.gpus_per_node or 0
-        what, why = f"{step.per_node} ranks of {step.threads or 1} want", "Threads share cores, or the job never starts."
+        what, why = f"{step.per_node} ranks of {step.threads or 1} need", "Threads share cores, or the job never starts."
         for said, wanted, word, has, hurts in (
             (what, cores, "cores", there.cores, why),
-            ("the line wants", gpus, "GPUs", there.gpus, "The job never starts."),
+            ("the line needs", gpus, "GPUs", there.gpus, "The job never starts."),
         ):
             if has is not None and wanted > has:
-                what = f"{said} {wanted} {word} of a node, the partition's have {has}"
-                cure = "fewer ranks of a node, or more nodes"
+                what = f"{said} {wanted} {word} per node, but the partition's nodes have {has}"
+                cure = "request fewer ranks per node, or more nodes"
                 found.append(Fault("node-too-small", step.line, "high", what, hurts, cure))
     return found
 
@@ -333,15 +325,15 @@ def _assumed(script: Scripted, slurm: SlurmWords | None, known: Known, source: s
     said: list[str] = []
     if node is None:
         told = f"{source}; " if source else ""
-        said.append(f"{told}placement is not known without a node: --from CAPTURE of one, or {SITE}/PARTITION.tar.gz")
+        how = "captured on a compute node with advisor capture -o node.tar.gz"
+        site = f"a site stores one for all users as {SITE}/PARTITION.tar.gz"
+        said.append(f"{told}no node to place ranks on: give --from node.tar.gz, {how}; {site}")
     else:
-        said.append(f"placed on {source}, as in a job that has its nodes whole")
+        said.append(f"placed on {source}, assuming exclusive nodes")
     if script.job.scheduler == "slurm" and slurm is not None:
-        said.append(f"Slurm's set-up from {slurm.source}" if slurm.source else ASSUMED)
+        said.append(f"Slurm configuration from {slurm.source}" if slurm.source else ASSUMED)
         if known.slurm is None:
-            said.append(
-                "Slurm's version is not known: faults in 22.05 to 23.02 alone are listed, too; give --slurm-version 24.05"
-            )
+            said.append("Slurm version unknown: faults specific to 22.05-23.02 are listed too; --slurm-version 24.05 omits them")
     return said
 
 
@@ -396,7 +388,9 @@ def _steps(
 def _as_seen(steps: Sequence[CheckedStep], file: str) -> CheckedStep:
     """Return the only step with what its ranks saw themselves."""
     if len(steps) != 1:
-        raise BadInput(f"it has {len(steps)} launch lines", cure="--observed goes with a script that has one, or with a line")
+        raise BadInput(
+            f"it has {len(steps)} launch lines", cure="--observed needs one launch line, or a script that contains only one"
+        )
     seen = observed_in(file)
     ranks = seen.ranks or ()
     cpus = Counter((rank.host, cpu) for rank in ranks for cpu in rank.cpus or ())
@@ -405,14 +399,15 @@ def _as_seen(steps: Sequence[CheckedStep], file: str) -> CheckedStep:
     wanted = f" of {steps[0].ranks}" if steps[0].ranks not in (None, len(ranks)) else ""
     hosts = count(len({rank.host for rank in ranks}), "host")
     words = f"{len(ranks)}{wanted} ranks on {hosts} ran on {' or '.join(map(str, sizes))} CPU{'s' * (sizes != [1])} each, "
-    words += f"{shared} of them on CPUs of another" if shared else "none on those of another"
-    return steps[0].model_copy(update={"placed": "observed", "placement": ranks, "answers": (seen,), "binding": words})
+    words += f"{shared} of them on another rank's CPUs" if shared else "none on another rank's CPUs"
+    return steps[0].but(placed="observed", placement=ranks, answers=(seen,), binding=words)
 
 
 def _program(step: Step) -> str:
     if step.nothing:
-        return "nothing: it says something of itself"
-    return " : ".join(shown(" ".join(word.text for word in part.program[:3]))[:80] for part in step.segments)
+        return "nothing: it only prints information"
+    texts = (" ".join(shown(" ".join(word.text for word in part.program[:3])).split()) for part in step.segments)
+    return " : ".join(text if len(text) <= 72 else f"{text[:72]}..." for text in texts)
 
 
 def _values(step: Step, name: str) -> int | tuple[int, ...] | None:
@@ -420,10 +415,10 @@ def _values(step: Step, name: str) -> int | tuple[int, ...] | None:
     return tuple(found) if isinstance(found, list) else found
 
 
-_FOR_LINES: Final = re.compile(
+_FOR_LINES = re.compile(
     r"(OMP|KMP|I_MPI|OMPI_MCA|PRTE_MCA|MV2|HYDRA|MPICH|PALS|UCX_NET|CUDA_VISIBLE|ROCR_VISIBLE)(_\w+)?|SLURM_CPU_BIND|SLURM_MEM_BIND|SRUN_\w+"
 )
-_OF_SLURM: Final = words(
+_OF_SLURM = words(
     "SLURM_NTASKS SLURM_JOB_NUM_NODES SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SLURM_HINT "
     "SLURM_DISTRIBUTION SLURM_THREADS_PER_CORE SLURM_EXACT SLURM_OVERCOMMIT"
 )
@@ -438,12 +433,12 @@ def _predicted(
     odd = next((text for text in words if not is_known(text)), None)
     ends = len(words) - len(step.program)
     if any(not is_known(text) for text in words[:ends]) or (len(step.segments) > 1 and odd):
-        return None, f"{shown(odd or '')[:60]} is not known"
+        return None, f"it depends on {shown(odd or '')[:60]}"
     words = [shown(text) for text in (*words, *(() if step.program else ("./program",)))]  # of a script that is not read
     words[0] = step.launcher.split(" ")[0]
     if _reads_one_node(step):
         if not step.per_node or len(step.segments) > 1:
-            return None, "which ranks each node gets is not known"
+            return None, "it is unknown which ranks each node gets"
         words = _of_one_node(step, words)
     names: Collection[str] = _OF_SLURM if step.launcher == "srun" else ()
     variables = {
@@ -499,7 +494,7 @@ def _of_all_nodes(step: Step, answer: Lint, better: str) -> str:
     return rewrite(line, lambda said: count.get(said.name), add=kept)
 
 
-_OF_NODES: Final = ("--hostfile", "--host", "--hosts", "--ppn", "--npernode", "-N")
+_OF_NODES = ("--hostfile", "--host", "--hosts", "--ppn", "--npernode", "-N")
 """Options that say which nodes a line has, or how many ranks of each."""
 
 
@@ -549,28 +544,30 @@ _MOST_DRAWN = 3
 """Drawings of a node on a page: of steps whose ranks lie otherwise."""
 
 
-def check_page(found: Check, width: int | None = None, machine: Machine | None = None) -> Page:
+def check_page(found: Check, width: int | None = None, machine: Machine | None = None, *, saved: bool = False) -> Page:
     """Return the page of a script; with the node that it was placed on, drawn with the ranks of each step."""
-    return Page(lambda room: _lines(found, room, machine), width)
+    return Page(lambda room: _lines(found, room, machine, saved=saved), width)
 
 
-def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
+def _lines(found: Check, width: int, machine: Machine | None, *, saved: bool) -> list[Line]:
     """Return the verdict, what is wrong where, each fault, what each line starts, and what all this rests on."""
     alike: dict[CheckedFault, list[int]] = {}
     for fault in found.faults:
-        alike.setdefault(fault.model_copy(update={"line": 0, "corrected": False}), []).append(fault.line)
-    result = wrapped([(f"{plain(found.file, 200)}: ", "title"), *_verdict(alike), (_head(found.job), "")], width)
+        alike.setdefault(fault.but(line=0, corrected=False), []).append(fault.line)
+    result = wrapped(
+        [(f"{plain(found.file, 200)}: ", "title"), *_verdict(alike, placed=machine is not None), (_head(found.job), "")], width
+    )
     if alike:
         named = [f"{_places(numbers)} {fault.id}" for fault, numbers in alike.items()]
         more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         result += [*wrapped([("; ".join(named[:_MOST_NAMED]) + more, "")], width), (), (("Faults", "heading"),)]
     for fault, numbers in alike.items():
         result += _fault(fault, _places(numbers), width)
-    if found.corrected is not None:
-        result += wrapped([("--fix shows the corrected script as a patch, -o FILE writes it", "dim")], width)
+    if found.corrected is not None and not saved:
+        result += wrapped([("--fix shows the corrected script as a patch; -o FILE saves the script", "dim")], width)
     result += [(), (("What it starts", "heading"),)]
     if not found.steps:
-        result.append((("  nothing by a launcher: the script itself is the program", ""),))
+        result.append((("  no launcher: the script itself is the program", ""),))
     drawn: list[tuple[LintRank, ...]] = []
     for step in found.steps:
         result += _step(step, width)
@@ -579,8 +576,8 @@ def _lines(found: Check, width: int, machine: Machine | None) -> list[Line]:
         if machine and here and here not in drawn and all(rank.cpus for rank in here) and len(drawn) < _MOST_DRAWN:
             drawn.append(here)
             slots = [Slot(cpus=rank.cpus, cores=0, nodes=(), memory=(), l3=(), socket=None) for rank in here if rank.cpus]
-            result += [(), *node_lines(machine, slots, f"line {step.line}: {count(len(here), 'rank')} of a node", width)]
-    result += [(), (("What this rests on", "heading"),)]
+            result += [(), *node_lines(machine, slots, f"line {step.line}: {count(len(here), 'rank')} per node", width)]
+    result += [(), (("What this is based on", "heading"),)]
     for each in found.assumed:
         result += wrapped([("  ", ""), (plain(each, 600), "dim")], width, indent=2)
     return result
@@ -590,23 +587,31 @@ _MOST_NAMED = 6
 """Faults that the second line of a page names."""
 
 
-def _verdict(alike: Mapping[CheckedFault, Sequence[int]]) -> list[tuple[str, str]]:
+def _verdict(alike: Mapping[CheckedFault, Sequence[int]], *, placed: bool) -> list[tuple[str, str]]:
     """Return how many faults there are, and how many of them will surely hurt."""
+    unplaced = "" if placed else ", placement not checked"
     if not alike:
-        return [("no fault is known", "good")]
+        return [("no faults found", "good"), (unplaced, "")]
     high = sum(fault.severity == "high" for fault in alike)
     worst = max((fault.severity for fault in alike), key=SEVERITIES.index)
-    return [(count(len(alike), "fault") + (f", {high} of them high" if high and len(alike) > 1 else f" ({worst})"), worst)]
+    return [
+        (
+            count(len(alike), "fault")
+            + (f", {high if high < len(alike) else 'all'} of them high" if high and len(alike) > 1 else f" ({worst})"),
+            worst,
+        ),
+        (unplaced, ""),
+    ]
 
 
 def _head(job: CheckedJob) -> str:
     asked = [
-        f"{job.scheduler} job" if job.scheduler != "none" else "no scheduler's directives",
+        f"{job.scheduler} job" if job.scheduler != "none" else "no scheduler directives",
         count(job.nodes, "node") if job.nodes else "",
         count(job.tasks, "task") if job.tasks else "",
         f"{count(job.cpus_per_task, 'CPU')} per task" if job.cpus_per_task else "",
         count(job.gpus, "GPU") if job.gpus else "",
-        f"each time of the array {plain(job.array, 60)}" if job.array else "",
+        f"for each index of the array {plain(job.array, 60)}" if job.array else "",
     ]
     return f"; {', '.join(each for each in asked if each)}"
 
@@ -627,14 +632,17 @@ def _number(value: int | tuple[int, ...] | None, one: str) -> str:
 
 def _step(step: CheckedStep, width: int) -> list[Line]:
     where = f" on {_number(step.nodes, 'node')}" if step.nodes else ""
-    parts = [(_number(step.ranks, "rank") or "ranks not known") + where]
+    parts = [(_number(step.ranks, "rank") or "unknown number of ranks") + where]
     if not step.nodes and step.ranks_per_node:
         parts.append(f"{_number(step.ranks_per_node, 'rank')} per node")
     if step.threads:
-        parts.append(f"{_number(step.threads, 'thread')} each")
+        threads = _number(step.threads, "thread")
+        parts.append(f"each with {threads}" if isinstance(step.threads, tuple) else f"{threads} each")
     if step.gpus:
         parts.append(_number(step.gpus, "GPU"))
-    notes = [note for note, holds in (("each time of a loop", step.repeated), ("in the background", step.background)) if holds]
+    notes = [
+        note for note, holds in (("in each iteration of a loop", step.repeated), ("in the background", step.background)) if holds
+    ]
     notes += [f"if {plain(each, 60)}" for each in step.when[:2]]
     tail = f" ({'; '.join(notes)})" if notes else ""
     result = wrapped(
@@ -643,7 +651,8 @@ def _step(step: CheckedStep, width: int) -> list[Line]:
     result += wrapped([("    ", ""), (plain(step.program, 200), "dim")], width, indent=6)
     for what, why in step.unknown.items():
         if why:
-            result += wrapped([(f"    {what} not known: ", "unknown"), (plain(why, 200), "dim")], width, indent=6)
+            name = "ranks per node" if what == "per node" else what
+            result += wrapped([(f"    {name} not known: ", "unknown"), (plain(why, 200), "dim")], width, indent=6)
     if step.binding:
         result += wrapped(
             [("    ", ""), (plain(step.binding, 1000), "unknown" if step.placed == "not-told" else "")], width, indent=6

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from advisor.jobs.launcher import LaunchRequest
 from advisor.jobs.placement import Placement, Slot, devices_differ, kinds
@@ -18,7 +17,7 @@ _OF_MEMORY = re.compile(r'(?:each\(\) [^"]*?; )?exec (numactl [^";]+)"\$@"', re.
 """The shell that gives each rank its memory, as memory_binding writes it."""
 
 
-LOCAL: Final[Mapping[str, str]] = {
+LOCAL: Mapping[str, str] = {
     "srun": "SLURM_LOCALID",
     "openmpi4": "OMPI_COMM_WORLD_LOCAL_RANK",
     "openmpi5": "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -118,9 +117,9 @@ def _sums(ranks: int, local: str) -> Iterator[tuple[str, list[int]]]:
             yield f"$(({most}-{local}/{each}))", [most - rank // each for rank in range(ranks)]
 
 
-_NUMBERS: Final = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "ROCR_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
+_NUMBERS = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "ROCR_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
 """What shows a process some GPUs only, by their numbers. Unlike a cgroup it leaves others' memory within reach (CUDA IPC)."""
-_ORDERED: Final = {"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE", "ZE_ENABLE_PCI_ID_DEVICE_ORDER": "1"}
+_ORDERED = {"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE", "ZE_ENABLE_PCI_ID_DEVICE_ORDER": "1"}
 """How Level Zero numbers cards, by their addresses and not by their tiles (its programming guide, environment variables)."""
 
 

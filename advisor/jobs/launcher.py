@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from advisor.errors import BadValue, did_you_mean
 from advisor.jobs import launchers as folder
@@ -25,7 +25,7 @@ class LaunchRequest:
 
     command: tuple[str, ...]
     version: str | None = None
-    """The launcher's version, 5.0.6; None where it is not known: then the form that all versions understand."""
+    """The launcher's version, 5.0.6; None if unknown: then the form that all versions understand."""
     exact: bool = False
     """Whether the exact form (rankfile, masks) is wanted even where a short one is faithful."""
     report: bool = False
@@ -41,7 +41,7 @@ class LaunchRequest:
     each: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Variables that differ among the ranks of a host, such as that of their GPU: the value of each local rank."""
     gpus: int = 0
-    """How many GPUs a host has where ranks choose among them; 0 where they need not."""
+    """How many GPUs a host has where ranks choose among them; 0 if they need not."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class RankVariables:
     """Whether what is started inside by another launcher inherits them: then they count last."""
 
 
-JOB_SCRIPTS: Final = ("slurm", "pbs", "flux", "lsf", "sge")
+JOB_SCRIPTS = ("slurm", "pbs", "flux", "lsf", "sge")
 """The schedulers whose job scripts are written."""
 
 
-USUAL_SCRIPTS: Final = ("slurm", "pbs", "lsf", "sge")
+USUAL_SCRIPTS = ("slurm", "pbs", "lsf", "sge")
 """Those of launchers that start ranks in any job; of other schedulers a launcher says that it is theirs."""
 
 
@@ -139,7 +139,7 @@ class Dialect:
     claim: Callable[[Words, frozenset[str]], int] = lambda _words, _tools: 0
     """Of launchers that share a program (mpirun), says how surely a line is this one's; the tools on the machine help."""
     memory: Callable[[Prediction, int], BoundMemory | None] = lambda _case, _ranks: None
-    """Returns where the launcher's own words take the memory of so many local ranks from; None where they do not say it."""
+    """Returns where the launcher's own words take the memory of so many local ranks from; None if they do not say it."""
     which: Callable[[Words, str | None, str | None, Sequence[Tool]], tuple[str, str | None, str]] | None = None
     """Of a family, returns the launcher, its version and what tells them; it gets the number and the name that were said."""
     lists: Callable[[Prediction], Iterator[LintWarning]] | None = None
@@ -177,23 +177,23 @@ class Launcher:
     aliases: tuple[str, ...] = ()
     """Other names that people give it; no other launcher's."""
     tools: tuple[str, ...] = ()
-    """What Machine.tools calls it: rows of VERSIONS in advisor/machine/sources/scheduler.py; () where nothing tells."""
+    """What Machine.tools calls it: rows of VERSIONS in advisor/machine/sources/scheduler.py; () if nothing tells."""
     variables: tuple[str, ...] = ()
     """How its own variables begin: what is set for it means nothing to others."""
     ranks: RankVariables | None = None
     """How it tells ranks their numbers, which the wrapper and advisor verify need; None of none of its own."""
     without_binding: tuple[str, ...] = ()
-    """The words that make it leave binding alone; () where it is none that starts ranks itself."""
+    """The words that make it leave binding alone; () if it is none that starts ranks itself."""
     job: JobScript = field(default_factory=JobScript)
     dialect: Dialect | None = None
-    """How its lines are read; None where it has none of its own."""
+    """How its lines are read; None if it has none of its own."""
     unbound_line: Callable[[int, Sequence[str]], tuple[str, ...] | None] = _no_line
     """Returns the words, up to the program, of a line of so many ranks on these hosts that are not bound."""
 
 
-OTHERS: Final = ("ibrun", "ccc_mprun", "yod", "poe")
+OTHERS = ("ibrun", "ccc_mprun", "yod", "poe")
 """Programs of launchers whose lines are neither written nor read here: they are refused by name."""
-_SUPPOSED: Final = "openmpi"
+_SUPPOSED = "openmpi"
 """What most clusters have."""
 
 
@@ -255,8 +255,8 @@ def find(name: str, version: str | None = None) -> Launcher:
     if found is None:
         every = [*launchers(), *{re.sub(r"\d+$", "", each) for each in launchers()}]
         every += [alias for each in launchers().values() for alias in each.aliases]
-        cure = did_you_mean(wanted, every, f"there are {', '.join(launchers())}")
-        raise BadValue(f"there is no launcher {name[:40]}", cure=cure)
+        cure = did_you_mean(wanted, every, f"available: {', '.join(launchers())}")
+        raise BadValue(f"unknown launcher {name[:40]}", cure=cure)
     return found
 
 
@@ -280,17 +280,17 @@ def choose(
     mpi = [pair for pair in there if not pair[1].job.schedulers]
     for tool, launcher in (*mpi, *there):
         if version is not None:
-            return Choice(find(tool.name, version), version, f"{tool.name} is on this machine, the version was given")
+            return Choice(find(tool.name, version), version, f"{tool.name} is on this machine; the version was given")
         if not launcher.job.schedulers:
             return Choice(launcher, _version(tool), f"{_said(tool)} is on this machine")
         here = scheduler in launcher.job.schedulers
-        job = f"{_job(scheduler)}, and no mpirun is on this machine" if here else "of launchers it alone is here"
+        job = f"{_job(scheduler)}, and no mpirun was found on this machine" if here else "it is the only launcher on this machine"
         return Choice(launcher, tool.version, f"{_said(tool)}: {job}")
-    looked = "no launcher is on this machine" if tools is not None else "no launcher is known here"
+    looked = "no launcher was found on this machine" if tools is not None else "the launchers on this machine are unknown"
     if own := next((each for each in launchers().values() if scheduler in (each.job.schedulers or ())), None):
         return Choice(own, version, f"{_job(scheduler)}, and {looked}")
-    given = ", the version was given" if version else ""
-    return Choice(find(_SUPPOSED, version), version, f"Open MPI assumed (--launcher), {looked}{given}")
+    given = "; the version was given" if version else ""
+    return Choice(find(_SUPPOSED, version), version, f"Open MPI assumed, because {looked}; choose with --launcher{given}")
 
 
 def _job(scheduler: str | None) -> str:
@@ -316,16 +316,16 @@ def _of_tool(tool: Tool) -> Launcher | None:
 
 def _named(name: str, version: str | None, there: Iterable[tuple[Tool, Launcher]]) -> Choice:
     if version is not None:
-        return Choice(find(name, version), version, "it was asked for")
+        return Choice(find(name, version), version, "as requested")
     plain = find(name)
     same = _family(name.lower()).values() if name.lower() not in launchers() else (plain,)
     for tool, launcher in there:
         if launcher is plain or launcher in same:
-            return Choice(launcher, _version(tool), f"it was asked for; {_said(tool)} is on this machine")
-    return Choice(plain, None, "it was asked for")
+            return Choice(launcher, _version(tool), f"as requested; {_said(tool)} is on this machine")
+    return Choice(plain, None, "as requested")
 
 
-PLACEHOLDERS: Final = ("NODE", "HOST", "PLACE", "ADVISORNODE")
+PLACEHOLDERS = ("NODE", "HOST", "PLACE", "ADVISORNODE")
 """What the names of hosts begin with that only stand for names (advisor bind --nodes)."""
 
 
@@ -340,7 +340,7 @@ class Failure(NamedTuple):
 _STANDS = rf"(?:{'|'.join(PLACEHOLDERS)})[0-9]+"
 
 
-FAILURES: Final = (
+FAILURES = (
     Failure(
         r"(\w+) has detected an attempt to run as root",
         "{0} refuses to start as root",
@@ -349,22 +349,22 @@ FAILURES: Final = (
     Failure(
         r"There are not enough slots available in the system to satisfy the (\d+)",
         "the launcher has fewer slots than the {0} requested",
-        "run this inside the job, or give each host its slots: --host NAME:RANKS, or NAME slots=RANKS in the host file",
+        "run this inside the job, or give each host its slots: --host NAME:RANKS, or NAME slots=RANKS in the hostfile",
     ),
     Failure(
         rf"(?:resolve hostname |bstrap_proxy on |Invalid node name specified.*?)({_STANDS})\b",
-        "{0} only stands for a host whose name was not known",
+        "{0} is a placeholder for a host whose name was unknown",
         "plan again with --hosts, or inside the job: advisor bind --hosts a,b -o DIR -- ./app",
     ),
     Failure(
         r"resolve hostname ([^\s:]+)",
-        "no host {0} is known here",
+        "host {0} is unknown here",
         "check the names with getent hosts {0}, and plan again with --hosts",
     ),
     Failure(
         r"ssh: connect to host ([^\s:]+) port \d+: (.+)|([^\s:@]+@[^\s:]+): (Permission denied.*)|(Host key verification failed)",
-        "ssh does not reach a host ({0})",
-        "it must work without a password: ssh -o BatchMode=yes HOST true",
+        "ssh cannot reach a host ({0})",
+        "ssh must work without a password: ssh -o BatchMode=yes HOST true",
     ),
     Failure(
         r"Unable to run bstrap_proxy on ([^\s:]+)",
@@ -379,31 +379,31 @@ FAILURES: Final = (
     Failure(
         r"Requested node configuration is not available|More processors requested than permitted",
         "the Slurm job has fewer CPUs or nodes than the plan",
-        "ask for whole nodes (salloc --exclusive -N ...), and run this inside that job",
+        "request whole nodes (salloc --exclusive -N ...), and run this inside that job",
     ),
     Failure(
         r"(?:error while loading shared libraries: )([^\s:]+)",
-        "{0} is not found",
-        "load the module of the MPI that the plan is for",
+        "{0} was not found",
+        "load the module of the MPI the plan is for",
     ),
     Failure(
         r"(?:cannot open|Can't open|can't open) '?((?:[^\s:']*/)?(?:bind-wrapper\.sh|rankfile|hostfile))",
-        "{0} is not where the line names it",
+        "{0} is not at the path given in the launch line",
         "advisor bind -o DIR -- ./app writes it; the folder must be the same on every host",
     ),
     Failure(
         r"(?:Executable: |execvp error on file |execve\(\): )([^\s:]+)",
         "{0} cannot be started on a host",
-        "give its path, the same on every host, or load its module there",
+        "give a path that is the same on every host, or load its module there",
     ),
     Failure(
         r"requested more processes than the ppr",
-        "this node has fewer of the parts that ranks are counted in than the plan's",
-        "plan again on this node, or name the one that the plan is for",
+        "ranks are counted per part, and this node has fewer such parts than the plan's node",
+        "plan again on this node, or name the node the plan is for",
     ),
     Failure(
         r"unable to reliably start one or more daemons|A daemon failed to report back",
-        "Open MPI starts nothing on the other hosts",
+        "Open MPI cannot start daemons on the other hosts",
         "check that ssh HOST works without a password and finds the same Open MPI there (mpirun --prefix)",
     ),
 )
@@ -413,7 +413,7 @@ def why_failed(complaints: str, line: str = "") -> str | None:
     """Return the first cause that the complaints about a line show, with its cure; None where none is known.
 
     >>> why_failed("ssh: Could not resolve hostname node01: Name or service not known")
-    'no host node01 is known here; check the names with getent hosts node01, and plan again with --hosts'
+    'host node01 is unknown here; check the names with getent hosts node01, and plan again with --hosts'
     """
     for name in set(re.findall(rf"\b{_STANDS}\b", line)):
         complaints = complaints.replace(name.lower(), name)  # ssh writes the names of hosts small

@@ -4,7 +4,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.launcher import OTHERS, Dialect, find, launchers, of_lines
@@ -109,8 +108,8 @@ def _no_launcher(shown: str) -> BadInput:
     """Return the refusal of a line by the word that starts no launcher, or one whose lines are not read."""
     known = ", ".join(dict.fromkeys(program for spoken in of_lines().values() for program in spoken.programs))
     if _is_other(shown):
-        return BadInput(f"{shown[:60]}: its lines are not read here", cure=f"it reads those of {known}")
-    return BadInput(f"{shown[:60]!a} starts no launcher", cure=f"expected one of {known}")
+        return BadInput(f"{shown[:60]}: this launcher's lines are not supported", cure=f"supported: {known}")
+    return BadInput(f"{shown[:60]!a} is not a launcher", cure=f"expected one of {known}")
 
 
 def _is_other(word: str) -> bool:
@@ -139,7 +138,7 @@ def hyphened(word: str) -> str:
 
 def _split(arguments: Sequence[str]) -> list[str]:
     if sum(map(len, arguments)) > MOST_LETTERS or len(arguments) > MOST_WORDS:
-        raise BadInput(f"the line is longer than {MOST_LETTERS} letters or {MOST_WORDS} words", cure="refused as unsafe")
+        raise BadInput(f"the line is longer than {MOST_LETTERS} characters or {MOST_WORDS} words", cure="refused as unsafe")
     words = list(arguments)
     if len(words) == 1 and " " in words[0]:
         try:
@@ -255,7 +254,7 @@ def program_at(command: Sequence[str]) -> int:
 
 
 def binds_itself(command: Sequence[str]) -> str | None:
-    """Return the program of a command that sets CPUs in a way that is not predicted here: likwid-pin, or another launcher."""
+    """Return the program of a command that sets CPUs in a way that is not predicted: likwid-pin, or another launcher."""
     at = program_at(command)
     program, *rest = (command[at].rpartition("/")[2], *command[at + 1 :]) if at < len(command) else ("",)
     if program in _OTHER_BINDERS or (program == "likwid-perfctr" and any(word.startswith("-C") for word in rest)):
@@ -286,7 +285,7 @@ def _verb(words: Words, spoken: Dialect) -> tuple[str, ...]:
     if not spoken.verbs or (words.rest[:1] and words.rest[0] in spoken.verbs):
         return words.rest[: bool(spoken.verbs)]
     written = " ".join((words.launcher, *words.rest[:1]))[:60]
-    raise BadInput(f"{written}: its lines are not read here", cure=f"it reads {words.launcher} {' or '.join(spoken.verbs)}")
+    raise BadInput(f"{written}: this command is not supported", cure=f"use {words.launcher} {' or '.join(spoken.verbs)}")
 
 
 def _segments(words: Sequence[str], family: str) -> list[list[str]]:
@@ -319,7 +318,7 @@ def _segment(words: Sequence[str], family: str, stray: list[str]) -> Segment:
         count -= known in _PAIRS and "=" in (*given, *words[at + 1 : at + 2], "")[0]  # -genv NAME=VALUE is as good as NAME VALUE
         values = (*given, *words[at + 1 : at + 1 + count])
         if len(values) < len(given) + count:
-            raise BadInput(f"{words[at][:40]} needs a value after it", cure=f"it wants {count} more")
+            raise BadInput(f"{words[at][:40]} needs a value after it", cure=f"give {count} more")
         end = at + 1 + count
         if (
             known == "-x"
@@ -354,7 +353,7 @@ def _launcher(words: Words, version: str | None, tools: Sequence[Tool]) -> tuple
     named, number = _said(version)
     owners = started_by(words.launcher)
     if named and named not in owners:
-        raise BadInput(f"{words.launcher} is not started by {(version or '')[:40]!a}", cure="name the launcher of the line")
+        raise BadInput(f"{words.launcher} does not belong to {(version or '')[:40]!a}", cure="name the launcher in the line")
     words = replace(words, rest=_before_program(words.rest, owners))
     have = frozenset(tool.name for tool in tools)
     name = named or max(owners, key=lambda each: of_lines()[each].claim(words, have))
@@ -378,7 +377,9 @@ def which_of(arguments: Sequence[str], version: str | None, tools: Sequence[Tool
     have = frozenset(tool.name for tool in tools)
     if max(of_lines()[each].claim(words, have) for each in owners) < 2:
         known = f"openmpi-{number} or mpich-{number}" if release[0] < 1000 else f"intelmpi-{number}"
-        raise BadInput(f"{words.launcher} {number}: {words.launcher} is of several launchers", cure=f"--launcher-version {known}")
+        raise BadInput(
+            f"{words.launcher} {number}: several launchers are called {words.launcher}", cure=f"--launcher-version {known}"
+        )
 
 
 def _said(version: str | None) -> tuple[str | None, str | None]:
@@ -395,7 +396,7 @@ def _said(version: str | None) -> tuple[str | None, str | None]:
     if not match:
         raise BadInput(
             f"{version[:40]!a} is not a version of a launcher",
-            cure=f"expected such as 5.0.6 or mpich-4.2; known: {', '.join(sorted(known))}",
+            cure=f"write for example 5.0.6 or mpich-4.2; known: {', '.join(sorted(known))}",
         )
     number = match[3] or match[2]
     try:
@@ -449,7 +450,7 @@ Change = Callable[[Said], Sequence[str] | None]
 """Gives the words that stand for an option; None: as it is."""
 
 
-BINDING: Final = words(
+BINDING = words(
     "--map-by --rank-by --bind-to --rankfile -rf --cpu-set --cpu-list --cpus-per-proc --cpus-per-rank -N --npernode "
     "--npersocket --pernode --bycore --bynode --byslot --bysocket --bind-to-core --bind-to-socket --bind-to-none "
     "--use-hwthread-cpus --hetero-nodes -bind-to -map-by --cpu-bind --distribution --cpus-per-task"

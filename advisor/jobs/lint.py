@@ -85,7 +85,7 @@ def _one(case: Prediction, family: str) -> LintTranslation:
     if both and (short := _spelled(case, family, kept)):
         return LintTranslation(launcher=family, line=short, lost=tuple(lost))
     if not case.ranks:
-        why = case.refused or case.unclear or "nothing is known of the ranks"
+        why = case.refused or case.unclear or "the ranks' placement is unknown"
         rough = _rough(case, family, kept) if both else None
         return LintTranslation(launcher=family, line=rough, lost=(f"placement of ranks: {why[:200]}", *lost))
     if all(rank.cpus is None for rank in case.ranks):
@@ -248,7 +248,7 @@ def placed(case: Prediction) -> Placement:
             order.append(rank.host)
         by_host.setdefault(rank.host, []).append(rank.cpus or CpuSet())
     if len(order) != len(by_host):
-        raise BadInput("the ranks of a host do not follow each other")
+        raise BadInput("the ranks of a host are not consecutive")
     shapes = list(dict.fromkeys(tuple(sets) for sets in by_host.values()))
     plans = tuple(NodePlan(topology=case.topology, slots=tuple(_slot(cpus, topology) for cpus in sets)) for sets in shapes)
     hosts = tuple(HostPlan(name=name, plan=shapes.index(tuple(sets)), ranks=len(sets)) for name, sets in by_host.items())
@@ -265,18 +265,18 @@ def _slot(cpus: CpuSet, topology: Topology) -> Slot:
 def in_words(made: Prediction) -> str:
     """Return what the line does, in a sentence."""
     if made.refused:
-        return f"The launcher refuses: {made.refused}."
+        return f"The launcher refuses this line: {made.refused}."
     if made.ranks is None:
-        return f"Not predicted rank by rank: {made.unclear}."
+        return f"Placement unknown: {made.unclear}."
     total, nodes = len(made.ranks), len({rank.host for rank in made.ranks})
     start = f"{total} rank{'s' * (total != 1)}" + (f" on {nodes} hosts" if nodes > 1 else "")
     everywhere = [rank.cpus for rank in made.ranks if rank.cpus is not None]
     if not everywhere:
-        return f"{start}, none bound: the kernel moves them over all {len(made.topology.inside.cores)} cores."
+        return f"{start}, none bound: the kernel moves them across all {len(made.topology.inside.cores)} cores."
     things = ", ".join(dict.fromkeys(_kind(cpus, made.topology) for cpus in list(dict.fromkeys(everywhere))[:256]))
-    many = "each" if len(everywhere) == total else f"{total - len(everywhere)} not bound, {len(everywhere)}"
+    many = f"{total - len(everywhere)} not bound, {len(everywhere)} " if len(everywhere) != total else "each " * (total > 1)
     first = [rank for rank in made.ranks if rank.host == made.ranks[0].host and rank.cpus is not None]
-    return f"{start}, {many} bound to {things}{_shared(first, made.topology, several=nodes > 1)}."
+    return f"{start}, {many}bound to {things}{_shared(first, made.topology, several=nodes > 1)}."
 
 
 def _kind(cpus: CpuSet, topology: Topology) -> str:
@@ -297,21 +297,21 @@ def _shared(first: Sequence[LintRank], topology: Topology, *, several: bool) -> 
         return ""
     if len(set(bound)) == len(bound):
         names = "; ".join(f"{rank.rank}: {rank.cpus}" for rank in first[:FEW])
-        own = "; on the first host" if several else " of its own"
+        own = "; on the first host" if several else " of its own" * (len(bound) > 1)
         return f"{own} (rank: CPUs {names}{'; ...' if len(bound) > FEW else ''})"
     most, times = Counter(bound).most_common(1)[0]
     known = logical_numbering(topology)
     cores = len(known.core_numbers(most)) if all(cpu in known.core_of for cpu in most) else len(most)
-    nodes = ",".join(map(str, topology.nodes_near(most)))
-    place = f" of NUMA node {nodes}" if nodes else ""
+    nodes = [str(node) for node in topology.nodes_near(most)]
+    place = f" of NUMA node{'s' * (len(nodes) > 1)} {','.join(nodes)}" if nodes else ""
     return f": {times} ranks{' of the first host' * several} share the {cores} core{'s' * (cores != 1)}{place} (CPUs {most})"
 
 
 _VARIABLES = {
     "OMP_NUM_THREADS": "gives each rank {0} threads",
-    "OMP_PLACES": "lets OpenMP count places in {0}",
-    "OMP_PROC_BIND": "lets OpenMP bind its threads {0}",
-    "I_MPI_PIN": "lets Intel MPI pin ranks: {0}",
+    "OMP_PLACES": "makes OpenMP count places in {0}",
+    "OMP_PROC_BIND": "makes OpenMP bind its threads {0}",
+    "I_MPI_PIN": "makes Intel MPI pin ranks: {0}",
     "I_MPI_PIN_DOMAIN": "pins each rank to {0}",
     "I_MPI_PIN_PROCESSOR_LIST": "pins ranks to the CPUs {0}",
     "I_MPI_PIN_ORDER": "orders the domains {0}",
@@ -345,7 +345,7 @@ def lint(
     return Lint(
         launcher=line.family,
         version=line.version,
-        known_from="words that only PRRTE's development branch takes"
+        known_from="words accepted only by PRRTE's development branch"
         if line.release is None and newer(line)
         else line.known_from,
         line=written(line),
@@ -383,9 +383,13 @@ def explained(line: Line) -> Iterator[LintOption]:
         what = (
             f"binds each rank to {'NUMA nodes' if binder.nodes else 'CPUs'} {place}"
             if place
-            else (f"takes the memory of each rank from {binder.memory}" if binder.memory else "sets nothing that is known here")
+            else (f"takes the memory of each rank from {binder.memory}" if binder.memory else "sets nothing that advisor knows")
         )
         yield LintOption(text=binder.written, says=what)
+
+
+_ONE = re.compile(r"(?<![\w.,:-])(1 (?:rank|task|core|CPU|GPU|thread|process|node))(?:s|es)\b")
+"""What a table says of several, where there is one."""
 
 
 def _clause(said: Said, clause: str) -> str:
@@ -397,7 +401,8 @@ def _clause(said: Said, clause: str) -> str:
         if (equals or len(said.values) > 1) and name in _VARIABLES:
             return _variable(name, value)
     values = (*said.values, "", "")
-    return clause.replace("{0}", values[0][:80]).replace("{1}", values[1][:80])
+    text = clause.replace("{0}", values[0][:80]).replace("{1}", values[1][:80])
+    return _ONE.sub(r"\1", text)
 
 
 def _variable(name: str, value: str) -> str:
@@ -455,11 +460,11 @@ def _with_slurm(found: Lint, slurm: SlurmWords) -> Lint:
     if found.launcher != "srun":
         return found
     if not slurm.source:
-        return found.model_copy(update={"assumed": (ASSUMED,)})
+        return found.but(assumed=(ASSUMED,))
     wish = next((each.text for each in found.options if _WISH.match(each.text)), None)
     if wish is None or "affinity" in slurm.plugins:
         return found
-    return found.model_copy(update={"warnings": (bind_ignored(wish, slurm), *found.warnings)})
+    return found.but(warnings=(bind_ignored(wish, slurm), *found.warnings))
 
 
 def _texts(names: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from advisor.errors import BadValue
 from advisor.jobs.each_rank import LISTED, of_list
@@ -16,7 +16,7 @@ from advisor.machine.machine import Machine
 from advisor.machine.partitioning import FastMemory, fast_memory, nodes_in_words
 from advisor.machine.units import count
 
-_MANY_SINCE: Final = (5, 15)
+_MANY_SINCE = (5, 15)
 """MPOL_PREFERRED_MANY (Linux 5.15); numactl has it since 2.0.15."""
 
 
@@ -37,9 +37,9 @@ def memory_choice(job: JobShape, machine: Machine) -> MemoryChoice:
     """Return what --mem comes to; refused where the node has no such memory."""
     fast = fast_memory(machine)
     if job.mem == "hbm" and fast is None:
-        raise BadValue("--mem hbm: no NUMA node of this input is known to be HBM", cure="leave --mem out")
+        raise BadValue("--mem hbm: no NUMA node in this input is known to be HBM", cure="leave --mem out")
     if job.mem == "dram" and fast and fast.mode == "only":
-        raise BadValue("--mem dram: all memory of this node is HBM", cure="leave --mem out")
+        raise BadValue("--mem dram: all of this node's memory is HBM", cure="leave --mem out")
     policies: dict[str | None, MemoryPolicy] = {"hbm": "only", "auto": "prefer"}
     return MemoryChoice(policies.get(job.mem) if fast and fast.mode == "flat" else None, fast)
 
@@ -51,7 +51,7 @@ def memory_notes(job: JobShape, machine: Machine, plan: NodePlan) -> Iterator[st
         return
     if fast.mode != "flat":
         if job.mem in ("hbm", "auto", None):
-            what = "the HBM caches the DRAM (cache mode)" if fast.mode == "cache" else "all memory of this node is HBM"
+            what = "the HBM caches the DRAM (cache mode)" if fast.mode == "cache" else "all of this node's memory is HBM"
             yield f"{what}: there is nothing to bind"
         return
     numbers, size = CpuSet(node.os_index for node in fast.nodes), sum(node.memory or 0 for node in fast.nodes) / 2**30
@@ -59,17 +59,17 @@ def memory_notes(job: JobShape, machine: Machine, plan: NodePlan) -> Iterator[st
     bound = [slot for slot in plan.slots if slot.policy]
     if not bound:
         yield (
-            f"{there}, and this line binds no memory to them: for bandwidth put numactl --preferred-many={numbers} before the "
-            f"program, or --membind={numbers} where all of its data fits"
+            f"{there}, but this line binds no memory to them: for bandwidth put numactl --preferred-many={numbers} before "
+            f"the program, or --membind={numbers} if all of its data fits"
             if job.mem is None
-            else f"{there}, left aside: memory comes from DRAM, as by default"
+            else f"{there}, but it is not used: memory comes from DRAM, the default"
         )
         return
-    share = f"{_least_share(fast, plan.slots) / 2**30:.4g} GiB for each rank"
+    share = f"{_least_share(fast, plan.slots) / 2**30:.4g} GiB per rank"
     if bound[0].policy == "only":
-        yield f"{there}, and ranks get no other memory: {share}; one that takes more is killed, --mem auto gives it DRAM then"
+        yield f"{there}, and ranks get no other memory: {share}; a rank that needs more is killed; with --mem auto it gets DRAM"
     else:
-        yield f"{there}, which fill first: {share}, what is more comes from DRAM; --mem hbm allows no DRAM, --mem dram no HBM"
+        yield f"{there}, filled first: {share}; the rest comes from DRAM; --mem hbm allows no DRAM, --mem dram no HBM"
     release = version_of((machine.kernel.release if machine.kernel else None) or "")[:2]
     if bound[0].policy == "prefer" and any(len(slot.memory) > 1 for slot in bound):
         known = f"; this kernel is {machine.kernel.release}" if machine.kernel and release and release < _MANY_SINCE else ""
@@ -151,9 +151,9 @@ def mem_bind(placement: Placement) -> tuple[str, ...]:
     return ()
 
 
-OF_MCDRAM: Final = (
-    "I_MPI_HBW_POLICY is documented for Xeon Phi: 2021.18 sets the policy before the program starts, and advisor verify shows "
-    "which node it takes for the HBM of each rank"
+OF_MCDRAM = (
+    "I_MPI_HBW_POLICY is documented for Xeon Phi: 2021.18 sets the policy before the program starts, and advisor verify "
+    "shows which HBM node each rank gets"
 )
 
 
@@ -164,7 +164,7 @@ def hbw_policy(placement: Placement) -> str | None:
     return {"prefer": "hbw_preferred", "only": "hbw_bind"}.get(strict.pop() or "") if len(strict) == 1 else None
 
 
-_HBW: Final[dict[str, Literal["only", "prefer", "interleave"]]] = {
+_HBW: dict[str, Literal["only", "prefer", "interleave"]] = {
     "hbw_preferred": "prefer", "hbw_bind": "only", "hbw_interleave": "interleave",
 }  # fmt: skip
 
@@ -197,13 +197,13 @@ def _listed(values: Sequence[str], local: str) -> tuple[str, str]:
     return f"{LISTED % local}; ", of_list(values)
 
 
-BY_OPTION: Final[dict[str, Literal["only", "prefer", "interleave"]]] = {
+BY_OPTION: dict[str, Literal["only", "prefer", "interleave"]] = {
     "-m": "only", "--membind": "only", "-p": "prefer", "--preferred": "prefer", "-P": "prefer", "--preferred-many": "prefer",
     "-i": "interleave", "--interleave": "interleave", "-w": "interleave", "--weighted-interleave": "interleave",
 }  # fmt: skip
 
-_SUM: Final = re.compile(r"\$\(\(\w{1,64}(?:/(\d{1,4}))?\+(\d{1,4})\)\)", re.ASCII)
-_OF_LIST: Final = re.compile(r"\$\(each ([\d,. -]{1,4096})\)", re.ASCII)
+_SUM = re.compile(r"\$\(\(\w{1,64}(?:/(\d{1,4}))?\+(\d{1,4})\)\)", re.ASCII)
+_OF_LIST = re.compile(r"\$\(each ([\d,. -]{1,4096})\)", re.ASCII)
 
 
 def bound_memory(case: Prediction) -> BoundMemory | None:
@@ -240,7 +240,7 @@ def memory_in_words(case: Prediction) -> str:
     used = union(nodes for nodes in bound.nodes if nodes) if bound else CpuSet()
     if bound is None or not used & every:
         return ""
-    how = {"only": "from no other memory", "prefer": "from there first", "interleave": "there in turn with other nodes"}
+    how = {"only": "and no other memory", "prefer": "preferred to other memory", "interleave": "interleaved with other nodes"}
     return f" Memory: HBM, {nodes_in_words(used & every)}, {how[bound.strict]}."
 
 
@@ -249,7 +249,9 @@ def memory_warnings(case: Prediction) -> Iterator[LintWarning]:
     try:
         bound = bound_memory(case)
     except Refused as refusal:
-        yield warning("memory-beyond", str(refusal), "It refuses what is not there.", "numactl in the line", ADVISE, bad=True)
+        yield warning(
+            "memory-beyond", str(refusal), "numactl refuses nodes that do not exist.", "numactl in the line", ADVISE, bad=True
+        )
         return
     except (Unclear, ValueError):
         return
@@ -267,10 +269,10 @@ def _unused(fast: FastMemory) -> LintWarning:
     one = "--preferred" if len(fast.nodes) == 1 else "--preferred-many"
     return warning(
         "hbm-unused",
-        f"no rank gets memory of the HBM, {nodes_in_words(numbers)} ({size:.4g} GiB)",
-        "Memory comes from the node of the CPU that touches it first, and HBM nodes have no CPUs.",
+        f"no rank uses the HBM, {nodes_in_words(numbers)} ({size:.4g} GiB)",
+        "Memory comes from the node of the CPU that first touches it, and HBM nodes have no CPUs.",
         "the line binds no memory",
-        f"numactl {one}={numbers} before the program; advisor bind --mem auto binds each rank to its nearest",
+        f"numactl {one}={numbers} before the program; advisor bind --mem auto binds each rank to the nearest",
     )
 
 
@@ -286,8 +288,8 @@ def _far(case: Prediction, fast: FastMemory, bound: BoundMemory) -> Iterator[Lin
         rank, nodes, near = away[0]
         yield warning(
             "hbm-far",
-            f"{count(len(away), 'rank')} of a node {'takes' if len(away) == 1 else 'take'} HBM that is not the nearest",
-            "Its bandwidth is shared with the ranks beside it, and each access crosses to another part of the processor.",
-            f"{bound.written}: local rank {rank} takes node {nodes & every}, nearest to its CPUs is {near}",
+            f"{count(len(away), 'rank')} on a node {'uses' if len(away) == 1 else 'use'} HBM that is not the nearest",
+            "They share that HBM's bandwidth with the ranks near it, and each access crosses to another part of the processor.",
+            f"{bound.written}: local rank {rank} takes node {nodes & every}, but {near} is nearest to its CPUs",
             ADVISE,
         )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from sys import intern
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from jinja2 import Environment, StrictUndefined
 from pydantic import Field
@@ -18,9 +18,9 @@ from advisor.jobs.placement import MemoryPolicy, Placement
 from advisor.machine.cpuset import CpuSet, bounded_sets
 from advisor.machine.hosts.base import Host, Why
 from advisor.machine.topology import Topology
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value
 
-GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class PlannedRank:
 
     rank: Annotated[int, Field(ge=0, lt=1 << 24)]
     host: Annotated[str, Field(max_length=255)] | None = None
-    """None where the plan has one node without a name."""
+    """None if the plan has one node without a name."""
     local: int | None = None
     """Its number among the ranks of its host."""
     cpus: CpuSet
@@ -46,7 +46,7 @@ class Observation:
     """What one rank says of itself."""
 
     rank: int | None
-    """None where no launcher gave it one."""
+    """None if no launcher gave it one."""
     size: int | None = None
     """Ranks in all, by the launcher's variable."""
     local: int | None = None
@@ -71,14 +71,18 @@ class Observation:
 class GatheredReports(Value):
     """What was found in the output of a launcher."""
 
-    ranks: tuple[Observation, ...] = optional("one for each rank, in order", ())
-    alone: int = optional("lines of processes that no launcher gave a rank", 0)
-    repeated: tuple[int, ...] = optional("ranks that two processes say they are", ())
-    damaged: int = optional("lines that were begun and cannot be read", 0)
+    ranks: tuple[Observation, ...] = ()
+    """one per rank, in order"""
+    alone: int = 0
+    """lines from processes without a rank from any launcher"""
+    repeated: tuple[int, ...] = ()
+    """ranks claimed by two processes"""
+    damaged: int = 0
+    """incomplete lines"""
 
 
 Verdict = Literal["exact", "memory", "wider", "narrower", "overlapping", "elsewhere", "wrong host", "missing"]
-VERDICTS: Final[tuple[Verdict, ...]] = (
+VERDICTS: tuple[Verdict, ...] = (
     "missing", "wrong host", "overlapping", "elsewhere", "wider", "narrower", "memory", "exact",
 )  # fmt: skip
 """The worst first."""
@@ -92,7 +96,7 @@ class RankVerdict:
     verdict: Verdict
     planned: PlannedRank
     seen: Observation | None
-    """None where it is missing."""
+    """None if it is missing."""
     shares: bool = False
     """Whether another rank may run on one of its cores, unlike in the plan."""
 
@@ -102,19 +106,26 @@ class Cause(Value):
 
     id: str
     say: str
-    cure: str = optional("what to do about it, in the words of the line's launcher where that is known", "")
-    ranks: CpuSet = Field(description="the ranks it explains")
+    cure: str = ""
+    """what to do about it, in the launcher's own words if known"""
+    ranks: CpuSet
+    """the ranks it explains"""
 
 
 class Comparison(Value):
     """Everything in which ranks are not where the plan has them."""
 
-    planned: int = Field(description="ranks of the plan")
-    seen: int = Field(description="ranks that reported, of the plan's")
-    differ: tuple[RankVerdict, ...] = optional("every rank that is not exactly where it should be", ())
-    extra: tuple[int, ...] = optional("ranks that reported and are not in the plan", ())
+    planned: int
+    """ranks of the plan"""
+    seen: int
+    """ranks of the plan that reported"""
+    differ: tuple[RankVerdict, ...] = ()
+    """every rank that is not exactly where planned"""
+    extra: tuple[int, ...] = ()
+    """ranks that reported but are not in the plan"""
     causes: tuple[Cause, ...] = ()
-    notes: tuple[str, ...] = optional("what else is to know; nothing that makes a difference", ())
+    notes: tuple[str, ...] = ()
+    """further remarks that do not affect the result"""
 
     @property
     def equal(self) -> bool:
@@ -127,8 +138,10 @@ class Thread(Value):
 
     id: int
     cpus: CpuSet
-    last: int | None = optional("the CPU it ran on last")
-    running: bool = optional("whether it ran, or wanted to, when it was looked at", default=False)
+    last: int | None = None
+    """the CPU it last ran on"""
+    running: bool = False
+    """whether it was running or ready to run when sampled"""
 
 
 class Process(Value):
@@ -136,17 +149,21 @@ class Process(Value):
 
     pid: int
     name: str
-    cpus: CpuSet = Field(description="the CPUs that any of its threads may run on")
+    cpus: CpuSet
+    """the CPUs allowed to any of its threads"""
     threads: tuple[Thread, ...]
     mems: CpuSet | None = None
-    policy: str | None = optional("its memory policy: default, bind:8; None where it may not be read")
-    rank: int | None = optional("by the launcher's variables; None without one, or where not readable")
+    policy: str | None = None
+    """its memory policy: default, bind:8; None if it may not be read"""
+    rank: int | None = None
+    """from the launcher's variables; None without one, or where not readable"""
     local: int | None = None
     size: int | None = None
     ucx: str | None = None
     omp: str | None = None
     gpu: str | None = None
-    told: bool = optional("whether its variables could be read", default=True)
+    told: bool = True
+    """whether its environment could be read"""
 
 
 class RunningProcesses(Value):
@@ -154,7 +171,8 @@ class RunningProcesses(Value):
 
     host: str | None = None
     processes: tuple[Process, ...] = ()
-    unread: tuple[str, ...] = optional("one line each", ())
+    unread: tuple[str, ...] = ()
+    """one line each"""
 
 
 class Caution(Value):
@@ -169,7 +187,8 @@ class PlannedBinding(Value):
     """A plan as it is read from a file."""
 
     ranks: tuple[PlannedRank, ...]
-    topology: Topology | None = optional("of the nodes, where the file has it and all are alike")
+    topology: Topology | None = None
+    """topology of the nodes, if the file contains it and all agree"""
 
 
 def planned_ranks(placement: Placement) -> tuple[PlannedRank, ...]:
@@ -302,12 +321,12 @@ def read_processes(host: Host, pids: Iterable[int]) -> RunningProcesses:
     for pid in dict.fromkeys(pids):
         process = _process(host, pid)
         if process is None:
-            unread.append(f"there is no process {pid} to be seen, or it has ended")
+            unread.append(f"process {pid} is not visible or has ended")
             continue
         found.append(process)
     closed = [process.pid for process in found if not process.told]
     if closed:
-        unread.append(f"the variables of process {_few(closed)} cannot be read without being their user or root: ranks not known")
+        unread.append(f"only the owner or root can read the environment of process {_few(closed)}: ranks unknown")
     name = (host.read("/proc/sys/kernel/hostname").text or "").strip()
     return RunningProcesses(host=name or None, processes=tuple(found), unread=tuple(unread))
 
@@ -402,7 +421,7 @@ def _told(word: str) -> str | None:
     return None if word == "-" else intern(word)
 
 
-NAME: Final = "advisor-probe"
+NAME = "advisor-probe"
 
 
 def probe_script(template: str) -> str:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import option_table
@@ -13,6 +12,7 @@ from advisor.jobs.line import binders, rebound
 from advisor.jobs.placement import LintWarning
 from advisor.jobs.request import (
     ADVISE,
+    ASSUMED,
     Line,
     Prediction,
     Request,
@@ -30,11 +30,11 @@ from advisor.machine.machine import Tool
 
 OPENMPI, OPENMPI_ALIASES = option_table("""
     -np -n -c --n --np 1 starts {0} ranks
-    --host -H 1 on the hosts {0}; a name without :N gives one slot
+    --host -H 1 on the hosts {0}; a name without :N counts as one slot
     --hostfile --machinefile 1 on the hosts of the file {0}
-    --map-by --mapby 1 places ranks round-robin by {0}
+    --map-by --mapby 1 maps ranks by {0}
     --rank-by --rankby 1 numbers the ranks by {0}
-    --bind-to --bindto 1 binds each rank to {0}
+    --bind-to --bindto 1 sets CPU binding to {0}
     --rankfile 1 takes each rank's cores from the file {0}
     -rf 1 takes each rank's cores from the file {0}
     --cpu-set 1 uses the cores {0} and no others
@@ -75,40 +75,40 @@ OPENMPI, OPENMPI_ALIASES = option_table("""
     -x 1 passes the variable {0} on to the ranks
     --tune 1 reads parameters from {0}
     -am 1 reads parameters from {0}
-    --allow-run-as-root 0 runs as root too
+    --allow-run-as-root 0 allows running as root
     --tag-output 0 marks output with the rank
     --timestamp-output 0 marks output with the time
     --output 1 writes output as {0}
     --output-filename 1 writes output to {0}
-    --merge-stderr-to-stdout 0 joins errors and output
-    --quiet -q 0 says less
-    --verbose -v 0 says more
+    --merge-stderr-to-stdout 0 merges standard error into standard output
+    --quiet -q 0 prints fewer messages
+    --verbose -v 0 prints more messages
     --wdir --wd 1 starts in the folder {0}
-    --prefix 1 finds Open MPI on the hosts in {0}
+    --prefix 1 finds Open MPI in {0} on the hosts
     --path 1 finds the program in {0}
     --timeout 1 ends after {0} seconds
-    --app 1 reads further lines from {0}
-    --personality 1 takes the words for those of {0}
+    --app 1 reads more lines from {0}
+    --personality 1 reads the line as {0}
     --stdin 1 gives the input to {0}
     --launch-agent 1 starts daemons with {0}
-    --enable-recovery 0 goes on when a rank dies
+    --enable-recovery 0 continues when a rank dies
     --disable-recovery 0 ends when a rank dies
-    --default-hostfile 1 on the hosts of the file {0} where no others are named
+    --default-hostfile 1 on the hosts of the file {0} if no others are given
     --leave-session-attached 0 keeps the daemons attached
-    --debug-daemons 0 lets the daemons tell what they do
+    --debug-daemons 0 makes the daemons log what they do
     --noprefix 0 looks for Open MPI on the hosts in their own paths
-    --report-pid 1 writes its process number to {0}
+    --report-pid 1 writes its process ID to {0}
     --report-uri 1 writes its address to {0}
-    --show-progress 0 reports the progress of the start
+    --show-progress 0 reports startup progress
     --xml 0 writes output as XML
-    --do-not-resolve 0 asks no resolver for names of hosts
+    --do-not-resolve 0 does not resolve host names
     --display-devel-allocation 0 prints the hosts and their slots, in detail
-    --display-diffable-map 0 prints where each rank goes, to be compared
+    --display-diffable-map 0 prints where each rank goes, in a form to compare
     --preload-files 1 copies the files {0} to the hosts
-    --set-cwd-to-session-dir 0 starts in the session's folder
-    --index-argv-by-rank 0 gives each rank an argument with its number
-    --get-stack-traces 0 prints stacks when time is up
-    --report-state-on-timeout 0 prints the state when time is up
+    --set-cwd-to-session-dir 0 starts in the session folder
+    --index-argv-by-rank 0 passes each rank its number as an argument
+    --get-stack-traces 0 prints stacks on timeout
+    --report-state-on-timeout 0 prints the state on timeout
     --ompi-server 1 asks the name server {0}
     --max-restarts 1 restarts a rank up to {0} times
     --with-ft 1 tolerates faults by {0}
@@ -125,16 +125,16 @@ def long_or_short(name: str) -> tuple[str, ...]:
     return (name, other) if name.startswith("--") or len(name) > 2 else (name,)
 
 
-_SAME: Final = {"socket": "package", "skt": "package", "thread": "hwthread"}
+_SAME = {"socket": "package", "skt": "package", "thread": "hwthread"}
 """Names that things have here."""
 
-_LEVELS: Final = ("hwthread", "core", "l3cache", "numa", "package", "slot", "node")
+_LEVELS = ("hwthread", "core", "l3cache", "numa", "package", "slot", "node")
 
-_BINDS: Final = {False: ("none", "cpu-list", *_LEVELS[:5]), True: ("none", *_LEVELS[:5])}
+_BINDS = {False: ("none", "cpu-list", *_LEVELS[:5]), True: ("none", *_LEVELS[:5])}
 
-_FLAGS: Final = {False: ("overload-allowed", "if-supported", "ordered"), True: ("overload-allowed", "if-supported")}
+_FLAGS = {False: ("overload-allowed", "if-supported", "ordered"), True: ("overload-allowed", "if-supported")}
 
-_RANKS: Final = {False: _LEVELS, True: ("slot", "node", "fill", "span")}
+_RANKS = {False: _LEVELS, True: ("slot", "node", "fill", "span")}
 """What 4 and 5 bind to and rank by, of what is predicted."""
 
 
@@ -181,7 +181,7 @@ def mapped(text: str | None, *, five: bool) -> Mapped:
     return replace(made, odd=made.odd or several or not made.modifiers <= known or len(made.modifiers & _LIMITS) > 1)
 
 
-_LIMITS: Final = {"oversubscribe", "nooversubscribe"}
+_LIMITS = {"oversubscribe", "nooversubscribe"}
 
 
 def parameters(line: Line) -> Iterator[tuple[str, str, str]]:
@@ -206,36 +206,36 @@ def heeded(line: Line) -> dict[str, str]:
     return found
 
 
-_MAPPING: Final = "rmaps_base_mapping_policy"
+_MAPPING = "rmaps_base_mapping_policy"
 
-_BINDING: Final = "hwloc_base_binding_policy"
+_BINDING = "hwloc_base_binding_policy"
 
-_OVERSUBSCRIBE: Final = "rmaps_base_oversubscribe"
+_OVERSUBSCRIBE = "rmaps_base_oversubscribe"
 
-_AS_OPTIONS: Final = {"--map-by": _MAPPING, "--bind-to": _BINDING, "--oversubscribe": _OVERSUBSCRIBE}
+_AS_OPTIONS = {"--map-by": _MAPPING, "--bind-to": _BINDING, "--oversubscribe": _OVERSUBSCRIBE}
 
-_READ: Final = frozenset({*_AS_OPTIONS.values(), "rmaps_rank_file_physical"})
+_READ = frozenset({*_AS_OPTIONS.values(), "rmaps_rank_file_physical"})
 """Parameters of 4 that are as good as options here."""
 
-_SLOTS_OF: Final = ("ras", "orte_set_default_slots", "prte_set_default_slots")
+_SLOTS_OF = ("ras", "orte_set_default_slots", "prte_set_default_slots")
 
-_PLACING: Final = {
+_PLACING = {
     False: ("rmaps", "hwloc_", "orte_rankfile", *_SLOTS_OF),
     True: ("rmaps_default_", "hwloc_default_", "rmaps_base_cpus_per_rank", "rmaps_rank_file_path", "mapby", *_SLOTS_OF),
 }
 """How parameters begin that say where ranks go: 5 passes over 4's."""
 
-_HARMLESS: Final = re.compile(r"(rmaps|hwloc)_\w*(_verbose|_report_bindings|_display_map|_mem_\w+)")
+_HARMLESS = re.compile(r"(rmaps|hwloc)_\w*(_verbose|_report_bindings|_display_map|_mem_\w+)")
 
-_TRUE: Final = ("1", "true", "yes")
+_TRUE = ("1", "true", "yes")
 
-_OLD_MAPS: Final = {"--bycore": "core", "--bynode": "node", "--byslot": "slot", "--bysocket": "socket", "--pernode": "ppr:1:node"}
+_OLD_MAPS = {"--bycore": "core", "--bynode": "node", "--byslot": "slot", "--bysocket": "socket", "--pernode": "ppr:1:node"}
 
-_OLD_BINDS: Final = {"--bind-to-core": "core", "--bind-to-socket": "socket", "--bind-to-none": "none"}
+_OLD_BINDS = {"--bind-to-core": "core", "--bind-to-socket": "socket", "--bind-to-none": "none"}
 
-_PER_HOST: Final = ("-N", "--npernode")
+_PER_HOST = ("-N", "--npernode")
 
-_GROUPS: Final = (
+_GROUPS = (
     {"--map-by", "--rankfile", "-rf", "--cpu-set", "--cpu-list", "--cpus-per-proc", "--cpus-per-rank", *_OLD_MAPS, *_PER_HOST}
     | {"--npersocket"},
     {"--bind-to", *_OLD_BINDS},
@@ -273,7 +273,7 @@ def of_open_mpi(line: Line, told: Request) -> Request:
                 f"--bind-to with {flag[:40]}",
             ),
             (order not in ("", *_RANKS[five]), f"--rank-by {order[:40]}"),
-            (not five and old and order, "an old word of mapping beside --rank-by"),
+            (not five and old and order, "an old mapping option with --rank-by"),
             (made.modifiers & _LIMITS and segment.has("--oversubscribe", "--nooversubscribe"), f"--map-by {(text or '')[:60]}"),
             (True, next(chain(_unread(line, values), _repeated(line, values), _programs(line, made, rankfile, order)), None)),
         )
@@ -313,7 +313,7 @@ def _unread(line: Line, values: Mapping[str, str]) -> Iterator[str]:
         own = name in values and name.startswith(_PLACING[five]) and not _HARMLESS.fullmatch(name)
         hosted = name.endswith("te_default_hostfile") and not named
         if own or hosted or name == "rmaps" or name.startswith(_SLOTS_OF):
-            yield f"what the parameter {name[:60]} changes"
+            yield f"the effect of the parameter {name[:60]}"
 
 
 def _repeated(line: Line, values: Mapping[str, str]) -> Iterator[str]:
@@ -323,13 +323,13 @@ def _repeated(line: Line, values: Mapping[str, str]) -> Iterator[str]:
         found = [name for name in first if name in group]
         found += [name for option, name in _AS_OPTIONS.items() if not five and option in group and name in values and found]
         if len(found) > 1:
-            yield f"a line that says {' and '.join(dict.fromkeys(found))}{' twice' * (len({*found}) == 1)}"
+            yield f"a line with {' and '.join(dict.fromkeys(found))}{' twice' * (len({*found}) == 1)}"
     for part in line.segments:
         text = part.value("-np") or "0"
         if not (text.isascii() and text.isdigit()):
             yield f"{text[:40]!r}, which is not a number of ranks,"
     said_again = Counter(option.values[0] for option in line.options if option.name.endswith("mca"))
-    yield from (f"a line that says {name[:60]} twice" for name, times in said_again.items() if times > 1)
+    yield from (f"a line that repeats {name[:60]}" for name, times in said_again.items() if times > 1)
 
 
 def _programs(line: Line, made: Mapped, rankfile: str | None, order: str) -> Iterator[str]:
@@ -342,7 +342,7 @@ def _programs(line: Line, made: Mapped, rankfile: str | None, order: str) -> Ite
     shared = rankfile or made.level not in (None, "slot", "core") or made.pe or order not in ("", "slot")
     many = line.family == "openmpi4" and (len(hosts(line.first.value("--host") or "")) > 1 or line.first.has("--hostfile"))
     if later or uncounted or shared or many or any(list(binders(part.command)) for part in line.segments):
-        yield f"how a line that starts {len(line.segments)} programs shares words of mapping or hosts among them"
+        yield f"how a line that starts {len(line.segments)} programs shares mapping options or hosts among them"
 
 
 def newer(line: Line) -> bool:
@@ -385,7 +385,7 @@ Lacking = tuple[str, str, str] | None
 """The problem's id, why, and what is better."""
 
 
-_HYDRAS: Final = {
+_HYDRAS = {
     "-ppn": "--map-by ppr:N:node",
     "-perhost": "--map-by ppr:N:node",
     "-genv": "-x NAME=VALUE",
@@ -401,7 +401,7 @@ _HYDRAS: Final = {
 def _of_hydra(said: Said) -> Lacking:
     name = f"-{said.written[0].partition('=')[0].lstrip('-')}"
     if better := _HYDRAS.get(name):
-        return "of-another-launcher", f"{name} is an option of MPICH and Intel MPI", f"{better}, {ADVISE}"
+        return "of-another-launcher", f"{name} is an option of MPICH and Intel MPI", f"{better}; {ADVISE}"
     return None
 
 
@@ -415,21 +415,21 @@ def _joined(said: Said, line: Line) -> Lacking:
     """Return what is wrong with an option that is one word with its value, where its version does not take that."""
     better = " ".join((said.name, *said.values))
     if line.family == "openmpi4":
-        return "value-apart", "4.x takes the value of an option as the next word, never after =", better
+        return "value-apart", "Open MPI 4 expects an option's value as the next word, never after =", better
     if line.release == (5, 0, 11) and apart(said):
         better = better if OPENMPI[said.name][0] else said.name
-        return "value-apart", f"5.0.11 takes no = after {said.name} (seen: an error, nothing starts)", better
+        return "value-apart", f"Open MPI 5.0.11 accepts no = after {said.name} (observed: an error, nothing starts)", better
     return None
 
 
-_GONE_IN_5: Final = {
+_GONE_IN_5 = {
     "--novm": "",
     "--bysocket": "--map-by package",
     "--bind-to-socket": "--bind-to package",
     "--bind-to-none": "--bind-to none",
 }
 
-_UNKNOWN_TO_5: Final = ("--quiet", "--do-not-resolve", "--display-devel-allocation", "--display-diffable-map")
+_UNKNOWN_TO_5 = ("--quiet", "--do-not-resolve", "--display-devel-allocation", "--display-diffable-map")
 
 
 def _gone(said: Said, want: Request) -> Lacking:
@@ -437,27 +437,29 @@ def _gone(said: Said, want: Request) -> Lacking:
     leave = f"leave {' '.join(said.written)} out"
     if name == "--bind-to" and (not text or text.endswith(":")):
         why = (
-            f"5.0.11 dies of a --bind-to that {'is empty' if not text else 'ends in a colon'} (seen: no message, nothing starts)"
+            f"Open MPI 5.0.11 crashes on a --bind-to that {'is empty' if not text else 'ends in a colon'} (observed: no message, "
+            f"nothing starts)"
         )
         return "dies-of-colon", why, f"--bind-to {text.rstrip(':') or 'core'}"
     if name == "-rf":
         better = f"--map-by rankfile:file={said.values[0]}"
-        return "rankfile-of-4", "-rf is gone in 5.x; rankfiles are a way of mapping there", better
+        return "rankfile-of-4", "-rf was removed in Open MPI 5.x; pass the rankfile to --map-by instead", better
     if name == "--map-by" and text.startswith("dist"):
-        return "dist-gone", "mapping by distance to a device is gone in 5.x", "--map-by pe-list=...:ordered, or a rankfile"
+        return "dist-gone", "mapping by distance to a device was removed in 5.x", "--map-by pe-list=...:ordered, or a rankfile"
     if name in ("--map-by", "--bind-to") and text.startswith("board"):
-        return "gone-in-5", "boards are gone in 5.x", f"{name} package"
+        return "gone-in-5", "Open MPI 5.x no longer maps or binds by board", f"{name} package"
     if name == "--bind-to" and text.startswith(("cpu-list", "cpulist")):
-        return "gone-in-5", "5.x binds to no list; it maps by one", f"--map-by pe-list={want.cpus or '0,1,2,3'}:ordered"
+        better = f"--map-by pe-list={want.cpus or '0,1,2,3'}:ordered"
+        return "gone-in-5", "Open MPI 5.x takes a CPU list only in --map-by", better
     if name == "--rank-by" and text.partition(":")[0] not in _RANKS[True]:
         better = f"--rank-by {'fill' if text.startswith('core') or ':fill' in text else 'slot'}"
-        return "gone-in-5", "5.x ranks by slot, node, fill or span, not by parts of the node", better
+        return "gone-in-5", "Open MPI 5.x ranks by slot, node, fill or span, not by parts of the node", better
     if name in _GONE_IN_5:
-        return "gone-in-5", f"{name} is gone in 5.x", _GONE_IN_5[name] or leave
+        return "gone-in-5", f"{name} was removed in 5.x", _GONE_IN_5[name] or leave
     if first == "--bind-to-cores" or name in _UNKNOWN_TO_5:
         return "gone-in-5", f"{first} is unknown to 5.x", "--bind-to core" if first == "--bind-to-cores" else leave
     if first in ("-map-by", "-bind-to", "-rank-by"):
-        why = f"5.0.11 takes {first} with one hyphen for something else (seen: an error, nothing starts)"
+        why = f"Open MPI 5.0.11 misreads {first} with a single hyphen (observed: an error, nothing starts)"
         return "single-hyphen", why, f"{name} {said.values[0]}"
     return None
 
@@ -465,26 +467,26 @@ def _gone(said: Said, want: Request) -> Lacking:
 def _new(said: Said) -> Lacking:
     name, first, text = said.name, said.written[0], (said.values[-1] if said.values else "").lower()
     leave, value = f"leave {' '.join(said.written)} out", said.values[0] if said.values else ""
-    as_mca = " ".join(("--mca", *said.values)) if not any(" " in word for word in said.values) else "write --mca in its place"
+    as_mca = " ".join(("--mca", *said.values)) if not any(" " in word for word in said.values) else "write --mca instead"
     if name in ("--map-by", "--bind-to") and "package" in text:
-        return "only-in-5", "4.x calls a package socket", f"{name} {text.replace('package', 'socket')}"
+        return "only-in-5", "Open MPI 4.x calls a package a socket", f"{name} {text.replace('package', 'socket')}"
     if name == "--map-by" and text.startswith("rankfile"):
         file = value.partition("file=")[2].partition(":")[0] or "FILE"
-        return "only-in-5", "4.x has no mapping by rankfile", f"--rankfile {file}"
+        return "only-in-5", "4.x has no --map-by rankfile", f"--rankfile {file}"
     if name == "--map-by" and text.startswith("pe-list"):
         return "only-in-5", "4.x has no pe-list", "--rankfile FILE"
     if name == "--rank-by" and text in ("fill", "span"):
-        return "only-in-5", "4.x ranks by slot, node or parts of the node", "--rank-by core"
+        return "only-in-5", "Open MPI 4.x ranks by slot, node or parts of the node", "--rank-by core"
     if name in ("--prtemca", "--display", "--rtos", "--runtime-options", "--hetero-nodes", "--pmixmca"):
         same = {"--prtemca": as_mca, "--display": "--report-bindings, --display-map"}
         return "only-in-5", f"{name} came with 5.x", same.get(name, f"leave {name} out")
     if first.lstrip("-") in ("mapby", "bindto", "rankby"):
-        return "only-in-5", "that spelling is of PRRTE's development branch", f"{name} {value}"
+        return "only-in-5", "only PRRTE's development branch accepts this spelling", f"{name} {value}"
     if name in ("--output", "--omca", "--with-ft", "--bind-to-none") or first == "--bind-to-cores":
         same = {"--bind-to-none": "--bind-to none", "--bind-to-core": "--bind-to core", "--omca": as_mca}
         return "gone-in-4", f"{first} is unknown to 4.x", same.get(name, leave)
     if name == "--bysocket":
-        return "gone-in-4", f"{name} was of 1.6 and is unknown to 4.x", "--map-by socket"
+        return "gone-in-4", f"{name} is an Open MPI 1.6 option and is unknown to 4.x", "--map-by socket"
     return None
 
 
@@ -504,21 +506,21 @@ def _pe_list(case: Prediction, listed: str) -> Iterator[LintWarning]:
     try:
         cores = CpuSet.parse(listed)
     except BadValue as error:
-        yield warning("list", f"the list {listed[:60]} cannot be read", "It is not a list of cores.", error.problem)
+        yield warning("list", f"the list {listed[:60]} cannot be read", "The value is not a list of cores.", error.problem)
         return
     if len(cores) > 8192:  # Linux has no more CPUs
         yield warning(
-            "list", f"the list {listed[:60]} cannot be read", "It is not a list of cores.", f"it names {len(cores)} cores"
+            "list", f"the list {listed[:60]} cannot be read", "The value is not a list of cores.", f"it names {len(cores)} cores"
         )
         return
     full, entries = ",".join(map(str, cores)), len(listed.split(","))
     if case.four and case.want.ordered and listed not in (full, str(cores)):
-        why = "4.x binds the ranks to the listed cores by rising CPU number, whatever their order (seen in 4.1.4)."
+        why = "Open MPI 4.x binds ranks to the listed cores in ascending CPU order, ignoring the list order (observed in 4.1.4)."
         yield warning("order-ignored", "the order of the list is ignored", why, evidence, "--rankfile FILE", bad=True)
     elif case.five and case.want.ordered and "-" in listed:
-        why = "5.x expands no ranges in an ordered list: it counts 0-3 as one CPU (seen in 5.0.11)."
+        why = "Open MPI 5.x does not expand ranges in an ordered list: it counts 0-3 as one CPU (observed in 5.0.11)."
         better = rebound(case.line, ("--map-by", f"pe-list={full}:ordered", "--bind-to", "core"))
-        yield warning("ranges-not-expanded", f"{listed[:60]} is one CPU to it, not four", why, evidence, better, bad=True)
+        yield warning("ranges-not-expanded", f"it reads {listed[:60]} as one CPU, not four", why, evidence, better, bad=True)
     elif case.five and case.want.ordered and entries < (ranks_here(case) or 0):
         yield warning("list-short", "there are more ranks than entries", "Each rank takes one entry.", f"{entries} entries")
 
@@ -526,42 +528,49 @@ def _pe_list(case: Prediction, listed: str) -> Iterator[LintWarning]:
 def _rankfile(case: Prediction, file: str) -> Iterator[LintWarning]:
     want, line = case.want, case.line
     if case.five and want.hwthreads and (line.release is None or (5, 0, 0) <= line.release <= (5, 0, 5)):
-        why = "5.0.0 to 5.0.5 take the numbers of hardware threads for cores (open-mpi/ompi#12967); 5.0.11 was seen to be right."
+        why = (
+            "Open MPI 5.0.0 to 5.0.5 reads core numbers as hardware threads (open-mpi/ompi#12967); 5.0.11 reads them correctly "
+            "(observed)."
+        )
         cores, cpus = len(case.topology.cores), len(case.topology.pus)
-        here = f"{line.version or 'the version is not known'}; {cores} cores, {cpus} CPUs here"
+        here = f"{line.version or 'the version is unknown'}; {cores} cores, {cpus} CPUs here"
         better = "a rankfile of logical cores, without hwtcpus"
-        yield warning("hwthread-rankfile", "ranks run on other cores than the rankfile says", why, here, better, bad=True)
+        yield warning("hwthread-rankfile", "ranks run on cores other than the rankfile's", why, here, better, bad=True)
     if len(want.hosts) > 1 and case.five and not line.first.has("--hetero-nodes"):
-        what = "nodes that number their CPUs otherwise are bound wrongly"
-        why = "5.x looks numbers up on the first node for all with as many objects, however they are numbered."
-        yield warning("hetero-nodes", what, why, f"a rankfile over {len(want.hosts)} hosts", "add --hetero-nodes")
+        what = "ranks get the wrong CPUs on nodes that number their CPUs differently"
+        why = (
+            "Open MPI 5.x applies the first node's CPU numbers to all nodes with the same number of objects, even to nodes with "
+            "a different numbering."
+        )
+        yield warning("hetero-nodes", what, why, f"a rankfile for {len(want.hosts)} hosts", "add --hetero-nodes")
     text = case.files.get(file)
     if text is None:
         what = f"the rankfile {file[:80]} was not read"
-        yield warning("rankfile-unread", what, "So it is not known where ranks go.", "no such file here")
+        yield warning("rankfile-unread", what, "Where ranks go is therefore unknown.", "this file does not exist here")
         return
     slots = [match for row in text.splitlines()[:65536] if (match := _SLOT.fullmatch(row.strip()[:8192]))]
     longest = max(slots, key=lambda match: len(match[3]), default=None)
     colon = next((match[3] for match in slots if ":" in match[3] or "p" in match[3].lower()), None)
     most = 63 - len(longest[2] if longest else "") - 6 if case.four else 63
     if longest and len(longest[3]) > most:
-        what = "its end is dropped" if case.five else "mpirun writes past its buffer and may die"
+        what = "the end of the slot list is dropped" if case.five else "mpirun writes past its buffer and may die"
         why, evidence = (
-            f"Slot lists are read into 64 bytes: {most} letters fit here.",
-            f"a slot list of {len(longest[3])} letters",
+            f"Slot lists are read into 64 bytes: {most} characters fit here.",
+            f"a slot list of {len(longest[3])} characters",
         )
         better = "write ranges: 0-15 instead of 0,1,2,..."
         yield warning("slot-too-long", what, why, f"{evidence}: {longest[3][:50]}...", better, bad=True)
     if colon:
-        what, evidence = f"slot={colon[:40]} means different cores to 4.x and 5.x", f"slot={colon[:40]} in the rankfile"
+        what, evidence = f"slot={colon[:40]} means different cores in Open MPI 4 and 5", f"slot={colon[:40]} in the rankfile"
         why = (
-            "Versions read socket:core pairs and p differently: 4.1 wants 0:0,0:1, 5.x counts over sockets as if all were alike."
+            "Open MPI versions read socket:core pairs and p differently: 4.1 needs 0:0,0:1, while 5.x numbers the cores across "
+            "sockets as if all sockets were identical."
         )
         yield warning("socket-pairs", what, why, evidence, "logical cores: slot=0-3", bad=True)
     elif case.ranks is None and case.unclear and not case.refused and len(longest[3] if longest else "") <= most:
-        why = "What is written there is not what both versions read alike; they mistake such lines silently."
+        why = "Versions 4 and 5 read such lines differently, and misread lines give no message."
         better = "advisor bind --exact -- ./app writes one"
-        yield warning("rankfile-dialect", "the rankfile is not safe", why, case.unclear[:160], better)
+        yield warning("rankfile-dialect", "the rankfile is unsafe", why, case.unclear[:160], better)
 
 
 _SHOWS_FIVE = re.compile(r"rankfile:|pe-list=|package|hwtcpus|fill", re.IGNORECASE)
@@ -592,12 +601,12 @@ def which_open_mpi(words: Words, number: str | None, name: str | None, tools: Se
     rest = words.rest
     five = {"--prtemca", "--hetero-nodes", "--display", "--mapby", "--bindto", "--rtos", "--pmixmca"} & set(rest)
     if five or any(_SHOWS_FIVE.match(word) for word in rest) or any(each.startswith("PRTE_") for each in words.environment):
-        return "openmpi5", None, "words that only Open MPI 5 knows"
+        return "openmpi5", None, "syntax that only Open MPI 5 accepts"
     four = {"-rf", "--novm", "rmaps_dist_device", "rmaps_rank_file_physical", "--cpu-list", "--cpu-set", "--npernode"} & set(rest)
     if (
         four
         or any(_SHOWS_FOUR.match(word) for word in rest)
         or any(each.startswith("OMPI_MCA_rmaps") for each in words.environment)
     ):
-        return "openmpi4", None, "words of Open MPI 4"
-    return "openmpi5", None, "nothing: the newest is assumed; say --launcher-version"
+        return "openmpi4", None, "options that only Open MPI 4 has"
+    return "openmpi5", None, ASSUMED

@@ -9,6 +9,7 @@ from advisor.errors import BadValue
 from advisor.jobs.openmpi import apart, missing, newer
 from advisor.jobs.placement import LintRank
 from advisor.jobs.request import (
+    ASSUMED,
     MOST_HOSTS,
     MOST_RANKS,
     OBJECTS,
@@ -38,16 +39,16 @@ def hosts_of_file(text: str) -> Hosts:
     bare: Counter[str] = Counter()
     lines = text.splitlines()
     if len(lines) > MOST_RANKS:
-        raise Unclear(f"the host file has more than the {MOST_RANKS} rows that are read")
+        raise Unclear(f"the host file exceeds the limit of {MOST_RANKS} rows")
     for position, line in enumerate(lines, 1):
         row = line.partition("#")[0].strip()
         if not row:
             continue
         if ":" in row.split()[0]:
-            raise Refused(f"row {position} of the host file: {row[:60]} is not a valid host name for it; nothing starts")
+            raise Refused(f"row {position} of the host file: {row[:60]} is not a valid host name; nothing starts")
         match = _HOST_ROW.fullmatch(row)
         if not match or (match[1] in found and (match[2] or found[match[1]])):
-            raise Unclear(f"row {position} of the host file: {row[:60]!r} is not predicted here")
+            raise Unclear(f"row {position} of the host file: {row[:60]!r} is not predicted")
         found[match[1]] = int(match[2]) if match[2] else None
         bare[match[1]] += not match[2]
     return tuple((name, bare[name] if bare[name] > 1 else slots) for name, slots in found.items())
@@ -67,14 +68,14 @@ class NodeParts:
         if kind in ("slot", "node"):
             return (self.all,)
         if kind == "numa" and (len(inside.cpu_nodes) < len(inside.nodes) or not inside.nodes):
-            raise Unclear("NUMA nodes without CPUs are counted too, and how is not predicted here")
+            raise Unclear("Open MPI also counts NUMA nodes without CPUs, and the result is not predicted")
         if kind == "core" and not inside.cores:
             raise Unclear("this machine shows no cores")
         if kind == "l3cache" and hides_l3(inside):
-            raise Unclear("whether the memory-side cache of this machine is shown as an L3 is not known")
+            raise Unclear("it is unknown whether the memory-side cache of this machine appears as an L3")
         group = inside.packages if kind == "package" else inside.l3 if kind == "l3cache" else ()
         if any(not part.cpuset for part in group):
-            raise Unclear("parts that the process may not use are counted too, and how is not predicted here")
+            raise Unclear("the count also includes parts that the process may not use, and is not predicted")
         found = cpusets_of(kind, self.topology, self.known)
         if not found:
             raise Unclear(f"this machine shows no {kind}")
@@ -101,7 +102,7 @@ class Host:
 def _hosts_with_slots(want: Request, node: NodeParts) -> list[Host]:
     """Return the hosts of a line; one of which nothing is said has a slot for each core, or one where it is a word of --host."""
     if len(want.hosts) > MOST_HOSTS:
-        raise Unclear(f"{len(want.hosts)} hosts are more than those that are predicted one by one")
+        raise Unclear(f"{len(want.hosts)} hosts exceed the limit for prediction")
     cores = len(node.known.pus if want.hwthread_slots else node.known.cores)
     if not want.hosts:
         return [Host(None, cores)]
@@ -126,7 +127,7 @@ _ELSEWHERE = ("--app", "--dvm", "--dvm-uri", "--tune", "-am", "--default-hostfil
 
 _LEFT_OPEN = ("--rtos", "--runtime-options", "--display-topo")
 
-DEVELOPMENT = "what the development branch of PRRTE does with a line is not predicted here"
+DEVELOPMENT = "lines for PRRTE's development branch are not predicted"
 
 
 def _understood(made: Prediction) -> None:
@@ -135,28 +136,28 @@ def _understood(made: Prediction) -> None:
     if newer(line):
         raise Unclear(DEVELOPMENT)
     for word in missing(line, want):
-        if line.known_from.startswith("nothing"):
-            raise Unclear(f"Open MPI 5 does not know {word.word[:80]}, and which launcher is meant is not known")
-        raise Refused(f"it does not know {word.word[:80]}")
+        if line.known_from == ASSUMED:
+            raise Unclear(f"Open MPI 5 does not know {word.word[:80]}, and the intended launcher is unknown")
+        raise Refused(f"this version does not know {word.word[:80]}")
     if said := next((said for said in line.options if said.known and "=" in said.written[0] and apart(said)), None):
-        raise Unclear(f"5.0.11 refuses {said.written[0][:60]}, and whether this release takes it was not seen")
+        raise Unclear(f"Open MPI 5.0.11 refuses {said.written[0][:60]}; it is unknown whether this release accepts it")
     _readable(line)
     if want.odd:
-        raise Unclear(f"{want.odd} is not predicted here")
+        raise Unclear(f"{want.odd} is not predicted")
 
 
 def _readable(line: Line) -> None:
     """Raise Unclear where words of a line are not known, or say of hosts what is not read here."""
     for said in line.options:
         if not said.known:
-            raise Unclear(f"{said.written[0][:60]} is not an option that is known here")
+            raise Unclear(f"{said.written[0][:60]} is an unknown option")
         harmless = said.values in (("donotlaunch",), ("show-progress",), ("error-nonzero-status",))
         if said.name in _ELSEWHERE or (line.family == "openmpi5" and said.name in _LEFT_OPEN and not harmless):
-            raise Unclear(f"what {' '.join(said.written)[:80]} adds to the line is not read here")
+            raise Unclear(f"advisor cannot read what {' '.join(said.written)[:80]} adds to the line")
     for word in (line.first.value("--host") or "").split(","):
         name, colon, count = word.strip().partition(":")
         if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
-            raise Unclear(f"the host {word[:60]} is not predicted here")
+            raise Unclear(f"the host {word[:60]} in --host is written in a form that advisor does not predict")
 
 
 def ranks(made: Prediction) -> tuple[LintRank, ...]:
@@ -166,12 +167,12 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     if want.level == "rankfile":
         text = made.files.get(want.rankfile or "")
         if text is None:
-            raise Unclear(f"the ranks are where the rankfile {(want.rankfile or '')[:80]} has them, and it was not read")
+            raise Unclear(f"the rankfile {(want.rankfile or '')[:80]} places the ranks, but was not read")
         return tuple(_ranks_of_rankfile(want, made.topology, text, five=made.five))
     if want.hostfile and want.hostfile not in made.files:
-        raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
+        raise Unclear(f"the hosts are listed in the file {want.hostfile[:80]}, which was not read")
     if want.overload:
-        raise Unclear("how ranks share cores is not predicted here")
+        raise Unclear("the placement of ranks that share cores is not predicted")
     threads = want.hwthreads or "hwthread" in (want.level, None if made.five else want.bind)
     node = NodeParts(made.topology, threads=threads)
     hosts = _hosts_with_slots(want, node)
@@ -224,21 +225,23 @@ class _Job:
 
     def _refuse(self) -> None:
         if self.width > 1 and (self.level == "hwthread" or (self.level == "core" and not self.node.threads)):
-            raise Refused(f"PE={self.width} is more than one {self.level} has; nothing starts")
+            raise Refused(f"PE={self.width} exceeds one {self.level}; nothing starts")
         if self.five and _DEPTH.get(self.level, 0) > _DEPTH[self.bound] and self.bound != "none":
-            raise Refused(f"--bind-to {self.bound} is larger than what ranks are placed over, which 5.x refuses; nothing starts")
+            raise Refused(
+                f"--bind-to {self.bound} is larger than the parts that ranks are mapped to; Open MPI 5.x starts nothing"
+            )
         if self.want.pe and self.given and self.bound not in (("core", "hwthread") if self.five else (self.unit, "none")):
-            raise Refused(f"PE={self.width} needs --bind-to {self.unit}, and {self.bound} is asked for; nothing starts")
+            raise Refused(f"PE={self.width} needs --bind-to {self.unit}, not {self.bound}; nothing starts")
         if self.bound in ("core", "hwthread") and self.bound != self.unit and (self.bound == "hwthread" or self.width > 1):
-            raise Unclear(f"--bind-to {self.bound} where a {self.unit} is a slot is not predicted here")
+            raise Unclear(f"--bind-to {self.bound} is not predicted when each {self.unit} counts as a slot")
         if self.total > self.slots and not self.want.oversubscribe and not self.want.ppr:
-            raise Refused(f"{self.total} ranks, and there are {self.slots} slots, outside a scheduler's job; nothing starts")
+            raise Refused(f"{self.total} ranks exceed the {self.slots} slots available outside a scheduler's job; nothing starts")
         crowds = self.five and self.want.oversubscribe and len(self.hosts) > 1
         if crowds and self.level != "slot" and (self.bound != "none" or self.level not in OBJECTS):
-            raise Unclear("which of several hosts 5.x fills beyond its slots is not predicted here")
+            raise Unclear("advisor does not predict which of several hosts Open MPI 5.x oversubscribes")
         inside = self.node.topology.inside
         if self.five and len(self.hosts) > 1 and self.level in OBJECTS and inside != self.node.topology:
-            raise Unclear("parts that the process may not use are counted too, and how on several hosts is not predicted here")
+            raise Unclear("how Open MPI 5 counts parts that the process may not use is not predicted on several hosts")
         if self.want.rank_by in ("fill", "span") and self.level not in OBJECTS:
             raise Refused(f"--rank-by {self.want.rank_by} needs a --map-by over parts of the node; nothing starts")
 
@@ -258,7 +261,7 @@ class _Job:
         if self.level == "node":
             shares = [left // count + (position < left % count) for position in range(count)]
             if any(share > host.slots for share, host in zip(shares, self.hosts, strict=True)):
-                raise Unclear("hosts with fewer slots than their share of ranks are not predicted here")
+                raise Unclear("hosts with fewer slots than their share of ranks are not predicted")
         else:
             shares = []
             first = len(self.hosts) == 1 or (self.five and self.want.oversubscribe and self.level in OBJECTS)
@@ -266,7 +269,7 @@ class _Job:
                 shares.append(left if first and self.bound == "none" else min(left, host.slots))
                 left -= shares[-1]
             if left and (self.bound != "none" or self.level != "slot"):
-                raise Unclear("more ranks than slots, which are bound or spread over parts, are not predicted here")
+                raise Unclear("it is unknown where ranks beyond the slots run if they are bound or spread over parts of a node")
             shares = [share + left // count + (position < left % count) for position, share in enumerate(shares)]
         parts = self.node.parts(self.level)
         return [[(parts[i % len(parts)], i % len(parts)) for i in range(share)] for share in shares]
@@ -279,23 +282,23 @@ class _Job:
         if self.five:  # it leaves ranks unbound for which there are slots and no cores
             told = self.given or each * len(parts) > max(host.slots for host in self.hosts)
         if lacking and (len(lacking) < len(parts) or not told):
-            raise Unclear(f"{text} where some {kind} has fewer cores is not predicted here")
+            raise Unclear(f"{text} is not predicted if some {kind} has fewer cores")
         if lacking or left > each * len(parts) * len(self.hosts):
-            raise Refused(f"{text} has room for fewer than {self.total} ranks; nothing starts")
+            raise Refused(f"{text} allows fewer than {self.total} ranks; nothing starts")
         if self.five and left % each and self.want.rank_by not in (None, "slot"):
-            raise Unclear(f"which of the ranks of {text} are left out is not predicted here")
+            raise Unclear(f"it is not predicted which ranks of {text} are left out")
         if self.five and kind != "node" and left % each:
-            raise Refused(f"{left} ranks are not a multiple of {text}: 5.0 starts none, and ends as if all were well")
+            raise Refused(f"{left} ranks are not a multiple of {text}: Open MPI 5.0 starts no ranks, yet exits successfully")
         found: list[list[Home]] = []
         for host in self.hosts:
             mine = [(part, at) for at, part in enumerate(parts) for _ in range(each)][:left]
             left -= len(mine)
             if len(mine) > host.slots and not self.want.oversubscribe:
                 if self.five:
-                    raise Unclear(f"{text} on a host with {host.slots} slots is not predicted here")
+                    raise Unclear(f"it is unknown where {text} puts ranks beyond a host's {host.slots} slots")
                 raise Refused(f"{len(mine)} ranks on a host with {host.slots} slots, without --oversubscribe; nothing starts")
             if len(mine) > host.slots and self.bound != "none":
-                raise Unclear(f"{text} beyond the {host.slots} slots of a host is not predicted here")
+                raise Unclear(f"{text} beyond the {host.slots} slots of a host is not predicted")
             found.append(mine)
         return found
 
@@ -331,8 +334,8 @@ class _Job:
     def _crowded(self) -> CpuSet:
         """Refuse more ranks of the one host than it has cores, or leave them open."""
         if self.given and len(self.hosts) == 1 and self.total * self.width > len(self.node.units):
-            raise Refused(f"more ranks than {self.unit}s where they are placed, without overload-allowed; nothing starts")
-        raise Unclear("more ranks than a host has cores for are not predicted here")
+            raise Refused(f"more ranks than {self.unit}s on the host, without overload-allowed; nothing starts")
+        raise Unclear("placing more ranks than a host has cores is not predicted")
 
     def _key(self, host: int, i: int, part: int) -> tuple[int, ...]:
         """Return what sorts the rank that came to a host as its i-th: host by host, hosts in turn, or part by part."""
@@ -349,13 +352,13 @@ class _Job:
             return (host, part, i)
         if order in ("slot", level) or (level in ("slot", "node") and not self.five):
             return (host, i)
-        raise Unclear(f"--rank-by {order} over ranks by {level} is not predicted here")
+        raise Unclear(f"--rank-by {order} for ranks mapped by {level} is not predicted")
 
 
 def _in_list_of_4(want: Request, node: NodeParts, hosts: Sequence[Host]) -> Iterator[LintRank]:
     """Yield ranks that --cpu-set or --cpu-list binds: all to the whole list, or in the order of its CPUs' numbers."""
     if not want.cpus or want.oversubscribe:
-        raise Unclear("a list of cores is worked out only where ranks have slots and the list is there")
+        raise Unclear("placement by a list of cores is predicted only if the list is known and slots are not oversubscribed")
     try:
         numbers = CpuSet.parse(want.cpus)
         cpus = node.known.pus_cpus(numbers) if want.hwthreads else node.known.cores_cpus(numbers)
@@ -364,9 +367,9 @@ def _in_list_of_4(want: Request, node: NodeParts, hosts: Sequence[Host]) -> Iter
     total, single = bounded(want.ranks or sum(host.slots for host in hosts)), list(cpus)
     places = [(host.name, local) for host in hosts for local in range(min(host.slots, total))][:total]
     if len(places) < total:
-        raise Refused(f"{total} ranks, and there are {len(places)} slots; nothing starts")
+        raise Refused(f"{total} ranks, but only {len(places)} slots; nothing starts")
     if want.ordered and any(local >= len(single) for _, local in places):
-        raise Refused(f"the list has {len(single)} CPUs and more ranks are on a node; nothing starts")
+        raise Refused(f"the list has {len(single)} CPUs, fewer than the ranks on a node; nothing starts")
     for rank, (host, local) in enumerate(places):
         yield LintRank(rank=rank, host=host, cpus=CpuSet([single[local]]) if want.ordered else cpus)
 
@@ -375,22 +378,24 @@ def _in_list_of_5(want: Request, node: NodeParts, hosts: Sequence[Host]) -> Iter
     """Yield the ranks of a pe-list: each bound to all of it, or in its order one core each, again on every host."""
     listed = want.cpus or ""
     if want.oversubscribe or (want.pe or 1) > 1 or want.rank_by not in (None, "slot"):
-        raise Unclear("a list with other directives beside it is not predicted here")
+        raise Unclear("a list with further directives is not predicted")
     if want.bind not in (None, "core", "hwthread"):
-        raise Refused(f"a pe-list needs --bind-to core or hwthread, and {want.bind} is asked for; nothing starts")
+        raise Refused(f"a pe-list needs --bind-to core or hwthread, not {want.bind}; nothing starts")
     single = want.bind == "hwthread" or (want.hwthreads and want.bind is None)
     node = NodeParts(node.topology, threads=single if want.ordered else want.hwthreads)  # the binding counts in order alone
     try:
         whole = union(node.units[number] for number in CpuSet.parse(listed))
     except (BadValue, IndexError) as error:
-        raise Unclear(f"the list {listed[:60]} names cores that are not there") from error
+        raise Unclear(f"the list {listed[:60]} names cores that do not exist") from error
     if not want.ordered and not any(whole <= package for package in node.parts("package")):
-        raise Refused("the list lies across sockets, which 5.x refuses for ranks bound to all of it; nothing starts")
+        raise Refused("the list spans sockets, and Open MPI 5.x refuses to bind ranks to all of it; nothing starts")
     entries = listed.split(",")  # 5.0 takes a range for one entry
     total, rank = bounded(want.ranks or len(entries)), 0
     rooms = [min(len(entries), host.slots, len(node.units_in(whole))) for host in hosts]
     if sum(rooms) < total:
-        raise Refused(f"{total} ranks, and the list of {len(entries)} entries and the slots allow {sum(rooms)}; nothing starts")
+        raise Refused(
+            f"{total} ranks, but the list of {len(entries)} entries and the slots allow only {sum(rooms)}; nothing starts"
+        )
     for host, room in zip(hosts, rooms, strict=True):
         for entry in entries[: min(room, total - rank)]:
             cpus = node.units[int(entry.partition("-")[0])] if want.ordered else whole
@@ -415,17 +420,17 @@ def _ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: bo
     plain_rows = ((position, _COMMENT.sub("", row).strip()) for position, row in enumerate(text.splitlines(), 1))
     for position, plain in filter(lambda each: each[1], plain_rows):
         if position > MOST_RANKS:
-            raise Unclear(f"the rankfile has more than the {MOST_RANKS} lines that are predicted one by one")
+            raise Unclear(f"the rankfile has more than {MOST_RANKS} lines, the limit for prediction")
         match = _ROW.fullmatch(plain)
         if not match or not _LIST.fullmatch(match[3]):
-            raise Unclear(f"line {position}: {plain[:60]!r} is not a rank as both versions read it")
+            raise Unclear(f"line {position}: {plain[:60]!r} is not a rank line that both versions read the same way")
         rank, host, slots = int(match[1]), match[2], match[3]
         if len(slots) > (LETTERS if five else LETTERS - len(host) - 6):
-            raise Unclear(f"line {position}: the slot list has {len(slots)} letters, more than are read")
+            raise Unclear(f"line {position}: the slot list has {len(slots)} characters, more than Open MPI reads")
         if not found and rank:
-            raise Refused("the first line of a rankfile must be that of rank 0; nothing starts")
+            raise Refused("the first line of a rankfile must be for rank 0; nothing starts")
         if rank in found or (want.ranks and rank >= want.ranks) or (want.hosts and host not in dict(want.hosts)):
-            raise Unclear(f"line {position}: a rank that is there twice or not started, or a host that the line does not name")
+            raise Unclear(f"line {position}: the rank is repeated or not started, or its host is not in the launch line")
         try:
             found[rank] = LintRank(rank=rank, host=host, cpus=_listed(slots, want, known, five=five))
         except BadValue as error:
@@ -435,13 +440,13 @@ def _ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: bo
     if five:
         _must_fit(want, found, known)
     local = not want.hosts and {each.host for each in found.values()} == {"localhost"}
-    yield from (found[rank].model_copy(update={"host": None} if local else {}) for rank in range(len(found)))
+    yield from (found[rank].but(**({"host": None} if local else {})) for rank in range(len(found)))
 
 
 def _listed(slots: str, want: Request, known: LogicalNumbering, *, five: bool) -> CpuSet:
     """Return the CPUs of a slot list; raise BadValue of numbers that are not there."""
     if any(int(last) < int(first) for first, last in re.findall(r"(\d+)-(\d+)", slots)):
-        raise Unclear(f"slot={slots[:40]} runs backwards, and such ranks are not bound")
+        raise Unclear(f"slot={slots[:40]} runs backwards; such ranks are not bound")
     numbers = CpuSet.parse(slots)
     if not five and want.parameters.get("rmaps_rank_file_physical") == "1":
         cores = known.cores_cpus(known.core_numbers(numbers))
@@ -460,5 +465,5 @@ def _must_fit(want: Request, found: dict[int, LintRank], known: LogicalNumbering
         cpus = each.cpus or CpuSet()
         mine = cpus if want.hwthreads else union(known.cores[known.core_of[cpu]] for cpu in cpus)
         if taken.get(each.host, CpuSet()) & mine:
-            raise Refused(f"rank {rank} has cores of another, which 5.x refuses; nothing starts")
+            raise Refused(f"rank {rank} shares cores with another rank, which Open MPI 5.x refuses; nothing starts")
         taken[each.host] = taken.get(each.host, CpuSet()) | mine

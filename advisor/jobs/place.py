@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs.memory_binding import memory_choice, memory_notes
@@ -42,11 +42,11 @@ from advisor.machine.machine import Machine
 from advisor.machine.units import count
 from advisor.measure.measurement import MeasuredForPlacement
 
-BOUNDARIES: Final[dict[Strategy, str]] = {
+BOUNDARIES: dict[Strategy, str] = {
     "spread-numa": "each rank stays in one NUMA node",
     "spread-l3": "each rank stays in one L3 group",
 }
-_WORDS: Final[dict[Per, str]] = {
+_WORDS: dict[Per, str] = {
     "socket": "socket", "numa": "NUMA node", "l3": "L3 group", "core": "core", "node": "node", "gpu": "GPU",
 }  # fmt: skip
 
@@ -132,26 +132,26 @@ def refusal(
     wish = f"{count(ranks, 'rank')} x {threads} thread{'s' * (threads > 1)}{where}"
     room, what = (pus, "hardware threads") if smt else (cores, "cores")
     if ranks * threads > room:
-        problem = f"{wish} need {ranks * threads} {what}, {room} {'is' if room == 1 else 'are'} free"
+        problem = f"{wish} need {ranks * threads} {what}, but only {room} {'is' if room == 1 else 'are'} free"
     else:
         problem = f"{wish} do not fit: with {strategy} {BOUNDARIES.get(strategy, 'no rank straddles sockets')}"
     most = fits(threads)
-    options = [f"{count(most, 'rank')} of {threads}"] if most else []
+    options = [f"{count(most, 'rank')} x {threads}"] if most else []
     thinner = next((each for each in range(min(threads - 1, room // ranks), 0, -1) if fits(each) >= ranks), None)
     if thinner:
-        options.append(f"{ranks if options else count(ranks, 'rank')} of {thinner}")
+        options.append(f"{ranks if options else count(ranks, 'rank')} x {thinner}")
     if not options and (widest := next((each for each in range(min(threads - 1, room), 0, -1) if fits(each)), None)):
-        options = [f"{count(fits(widest), 'rank')} of {widest}"]
+        options = [f"{count(fits(widest), 'rank')} x {widest}"]
     if not smt and room < ranks * threads <= pus:
         options.append("--smt use")
-    return BadValue(f"{problem}: {', or '.join(options)}" if options else problem)
+    return BadValue(f"{problem}; try {', or '.join(options)}" if options else problem)
 
 
 def job_hosts(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None) -> JobHosts:
     """Return the hosts of a job; machines that offer the same are one kind."""
     names: tuple[str | None, ...] = job.hosts or (None,)
     if len(machines) not in (1, len(names)):
-        raise BadValue(f"{len(names)} hosts and {len(machines)} machines", cure="name every host, or give one machine for all")
+        raise BadValue(f"{len(names)} hosts but {len(machines)} machines", cure="name every host, or give one machine for all")
     kinds: list[Machine] = []
     known: dict[int, int] = {}
     for machine in machines:
@@ -171,7 +171,7 @@ def job_hosts(job: JobShape, machines: Sequence[Machine], allowed: CpuSet | None
     return JobHosts(job, names, tuple(fields), hosts)
 
 
-_OFFERS: Final = attrgetter("topology", "hcas", "gpus", "cpu", "kernel")
+_OFFERS = attrgetter("topology", "hcas", "gpus", "cpu", "kernel")
 
 
 def _field(job: JobShape, machine: Machine, allowed: CpuSet | None) -> JobCores:
@@ -180,7 +180,7 @@ def _field(job: JobShape, machine: Machine, allowed: CpuSet | None) -> JobCores:
     inside = machine.topology.inside
     free = inside.pus if allowed is None else inside.pus & allowed
     if not free:
-        raise BadValue("no CPU is free for the job", cure="look at its cgroup and at taskset -p")
+        raise BadValue("no CPU is free for the job", cure="check the job's cgroup and CPU affinity (taskset -p)")
     ground = NodeResources(machine, machine.topology, inside, free)
     if job.near:
         named(ground, job.near)
@@ -203,13 +203,13 @@ def notes(
 def _of_job(hosts: JobHosts, strategy: Strategy, shares: Sequence[int]) -> Iterator[str]:
     job = hosts.job
     if job.ranks is None and job.ranks_per_node is None and job.per is None:
-        per = {"gpu-near": "one for each GPU", "numa": "one for each NUMA node", "l3": "one for each L3 group"}
+        per = {"gpu-near": "using one per GPU", "numa": "using one per NUMA node", "l3": "using one per L3 group"}
         asked = hosts.natural(hosts.fields[0]) if job.strategy == "auto" else strategy
-        what = per.get(asked if asked == "gpu-near" else NATURAL.get(asked, "node"), "as many as fit")
-        yield f"no number of ranks was given: {what}"
+        what = per.get(asked if asked == "gpu-near" else NATURAL.get(asked, "node"), "using as many as fit")
+        yield f"number of ranks not given: {what}"
     if len(set(shares)) > 1:
         groups = [f"{ranks} on {count(many, 'host')}" for ranks, many in sorted(Counter(shares).items(), reverse=True)]
-        yield f"hosts are not alike: ranks {', '.join(groups)}"
+        yield f"hosts differ: ranks {', '.join(groups)}"
 
 
 def _of_node(field: JobCores) -> Iterator[str]:
@@ -222,14 +222,14 @@ def _of_node(field: JobCores) -> Iterator[str]:
         yield f"slice {job.slice.part}/{job.slice.of} of the node: CPUs {cpus_of(field.cores)}"
     own = cpus_of(field.cores)
     if ground.partial & own:
-        yield f"of the cores of CPUs {ground.partial & own} the job may use some threads only; some launchers leave them out"
+        yield f"the job may use only some threads of the cores of CPUs {ground.partial & own}; some launchers skip these cores"
     filled = {node.os_index for node in ground.inside.nodes if node.memory != 0}
     empty = CpuSet(node for d in ground.domains if d.cpus & own and not filled & {*d.nodes} for node in d.nodes)
     if empty:
-        yield f"NUMA nodes {empty} have no memory: their ranks use the nearest that has"
+        yield f"NUMA nodes {empty} have no memory: their ranks use the nearest node with memory"
     kernel = ground.machine.kernel
     if kernel and kernel.isolated and kernel.isolated & own:
-        yield f"CPUs {kernel.isolated & own} are kept from the scheduler (isolcpus): threads there stay where they start"
+        yield f"CPUs {kernel.isolated & own} are isolated from the scheduler (isolcpus): threads there stay where they start"
     yield from _of_devices(ground, {field.near.name} if field.near else set())
 
 
@@ -237,10 +237,10 @@ def _of_devices(ground: NodeResources, asked: set[str]) -> Iterator[str]:
     """Yield what is not known of the devices, and which adapters are not used although nobody asked for others."""
     for device in (*adapters(ground), *gpus(ground)):
         if not device.nodes:
-            yield f"where {device.name} is, is not known: no place is near it"
+            yield f"the location of {device.name} is unknown: no CPUs count as near it"
         elif device.one_of:
             numbers = CpuSet(device.nodes)
-            yield f"{device.name} is on one of NUMA nodes {numbers}, on which is not known yet: its socket alone counts as near"
+            yield f"{device.name} is on one of NUMA nodes {numbers}, but it is unknown which: only its socket counts as near"
     reasons: dict[str, list[str]] = {}
     for name, why in passed_over(ground):
         if name not in asked:
@@ -253,7 +253,7 @@ def _of_devices(ground: NodeResources, asked: set[str]) -> Iterator[str]:
             yield f"no port of {hca.name} is active"
     others = accelerators(ground)
     if others:
-        yield f"accelerators that no plan assigns to ranks: {', '.join(others)}"
+        yield f"accelerators that plans never assign to ranks: {', '.join(others)}"
 
 
 def _of_kinds(field: JobCores, plan: NodePlan) -> Iterator[str]:
@@ -272,12 +272,12 @@ def _of_kinds(field: JobCores, plan: NodePlan) -> Iterator[str]:
         )
         others = [f'"{name}"' if " " in name else name for name, many in ranks.items() if not many]
         way = ("slow" if word == "the fastest" else "fast") if len(ranked) == 2 else " or ".join(others)
-        yield f"the cores are of several kinds: {used[0]}{f', {word}' if word else ''}; --core-kind {way} takes the other"
+        yield f"cores of several kinds: {used[0]}{f', {word}' if word else ''}; --core-kind {way} uses other cores"
     elif used:
-        cure = "--core-kind fast keeps to the fastest" if ranked else "which are slower, this input does not say"
-        yield f"the cores are of several kinds: {', '.join(used)}; the slower ones make the others wait; {cure}"
+        cure = "--core-kind fast uses only the fastest" if ranked else "this input does not say which are slower"
+        yield f"cores of several kinds: {', '.join(used)}; the slower ones make the others wait; {cure}"
     if both:
-        yield f"the threads of {count(both, 'rank')} are on cores of several kinds"
+        yield f"the threads of {count(both, 'rank')} run on cores of several kinds"
 
 
 def _of_gpus(field: JobCores, plan: NodePlan) -> Iterator[str]:
@@ -285,9 +285,9 @@ def _of_gpus(field: JobCores, plan: NodePlan) -> Iterator[str]:
     every, given = [device.name for device in field.cards], {slot.gpu for slot in plan.slots}
     left = [name for name in every if name not in given]
     if every and left == every:
-        yield f"no rank is given a GPU: this node has {len(every)}, and --ranks-per gpu assigns them"
+        yield f"no rank gets a GPU: this node has {len(every)}; --ranks-per gpu assigns them"
     elif left:
-        yield f"{count(len(left), 'GPU')} of {len(every)} no rank is given: {', '.join(left)}"
+        yield f"{count(len(left), 'GPU')} of {len(every)} assigned to no rank: {', '.join(left)}"
 
 
 def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
@@ -301,39 +301,39 @@ def _of_plan(field: JobCores, plan: NodePlan) -> Iterator[str]:
         yield f"{len(idle)} of {count(len(field.cores), 'core')} {'stays' if len(idle) == 1 else 'stay'} idle"
     sharing = Counter(seat.core for seat in field.cores for slot in plan.slots if seat.cpus & slot.cpus)
     if shared := sum(ranks > 1 for ranks in sharing.values()):
-        yield f"{count(shared, 'core')} shared by ranks: each has hardware threads of its own"
+        yield f"{count(shared, 'core')} shared by ranks, each on its own hardware threads"
     by_node = Counter(slot.nodes for slot in plan.slots if len(slot.nodes) == 1)
     if len(set(by_node.values())) > 1:
         most = max(by_node.values())
         first = CpuSet(nodes[0] for nodes, count in by_node.items() if count == most)
-        yield f"NUMA nodes are not alike: {most} ranks on {first}, fewer on others"
+        yield f"NUMA nodes differ: {most} ranks on {first}, fewer on others"
     if wide := sum(len(slot.l3) > 1 for slot in plan.slots):
         yield f"the threads of {count(wide, 'rank')} span several L3 groups"
     if apart := sum(len(slot.nodes) > 1 for slot in plan.slots):
         yield f"the threads of {count(apart, 'rank')} span several NUMA nodes"
 
 
-_GPU_RANKS: Final = 4
+_GPU_RANKS = 4
 """More ranks than so many for each GPU are taken for ranks that compute on CPUs."""
 
 
-_WORTH: Final = 1.02
+_WORTH = 1.02
 """A measured gain below this is noise."""
 
 
-_FAST: Final = 1.2
+_FAST = 1.2
 """The HCA's own socket sends so many times the messages of the other one: worth crowding on it."""
 
 
-LOSES: Final[dict[Strategy, str]] = {
-    "compact": "ranks crowd on the first nodes, and the memory of the others stays idle",
+LOSES: dict[Strategy, str] = {
+    "compact": "ranks crowd onto the first nodes, leaving the other nodes' memory idle",
     "spread-numa": "ranks of a node may share an L3 group while another stays empty",
-    "spread-l3": "ranks are spread over caches, not over memories",
-    "hybrid": "it keeps threads together, which matters most to ranks of many threads",
-    "balanced": "it looks at memory only, not at devices or whole caches",
-    "hca-near": "messages start sooner, but ranks crowd on the memory of the adapter's socket",
-    "per-hca": "it looks at the adapters only, not at caches and memories",
-    "gpu-near": "it looks at the GPUs only, not at caches and memories",
+    "spread-l3": "ranks are spread over L3 groups, not over NUMA nodes",
+    "hybrid": "it keeps threads together, which matters most for ranks with many threads",
+    "balanced": "it considers only memory, not devices or whole caches",
+    "hca-near": "messages start closer to the adapter, but ranks crowd its socket's memory",
+    "per-hca": "it considers only adapters, not caches or memory",
+    "gpu-near": "it considers only GPUs, not caches or memory",
 }
 """Why a strategy that fits came second."""
 
@@ -358,40 +358,40 @@ def candidates(field: JobCores, ranks: int, hosts: int, measured: MeasuredForPla
 def _asked(field: JobCores) -> Iterator[Reason]:
     """Yield the strategies that serve what the job is asked to be placed for."""
     if field.near:
-        yield "hca-near", f"cores near {field.near.name} were asked for"
+        yield "hca-near", f"cores near {field.near.name} were requested"
     purpose = field.job.purpose
     if purpose == "bandwidth":
-        yield "balanced", "for bandwidth: every memory and cache feeds as few ranks as possible"
+        yield "balanced", "for bandwidth: each cache and each NUMA node's memory serves as few ranks as possible"
     elif purpose == "throughput":
-        yield "compact", "for throughput: the job takes as few caches and memories as it can, the others are for other jobs"
+        yield "compact", "for throughput: the job uses as few caches and NUMA nodes as possible, leaving the rest to other jobs"
     elif purpose and any(device.nodes for device in adapters(field.ground)):
         yield "hca-near", "for latency: messages start on the adapter's own NUMA node and socket"
     elif purpose:
-        yield "compact", "for latency: ranks are side by side, and no place of an adapter is known"
+        yield "compact", "for latency: ranks are adjacent; no adapter location is known"
     if field.job.per == "gpu":
-        yield "gpu-near", "ranks are counted in GPUs"
+        yield "gpu-near", "ranks are counted per GPU"
     elif field.job.gpus:
-        yield "gpu-near", f"{count(field.job.gpus, 'GPU')} asked for"
+        yield "gpu-near", f"{count(field.job.gpus, 'GPU')} requested"
     elif field.job.per == "numa":
-        yield "spread-numa", "ranks are counted in NUMA nodes"
+        yield "spread-numa", "ranks are counted per NUMA node"
     elif field.job.per == "l3":
-        yield "spread-l3", "ranks are counted in L3 groups"
+        yield "spread-l3", "ranks are counted per L3 group"
 
 
 def _by_device(field: JobCores, ranks: int, hosts: int, gain: float | None) -> Iterator[Reason]:
     """Yield what devices ask for; ``gain`` is how many times the messages of others the adapter's socket sends."""
     cards, cables = field.cards, [device for device in adapters(field.ground) if device.nodes]
     if cards and ranks % len(cards) == 0 and ranks // len(cards) <= _GPU_RANKS:
-        yield "gpu-near", f"{ranks} ranks for {len(cards)} GPUs: {ranks // len(cards)} beside each of them"
+        yield "gpu-near", f"{ranks} ranks for {len(cards)} GPUs: {ranks // len(cards)} near each GPU"
     if hosts == 1 or not cables:
         return
     if ranks == 1:
-        yield "hca-near", f"one rank per node, and {hosts} nodes: it is placed beside {cables[0].name}"
+        yield "hca-near", f"one rank per node on {hosts} nodes: placed near {cables[0].name}"
     if ranks >= len(cables) > 1 and len({device.nodes for device in cables}) > 1:
         yield "per-hca", f"{len(cables)} adapters on different NUMA nodes: each carries the messages of the ranks near it"
     beside = sum(seat.socket in cables[0].sockets for seat in field.cores)
     if gain is not None and gain >= _FAST and ranks * field.job.threads <= beside:
-        yield "hca-near", f"measured: cores of {cables[0].name}'s socket send {gain:.1f} times the messages of the others"
+        yield "hca-near", f"measured: cores of {cables[0].name}'s socket send {gain:.1f} times as many messages as the others"
 
 
 def _by_threads(field: JobCores) -> Iterator[Reason]:
@@ -402,12 +402,12 @@ def _by_threads(field: JobCores) -> Iterator[Reason]:
     if threads == 1:
         return
     if all(seat.l3 < 0 for seat in field.cores):
-        yield "hybrid", f"{threads} threads per rank stay together: no L3 groups are shown, so in one NUMA node where they fit"
+        yield "hybrid", f"no L3 groups are known, so the {threads} threads of a rank share one NUMA node if they fit"
     elif threads <= size:
         yield "hybrid", f"the {threads} threads of a rank share one L3 group of {size}"
     else:
-        inside = "one NUMA node holds them" if threads <= room else "not even a NUMA node holds them"
-        yield "hybrid", f"{threads} threads are more than an L3 group of {size} takes; {inside}"
+        inside = "one NUMA node is large enough" if threads <= room else "even a NUMA node is too small"
+        yield "hybrid", f"an L3 group holds only {size} of a rank's {threads} threads; {inside}"
 
 
 def _by_number(field: JobCores, ranks: int, gain: float | None) -> Iterator[Reason]:
@@ -415,27 +415,27 @@ def _by_number(field: JobCores, ranks: int, gain: float | None) -> Iterator[Reas
     nodes, caches, cores = (len(parts(field.cores, level)) for level in (node, l3_in_node, core))
     many = count(ranks, "rank")
     if ranks >= cores:
-        yield "compact", f"{many} {'takes' if ranks == 1 else 'take'} every core, so neighbours are side by side"
+        yield "compact", f"{many} {'takes' if ranks == 1 else 'take'} every core, so consecutive ranks are on consecutive cores"
     if nodes < caches and (nodes < ranks <= caches or ranks % caches == 0):
-        each = "one each at most" if ranks <= caches else f"{ranks // caches} in each"
+        each = "at most one in each" if ranks <= caches else f"{ranks // caches} in each"
         said = f"{many}, {count(caches, 'L3 group')}: {each}"
         if gain is None:
             yield "spread-l3", said
         elif gain >= _WORTH:
-            yield "spread-l3", f"{said}; measured: one core each gives {gain:.2f} times the bandwidth of all"
+            yield "spread-l3", f"{said}; measured: one core per group delivers {gain:.2f} times the bandwidth of all cores"
     if ranks <= nodes or (ranks % nodes == 0 and caches <= nodes):
-        what = "a memory of its own for each" if ranks <= nodes else f"{ranks // nodes} in each"
+        what = "one node each" if ranks <= nodes else f"{ranks // nodes} in each"
         yield "spread-numa", f"{many}, {count(nodes, 'NUMA node')}: {what}"
     counted = f"{many}, {count(nodes, 'NUMA node')}, {count(caches, 'L3 group')}"
-    yield "balanced", f"{counted}: spread over the nodes, in each over its groups"
+    yield "balanced", f"{counted}: spread over the nodes, then over their L3 groups"
 
 
 def _always(field: JobCores, hosts: int) -> Iterator[Reason]:
-    yield "hybrid", "a rank's threads stay as near to each other as they fit"
+    yield "hybrid", "a rank's threads stay as close together as possible"
     if hosts > 1 and any(device.nodes for device in adapters(field.ground)):
         yield "hca-near", "messages start on the adapter's own socket"
     yield "spread-numa", "each rank stays in one NUMA node"
-    yield "compact", "core after core is the one order that fits"
+    yield "compact", "only consecutive cores fit"
 
 
 def node_plan(field: JobCores, strategy: Strategy, chunks: Sequence[RankCores]) -> NodePlan:
@@ -523,7 +523,7 @@ def place(
     hosts = job_hosts(job, machines, allowed)
     if job.strategy == "auto":
         return _placement(hosts, *_chosen(hosts, measured))
-    return _placement(hosts, _tried(hosts, job.strategy, (f"{job.strategy} was asked for",)), None)
+    return _placement(hosts, _tried(hosts, job.strategy, (f"{job.strategy} was requested",)), None)
 
 
 class _Attempt(NamedTuple):

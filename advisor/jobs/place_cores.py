@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise, takewhile
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs.placement import JobShape, Per, Strategy
@@ -51,14 +50,14 @@ def cpus_of_kind(machine: Machine, wish: str) -> CpuSet | None:
     kinds = (machine.cpu and machine.cpu.kinds) or ()
     ranked = ranked_kinds(machine)
     if wish in ("fast", "slow") and not ranked:
-        problem = "nothing in this input ranks its kinds of cores" if kinds else "this node shows one kind of cores"
+        problem = "this input does not rank its kinds of cores" if kinds else "this node has only one kind of core"
         cure = f"name one: {', '.join(kind.name for kind in kinds)}" if kinds else "leave --core-kind out"
         raise BadValue(f"--core-kind {wish}: {problem}", cure=cure)
     by_word = {"fast": ranked[:1], "slow": ranked[-1:]}.get(wish)
     chosen = by_word or [kind for kind in kinds if kind.name.casefold() == wish.casefold()]
     if not chosen:
         known = ", ".join(kind.name for kind in kinds) or "none"
-        raise BadValue(f"--core-kind {wish}: this node has no such kind of cores", cure=f"there are: {known}")
+        raise BadValue(f"--core-kind {wish}: this node has no such kind of core", cure=f"available: {known}")
     return chosen[0].cpus
 
 
@@ -440,11 +439,11 @@ def passed_over(ground: NodeResources) -> Iterator[tuple[str, str]]:
         layers = other_layers(hca, fabric)
         if layers and fabric:
             words = ", ".join(NAMES.get(layer, layer) for layer in layers)
-            yield hca.name, f"{words}, and a plan keeps to one network: {NAMES.get(fabric, fabric)}"
+            yield hca.name, f"{words}, but the plan uses only one network: {NAMES.get(fabric, fabric)}"
         elif not is_on_fabric(hca, fabric):
-            yield hca.name, f"its network is not known, and the plan keeps to {NAMES.get(fabric or '', 'another')}"
+            yield hca.name, f"its network type is unknown; the plan uses {NAMES.get(fabric or '', 'another')}"
         else:
-            yield hca.name, "no active port, or a slower one"
+            yield hca.name, "no active port, or a slower port than the others"
 
 
 def gpus(ground: NodeResources) -> tuple[Device, ...]:
@@ -482,8 +481,8 @@ def named(ground: NodeResources, name: str) -> Device:
     if matches:
         return _device(ground, matches[0])
     there = [h.name for h in hcas] + [g.address for g in cards]
-    known = ", ".join(there) or ("none" if ground.machine.hcas is not None else "no list of them in this input")
-    raise BadValue(f"no adapter or GPU is called {name}", cure=f"there are: {known}")
+    known = ", ".join(there) or ("none" if ground.machine.hcas is not None else "unknown, because this input lists no adapters")
+    raise BadValue(f"no adapter or GPU is called {name}", cure=f"available: {known}")
 
 
 def device_names(machine: Machine) -> tuple[str, ...]:
@@ -553,7 +552,7 @@ def compact(space: Space, count: int) -> list[RankCores]:
 
 
 def spread_numa(space: Space, count: int) -> list[RankCores]:
-    """Spread the ranks evenly over the NUMA nodes, each with all its threads inside one."""
+    """Spread the ranks evenly over the NUMA nodes, keeping each rank's threads inside one."""
     return spread_ranks(space.seats, space.threads, count, node)
 
 
@@ -563,7 +562,7 @@ def spread_l3(space: Space, count: int) -> list[RankCores]:
 
 
 def hybrid(space: Space, count: int) -> list[RankCores]:
-    """Keep a rank's threads inside one L3 group, or if they do not fit inside one NUMA node, or else one socket."""
+    """Keep a rank's threads inside one L3 group; if they do not fit, inside one NUMA node, or else inside one socket."""
     best: list[RankCores] = []
     for level in (l3_in_node, l3, node, socket):
         chunks = spread_ranks(space.seats, space.threads, count, level)
@@ -574,7 +573,7 @@ def hybrid(space: Space, count: int) -> list[RankCores]:
 
 
 def balanced(space: Space, count: int) -> list[RankCores]:
-    """Share the memories evenly: over nodes that have memory first, then over the L3 groups near each."""
+    """Spread the ranks evenly over the memory: first over the nodes with memory, then over the L3 groups near each."""
 
     def memory(seat: FreeCore) -> tuple[int, ...]:
         return (seat.socket, *space.ground.memory_of(seat))
@@ -697,7 +696,7 @@ def fastest_first(space: Space, way: Way, count: int) -> list[RankCores]:
     return max(first(least), first(len(every)), made, key=len)
 
 
-WAYS: Final[dict[Strategy, Way]] = {
+WAYS: dict[Strategy, Way] = {
     "compact": compact,
     "spread-numa": spread_numa,
     "spread-l3": spread_l3,
@@ -714,7 +713,7 @@ def sentence(strategy: Strategy) -> str:
     return (WAYS[strategy].__doc__ or "").splitlines()[0]
 
 
-NATURAL: Final[dict[Strategy, Per]] = {"spread-l3": "l3", "spread-numa": "numa"}
+NATURAL: dict[Strategy, Per] = {"spread-l3": "l3", "spread-numa": "numa"}
 """What gets a rank each where no number of ranks is given; in the other strategies as many as fit."""
 
 
@@ -723,10 +722,10 @@ def _domain(seat: FreeCore) -> Key:
     return (seat.node,)
 
 
-PARTS: Final[Mapping[Per, Level]] = {"node": whole, "socket": socket, "numa": _domain, "l3": l3, "core": core}
+PARTS: Mapping[Per, Level] = {"node": whole, "socket": socket, "numa": _domain, "l3": l3, "core": core}
 
 
-_BY_DEVICE: Final = ("hca-near", "per-hca", "gpu-near")
+_BY_DEVICE = ("hca-near", "per-hca", "gpu-near")
 
 
 @dataclass(frozen=True)
@@ -749,7 +748,7 @@ class JobCores:
         wanted = self.job.gpus // max(1, len(self.job.hosts)) if self.job.gpus else len(every)
         if wanted > len(every):
             has = f"this node has {len(every) or 'none'}" if len(every) != 1 else "this node has 1"
-            raise BadValue(f"{wanted} GPUs of a node, {has}", cure=f"--gpus {len(every)}" if every else "leave --gpus out")
+            raise BadValue(f"{wanted} GPUs per node, but {has}", cure=f"--gpus {len(every)}" if every else "leave --gpus out")
         return every[:wanted]
 
     def devices(self, strategy: Strategy) -> tuple[Device, ...]:
@@ -761,15 +760,15 @@ class JobCores:
             every = ((self.near,) if self.near else tuple(d for d in every if d.nodes) or every)[:1]
         if not every:
             what = "a GPU" if strategy == "gpu-near" else "an adapter"
-            raise BadValue(f"{strategy} needs {what}, and this node shows none", cure="try --strategy balanced")
+            raise BadValue(f"{strategy} needs {what}, but this node shows none", cure="try --strategy balanced")
         if strategy == "hca-near" and not every[0].nodes:
-            raise BadValue(f"where {every[0].name} is, is not known", cure="try --strategy balanced")
+            raise BadValue(f"the location of {every[0].name} is unknown", cure="try --strategy balanced")
         return every
 
     def boxes(self, per: Per) -> list[tuple[FreeCore, ...]]:
         """Return the parts that ranks are counted in."""
         if per == "l3" and all(seat.l3 < 0 for seat in self.cores):
-            raise BadValue("this node shows no L3 groups", cure="count in numa, socket, core or node")
+            raise BadValue("no L3 groups are known on this node", cure="use numa, socket, core or node")
         if per == "gpu":
             return [self.cores] * len(self.devices("gpu-near"))
         return list(parts(self.cores, PARTS[per]).values())
@@ -842,7 +841,7 @@ def job_cores(ground: NodeResources, job: JobShape) -> JobCores:
     if wanted := cpus_of_kind(ground.machine, job.core_kind):
         cores = tuple(seat for seat in cores if seat.cpus & wanted)
     if not cores:
-        raise BadValue(f"--core-kind {job.core_kind}: none of its cores is free", cure="leave --core-kind out")
+        raise BadValue(f"--core-kind {job.core_kind}: no core of this kind is free", cure="leave --core-kind out")
     if job.slice:
         cores = _slices(cores, job.slice.of)[job.slice.part - 1]
     if job.smt == "use":
@@ -867,7 +866,9 @@ def _slices(cores: Sequence[FreeCore], count: int) -> list[tuple[FreeCore, ...]]
             if level is l3_in_node or max(map(len, made)) - min(map(len, made)) <= largest:
                 return made
     if count > len(cores):
-        raise BadValue(f"{count} slices of {len(cores)} cores: some would be empty", cure=f"make {len(cores)} at most")
+        raise BadValue(
+            f"{len(cores)} cores cannot be divided into {count} slices: some would be empty", cure=f"use at most {len(cores)}"
+        )
     return _runs([(seat,) for seat in cores], count)
 
 

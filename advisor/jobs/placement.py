@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -14,7 +14,7 @@ from advisor.machine.topology import Topology
 from advisor.machine.value import Value, optional
 
 Strategy = Literal["compact", "spread-numa", "spread-l3", "hybrid", "hca-near", "balanced", "per-hca", "gpu-near"]
-STRATEGIES: Final[tuple[Strategy, ...]] = (
+STRATEGIES: tuple[Strategy, ...] = (
     "compact",
     "spread-numa",
     "spread-l3",
@@ -51,8 +51,10 @@ MemoryPolicy = Literal["prefer", "only"]
 class Slice(Value):
     """Part k of n of every node, for jobs that share it: 1/4 is the first quarter. Parts are disjoint and leave nothing."""
 
-    part: int = Field(ge=1, description="k, from 1")
-    of: int = Field(ge=1, le=1024, description="n")
+    part: int = Field(ge=1)
+    """k, from 1"""
+    of: int = Field(ge=1, le=1024)
+    """n"""
 
     @model_validator(mode="after")
     def _inside(self) -> "Slice":
@@ -64,41 +66,46 @@ class Slice(Value):
 class JobShape(Value):
     """The shape of a job; of ranks, ranks_per_node and per at most one is given, and where none is, as many ranks as fit."""
 
-    ranks: int | None = optional("ranks in all", ge=1, le=1 << 24)
-    ranks_per_node: int | None = optional("ranks on each node", ge=1, le=1 << 16)
-    per: Per | None = optional("ranks are counted in these")
-    per_count: int = optional("so many ranks for each of them", 1, ge=1, le=1 << 12)
-    threads: int = optional(
-        "threads of a rank: cores it gets for itself, or hardware threads where smt is use", 1, ge=1, le=1 << 12
-    )
+    ranks: int | None = optional(ge=1, le=1 << 24)
+    """total number of ranks"""
+    ranks_per_node: int | None = optional(ge=1, le=1 << 16)
+    """ranks on each node"""
+    per: Per | None = None
+    """the part of a node that ranks are counted per"""
+    per_count: int = optional(1, ge=1, le=1 << 12)
+    """ranks per such part"""
+    threads: int = optional(1, ge=1, le=1 << 12)
+    """threads per rank: each gets a core, or a hardware thread if smt is use"""
     strategy: Strategy | Literal["auto"] = "auto"
-    purpose: Purpose | None = optional("what auto places for")
-    gpus: int | None = optional("GPUs in all: the first ones of each host; None: all", ge=1, le=1 << 16)
-    near: DeviceName | None = optional("HCA or GPU to be near: mlx5_0, 0000:61:00.0, gpu0")
-    smt: Literal["skip", "use", "first"] = optional(
-        "whether second hardware threads run threads of their own; first: ranks do not get them at all, as where the "
-        "site has --threads-per-core=1",
-        "skip",
-    )
-    core_kind: CoreChoice = optional(
-        "auto: the fastest cores first, slower ones for what does not fit there; any: all alike; else these alone", "auto"
-    )
-    mem: Mem | None = optional("memory of ranks; null: of the nodes they run on, as it is by default")
-    reserve: int = optional("cores of each node left to the system: the first ones free", 0, ge=0, le=1 << 12)
-    reserve_per: Literal["socket", "numa", "l3"] | None = optional(
-        "reserve so many of each of these instead: the centres keep the first core of each L3 group"
-    )
+    purpose: Purpose | None = None
+    """the goal that auto places for"""
+    gpus: int | None = optional(ge=1, le=1 << 16)
+    """total number of GPUs, the first ones of each host; None: all"""
+    near: DeviceName | None = None
+    """HCA or GPU to place ranks near: mlx5_0, 0000:61:00.0, gpu0"""
+    smt: Literal["skip", "use", "first"] = "skip"
+    """whether second hardware threads run threads of their own; first: ranks never get them, as at sites with
+    --threads-per-core=1"""
+    core_kind: CoreChoice = "auto"
+    """auto: the fastest cores first, then slower ones; any: all alike; otherwise only this kind"""
+    mem: Mem | None = None
+    """memory of ranks; null: from the nodes they run on, the default"""
+    reserve: int = optional(0, ge=0, le=1 << 12)
+    """cores per node left to the system: the first free ones"""
+    reserve_per: Literal["socket", "numa", "l3"] | None = None
+    """reserve that many per such part instead: some centres keep the first core of each L3 group"""
     slice: Slice | None = None
-    hosts: tuple[HostName, ...] = optional("in the job's order; () for one node without a name", ())
+    hosts: tuple[HostName, ...] = ()
+    """in the job's order; () for one node without a name"""
 
     @model_validator(mode="after")
     def _once(self) -> "JobShape":
         if sum(each is not None for each in (self.ranks, self.ranks_per_node, self.per)) > 1:
-            raise ValueError("ranks, ranks_per_node and per are three ways to say one thing")
+            raise ValueError("ranks, ranks_per_node and per are mutually exclusive")
         if (self.per == "gpu" or self.gpus) and self.strategy not in ("auto", "gpu-near"):
-            raise ValueError(f"ranks of a GPU are placed beside it (gpu-near), and the strategy is {self.strategy}")
+            raise ValueError(f"ranks per GPU need the strategy gpu-near, not {self.strategy}")
         if self.gpus and self.gpus % max(1, len(self.hosts)):
-            raise ValueError(f"{self.gpus} GPUs are not the same number on each of {len(self.hosts)} hosts")
+            raise ValueError(f"{self.gpus} GPUs cannot be spread evenly over {len(self.hosts)} hosts")
         if len(set(self.hosts)) != len(self.hosts):
             raise ValueError("a host occurs twice")
         return self
@@ -107,34 +114,43 @@ class JobShape(Value):
 class Slot(Value):
     """One rank's place on a node."""
 
-    cpus: CpuSet = Field(description="its CPUs by the kernel's numbers; whole cores unless hardware threads are counted")
-    cores: int = Field(description="cores that these are, or are of")
-    nodes: tuple[int, ...] = Field(description="NUMA nodes of its CPUs")
-    memory: tuple[int, ...] = Field(description="NUMA nodes its memory should come from")
-    policy: MemoryPolicy | None = optional(
-        "prefer: from these nodes first; only: from no others; null: where it is first touched"
-    )
-    l3: tuple[int, ...] = Field(description="positions in NodePlan.topology of its CPUs' L3 groups; () where none are known")
-    socket: int | None = Field(description="position of its package in NodePlan.topology; None where it spans several")
-    hca: str | None = optional("the adapter it should use")
-    distance: int | None = optional("SLIT distance from its farthest node to the adapter's; None where not known")
-    gpu: str | None = optional("address of the GPU it should use")
+    cpus: CpuSet
+    """its CPUs, in the kernel's numbers; whole cores unless hardware threads are counted"""
+    cores: int
+    """the cores that these CPUs belong to"""
+    nodes: tuple[int, ...]
+    """NUMA nodes of its CPUs"""
+    memory: tuple[int, ...]
+    """NUMA nodes its memory should come from"""
+    policy: MemoryPolicy | None = None
+    """prefer: from these nodes first; only: from no others; null: from the node of first touch"""
+    l3: tuple[int, ...]
+    """positions in NodePlan.topology of its CPUs' L3 groups; () if none are known"""
+    socket: int | None
+    """position of its package in NodePlan.topology; None if it spans several"""
+    hca: str | None = None
+    """the adapter it should use"""
+    distance: int | None = None
+    """SLIT distance from its farthest node to the adapter's; None if unknown"""
+    gpu: str | None = None
+    """address of the GPU it should use"""
 
 
 class NodePlan(Value):
     """The slots of one kind of node, in the order of local ranks."""
 
-    topology: Topology = Field(
-        description="what a launcher sees of the node (Topology.inside): turns CPU numbers into its logical ones"
-    )
+    topology: Topology
+    """the launcher's view of the node (Topology.inside): maps CPU numbers to logical ones"""
     slots: tuple[Slot, ...]
 
 
 class HostPlan(Value):
     """One host: its plan, and how many of its slots are used, from the first: so far always all."""
 
-    name: str | None = Field(description="None for the one node that has no name")
-    plan: int = Field(description="position in Placement.plans")
+    name: str | None
+    """None for a single node without a name"""
+    plan: int
+    """position in Placement.plans"""
     ranks: int
 
 
@@ -152,11 +168,12 @@ class Placement(Value):
 
     job: JobShape
     strategy: Strategy
-    why: tuple[str, ...] = Field(description="why this strategy, most important first")
-    runner_up: tuple[Strategy, str] | None = optional(
-        "the best one of those that place ranks elsewhere, and why it is not the first"
-    )
-    notes: tuple[str, ...] = optional("what to know: cores left idle, ranks that are not alike", ())
+    why: tuple[str, ...]
+    """why this strategy, most important first"""
+    runner_up: tuple[Strategy, str] | None = None
+    """the best alternative that places ranks elsewhere, and why it is not the first choice"""
+    notes: tuple[str, ...] = ()
+    """notes: idle cores, ranks that differ"""
     plans: tuple[NodePlan, ...]
     hosts: tuple[HostPlan, ...]
 
@@ -181,8 +198,10 @@ Placed = Literal["asked", "simulated", "observed", "not-told"]
 class LintOption(Value):
     """One option of the line, or a variable before it."""
 
-    text: str = Field(description="its words as they stand")
-    says: str = Field(description="what it means, in one clause")
+    text: str
+    """its words as written"""
+    says: str
+    """what it means, in one clause"""
     known: bool = True
 
 
@@ -190,54 +209,76 @@ class LintRank(Value):
     """Where one rank will be."""
 
     rank: int
-    host: str | None = Field(description="None where the line has no hosts")
-    cpus: CpuSet | None = Field(description="the kernel's CPU numbers; None where the rank is not bound")
+    host: str | None
+    """None if the line has no hosts"""
+    cpus: CpuSet | None
+    """the kernel's CPU numbers; None if the rank is not bound"""
 
 
 class LintAnswer(Value):
     """One answer to where ranks go."""
 
-    kind: Placed = Field(description="asked of the launcher itself, simulated here, or observed by the ranks")
-    by: str = optional("who answers: the launcher and its version, or the file that the ranks wrote", "")
-    ranks: tuple[LintRank, ...] | None = optional("None where it is refused, or not known")
-    refused: str | None = optional("why nothing starts")
+    kind: Placed
+    """asked of the launcher, simulated here, or observed by the ranks"""
+    by: str = ""
+    """the source: the launcher and its version, or the file the ranks wrote"""
+    ranks: tuple[LintRank, ...] | None = None
+    """None if refused or unknown"""
+    refused: str | None = None
+    """why nothing starts"""
 
 
 class LintWarning(Value):
     """Something that will go wrong."""
 
     id: str
-    what: str = Field(description="what will happen")
-    why: str = Field(description="why it happens, and what it costs")
-    evidence: str = Field(description="what of the line and of this machine shows it")
-    better: str | None = optional("the line, or the words in it, that should stand there")
-    misbinds: bool = optional("whether ranks will not be where the line's own words put them", default=False)
+    what: str
+    """what will happen"""
+    why: str
+    """why it happens, and what it costs"""
+    evidence: str
+    """the evidence in the line and on this machine"""
+    better: str | None = None
+    """the corrected line or words"""
+    misbinds: bool = False
+    """whether ranks end up elsewhere than the line itself says"""
 
 
 class LintTranslation(Value):
     """The same for another launcher."""
 
     launcher: str
-    line: str | None = Field(description="None where it not known")
-    files: dict[str, tuple[str, ...]] = optional("files beside the line, and their lines", {})
-    lost: tuple[str, ...] = optional("what could not be translated", ())
+    line: str | None
+    """None if unknown"""
+    files: dict[str, tuple[str, ...]] = optional({})
+    """files beside the line, and their lines"""
+    lost: tuple[str, ...] = ()
+    """what could not be translated"""
 
 
 class Lint(Value):
     """A line read, explained and judged on one machine."""
 
-    launcher: str = Field(description="its name: openmpi4, mpich, srun")
+    launcher: str
+    """its name: openmpi4, mpich, srun"""
     version: str | None
-    known_from: str = Field(description="how the launcher and its version are known")
+    known_from: str
+    """how the launcher and its version are known"""
     line: str
     options: tuple[LintOption, ...]
     command: tuple[str, ...]
-    ranks: tuple[LintRank, ...] | None = Field(description="None where it is not known exactly")
-    placed: Placed = optional("how it is known where ranks go, or that nothing starts", "not-told")
-    answers: tuple[LintAnswer, ...] = optional("every answer; where they differ none of them counts", ())
-    binding: str = Field(description="what the line does, in words")
-    threads: int | None = Field(description="threads of each rank, where the line says so")
-    assumed: tuple[str, ...] = optional("what is taken for granted of the cluster", ())
+    ranks: tuple[LintRank, ...] | None
+    """None if not known exactly"""
+    placed: Placed = "not-told"
+    """how the placement, or the failure to start, is known"""
+    answers: tuple[LintAnswer, ...] = ()
+    """every answer; if they differ, none counts"""
+    binding: str
+    """what the line does, in words"""
+    threads: int | None
+    """threads per rank, if the line says"""
+    assumed: tuple[str, ...] = ()
+    """assumptions about the cluster"""
     warnings: tuple[LintWarning, ...]
     translations: tuple[LintTranslation, ...]
 
@@ -277,14 +318,14 @@ def runs(placement: Placement) -> Iterator[Run]:
     """Yield the hosts with ranks in order, those alike and in a row together; refuse a plan that cannot be launched."""
     used = [host for host in placement.hosts if host.ranks]
     if not used:
-        raise BadValue("the plan has no ranks", cure="ask for one at least")
+        raise BadValue("the plan has no ranks", cure="request at least one")
     if len(used) > 1 and any(host.name is None for host in used):
-        raise BadValue("the plan has several hosts and not all have names", cure="name the hosts")
+        raise BadValue("the plan has several hosts, but not all have names", cure="name the hosts")
     for host in used:
         _named(host)
     for (plan, ranks), hosts in groupby(used, key=lambda host: (host.plan, host.ranks)):
         if ranks > len(placement.plans[plan].slots):
-            raise BadValue(f"a host has {ranks} ranks and {len(placement.plans[plan].slots)} places")
+            raise BadValue(f"a host has {ranks} ranks, but its plan has only {len(placement.plans[plan].slots)} places")
         yield Run(placement.plans[plan], ranks, tuple(hosts))
 
 
@@ -300,7 +341,7 @@ def kinds(placement: Placement) -> dict[int, int]:
 def refuse_colon(command: Sequence[str]) -> None:
     """Refuse a command with a word that Hydra takes for the end of it."""
     if ":" in command:
-        raise BadValue("a word ':' in the command ends it for Hydra", cure="put the command into a script")
+        raise BadValue("for Hydra ':' ends the command", cure="put the command into a script")
 
 
 def only_slots(placement: Placement) -> tuple[Slot, ...] | None:
@@ -358,9 +399,7 @@ def memory_notes(placement: Placement) -> tuple[str, ...]:
     for plan, ranks in kinds(placement).items():
         own = (slot for slot in placement.plans[plan].slots[:ranks] if not slot.policy)
         if any(slot.memory and set(slot.memory) != set(slot.nodes) for slot in own):
-            return (
-                "some ranks shall take memory of other nodes than their own: the wrapper does that, CPU binding alone does not",
-            )
+            return ("some ranks need memory from other NUMA nodes: the wrapper binds it, CPU binding alone does not",)
     return ()
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final
 
 from advisor.errors import BadInput, BadValue
 from advisor.jobs import each_rank
@@ -27,6 +26,7 @@ from advisor.jobs.request import (
     cpusets_of,
     hosts,
     ranks_here,
+    version_source,
     warning,
 )
 from advisor.machine.cpuset import CpuSet, union
@@ -53,7 +53,9 @@ def binder_cpus(binder: Binder, given: CpuSet | None, seen: Topology) -> CpuSet 
     else:
         return None
     if not cpus:
-        raise Refused(f"{binder.tool} ends with an error: {(binder.nodes or binder.cpus or '')[:40]} is no CPU that it may have")
+        raise Refused(
+            f"{binder.tool} ends with an error: {(binder.nodes or binder.cpus or '')[:40]} names no CPU that it may use"
+        )
     return cpus
 
 
@@ -67,11 +69,13 @@ def _numactl_cpus(binder: Binder, given: CpuSet, inside: Topology) -> CpuSet:
     if sign == "+":
         order = sorted(among)
         if listed and max(listed) >= len(order):
-            raise Unclear(f"{text[:40]} counts beyond the {len(order)} CPUs that it is started with")
+            raise Unclear(f"{text[:40]} refers to CPUs beyond the {len(order)} that the program may use")
         return CpuSet(order[number] for number in listed)
     if not listed or not listed <= among:
         why = (
-            "it takes those alone that it is started with; --all allows others" if listed <= inside.pus else "not on this machine"
+            "it accepts only the CPUs that it is started on; --all allows others"
+            if listed <= inside.pus
+            else "not on this machine"
         )
         raise Refused(f"numactl ends with an error: CPUs {plain[:40]}: {why}")
     return among - listed if sign else listed
@@ -84,7 +88,7 @@ def memory_nodes(text: str, inside: Topology) -> set[int]:
         return set(there)
     sign, plain = (text[0], text[1:]) if text[:1] in "+!" and text else ("", text)
     if re.match(r"(netdev|file|ip|block|pci):", plain):
-        raise Unclear(f"on which NUMA nodes {plain[:40]} is, is known to numactl on the host alone")
+        raise Unclear(f"only numactl on the host can determine the NUMA nodes of {plain[:40]}")
     listed = _parsed(plain)
     if sign == "+" and listed and max(listed) < len(there):
         return {there[number] for number in listed}
@@ -159,17 +163,17 @@ def _ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks as the launcher's own module has them, after a numactl or taskset of the command."""
     ranks = of_lines()[made.line.family].ranks
     if ranks is None:
-        raise Unclear(f"where {launchers()[made.line.family].title} puts ranks is not predicted here")
+        raise Unclear(f"rank placement by {launchers()[made.line.family].title} is not predicted")
     if not made.open_mpi and not made.topology.inside.pus:
-        raise Unclear("which CPUs the machine has is not known")
+        raise Unclear("the machine's CPUs are unknown")
     if not made.open_mpi and len(made.line.segments) > 1 and any(list(binders(part.command)) for part in made.line.segments):
-        raise Unclear("one line starts several programs, and numactl or taskset binds the ranks of some")
+        raise Unclear("the line starts several programs, and numactl or taskset binds the ranks of only some")
     if own := each_rank.bound(made.line.first.command, made.line.family):
         return tuple(
             _self_bound(ranks(made), [binder_cpus(Binder("taskset", "taskset", cpus=each), None, made.topology) for each in own])
         )
     if other := next(filter(None, (binds_itself(part.command) for part in made.line.segments)), None):
-        raise Unclear(f"which CPUs {other} in the command gives each rank is not predicted here")
+        raise Unclear(f"the CPUs that {other} in the command gives each rank are not predicted")
     return after_binders(made, ranks(made))
 
 
@@ -177,7 +181,7 @@ def after_binders(made: Prediction, found: tuple[LintRank, ...]) -> tuple[LintRa
     """Return the ranks that a launcher places, with what numactl and taskset of the command leave them."""
     if not made.line.inner:
         return found
-    return tuple(rank.model_copy(update={"cpus": _inner(made, rank.cpus)}) for rank in found)
+    return tuple(rank.but(cpus=_inner(made, rank.cpus)) for rank in found)
 
 
 def _self_bound(ranks: Sequence[LintRank], own: Sequence[CpuSet | None]) -> Iterator[LintRank]:
@@ -185,8 +189,8 @@ def _self_bound(ranks: Sequence[LintRank], own: Sequence[CpuSet | None]) -> Iter
     local = Counter[str | None]()
     for rank in ranks:
         if local[rank.host] >= len(own):
-            raise Refused(f"the list in the command has {len(own)} entries, and {rank.host or 'the node'} has more ranks")
-        yield rank.model_copy(update={"cpus": own[local[rank.host]]})
+            raise Refused(f"the list in the command has {len(own)} entries, but {rank.host or 'the node'} has more ranks")
+        yield rank.but(cpus=own[local[rank.host]])
         local[rank.host] += 1
 
 
@@ -216,7 +220,7 @@ def warnings(case: Prediction) -> Iterator[LintWarning]:
     """Yield every warning, those about words first; the same one once. A line that is called better is one without problems."""
     for each in _every(case):
         whole = case.line.words.launcher in (each.better or "").split(" ")
-        yield each if not whole or is_accepted(each.better or "", case, each.id) else each.model_copy(update={"better": ADVISE})
+        yield each if not whole or is_accepted(each.better or "", case, each.id) else each.but(better=ADVISE)
 
 
 def _every(case: Prediction) -> Iterator[LintWarning]:
@@ -251,28 +255,28 @@ def spelling(case: Prediction) -> Iterator[LintWarning]:
 
 def _hyphens(case: Prediction) -> Iterator[LintWarning]:
     if odd := case.line.words.odd:
-        what = f"{shown(odd[0])[:80]} is not an option: its hyphen is not the ASCII one"
-        why = "Word processors and web pages turn - into a dash; the launcher takes the word for the program to start."
+        what = f"{shown(odd[0])[:80]} is not an option: its hyphen is not an ASCII hyphen"
+        why = "Word processors and web pages turn hyphens into dashes; the launcher takes the word for the program to start."
         evidence = f"{len(odd)} word{'s' * (len(odd) > 1)} of the line: {', '.join(shown(word)[:60] for word in odd[:5])}"
         yield warning("odd-hyphen", what, why, evidence, written(case.line), bad=True)
 
 
 def _strays(case: Prediction) -> Iterator[LintWarning]:
     for word in case.line.stray[:4]:
-        what, evidence = f"{word[:60]} is taken for the program to start", f"-x NAME= {word[:60]} in the line"
-        why = "A blank after = ends the variable: it is empty, and the next word stands where the program should."
+        what, evidence = f"{word[:60]} is read as the program to start", f"-x NAME= {word[:60]} in the line"
+        why = "A blank after = ends the variable, so the variable is empty and the next word is read as the program."
         yield warning("stray-blank", what, why, evidence, written(case.line), bad=True)
     for binder in case.line.inner:
         if binder.stray:
-            what, better = f"{binder.tool} takes {binder.stray[:60]} for the program to start", f"{binder.tool} --{binder.stray}"
-            yield warning("stray-word", what, "Its option lacks the two hyphens.", binder.written[:120], better)
+            what, better = f"{binder.tool} reads {binder.stray[:60]} as the program to start", f"{binder.tool} --{binder.stray}"
+            yield warning("stray-word", what, "The two hyphens before the option are missing.", binder.written[:120], better)
 
 
 def _unknown(case: Prediction) -> Iterator[LintWarning]:
     if unknown := [said for said in case.line.options if not said.known]:
         names = ", ".join(said.written[0][:60] for said in unknown[:5])
-        what = f"{names}: not an option of {title_of(case.line.family)} that is known here"
-        why = "What follows it may be its value or the program; nothing is guessed, and the command may begin elsewhere."
+        what = f"{names}: not a known option of {title_of(case.line.family)}"
+        why = "The next word may be the option's value or the program; advisor does not guess, so the program may come later."
         evidence = f"the command is read as: {' '.join(case.line.first.command)[:100] or 'none'}"
         yield warning("unknown-option", what, why, evidence)
 
@@ -289,7 +293,7 @@ def _missing(case: Prediction) -> Iterator[LintWarning]:
     whole = whole if words and is_accepted(whole, case) else ""
     for word in words:
         what = f"{title} does not know {word.word[:80]}: it ends with an error"
-        evidence = f"{word.word[:80]} in the line; the version is from {case.line.known_from}"
+        evidence = f"{word.word[:80]} in the line; the version is {version_source(case.line.known_from)}"
         yield warning(word.id, what, f"{word.why[0].upper()}{word.why[1:]}.", evidence, whole or word.better)
 
 
@@ -299,8 +303,8 @@ def _ignored(case: Prediction) -> Iterator[LintWarning]:
         if not name.startswith(_LAUNCHERS_OWN) or text.startswith(("PRTE_MCA_", "--prtemca", "-prtemca")):
             continue
         if name == "rmaps_rank_file_physical":
-            what = "the rankfile's numbers are read as logical cores, not as the kernel's"
-            why = "5.x has no such parameter and says nothing; where logical and kernel's numbers differ, ranks sit elsewhere."
+            what = "the rankfile's numbers are read as logical cores, not as the kernel's CPU numbers"
+            why = "Open MPI 5 silently ignores this parameter; if logical and kernel numbers differ, ranks run on other cores."
             better = "a rankfile of logical core numbers: advisor bind --launcher openmpi5 -- ./app writes one"
             yield warning("physical-ignored", what, why, f"{text[:80]} in the line", better, bad=True)
             continue
@@ -314,13 +318,13 @@ def _ignored(case: Prediction) -> Iterator[LintWarning]:
         else:
             new_text = f"--{new}" if new and " " in new else f"--prtemca {new} {value}" if new else None
         what, better = (
-            f"{name[:60]} has no effect, and nothing says so",
-            new_text or "leave it out; no parameter of 5.x does that",
+            f"{name[:60]} silently has no effect",
+            new_text or "leave it out; Open MPI 5 has no parameter for it",
         )
-        why = "The launcher of 5.x is PRRTE: it reads --prtemca and PRTE_MCA_ names only."
+        why = "The launcher of Open MPI 5.x is PRRTE, which reads only --prtemca and PRTE_MCA_ names."
         id_ = "dist-gone" if name == "rmaps_dist_device" else "ignored-parameter"
         yield warning(
-            id_, what, why, f"{text[:100]} in the line", new_text or "leave it out; no parameter of 5.x does that", bad=True
+            id_, what, why, f"{text[:100]} in the line", new_text or "leave it out; Open MPI 5 has no parameter for it", bad=True
         )
 
 
@@ -330,17 +334,22 @@ def _commas(case: Prediction) -> Iterator[LintWarning]:
         said = next((each for each in case.line.options if each.name == "--map-by"), None)
         new = text.replace(",", ":", 1)
         what = f"what follows the comma in --map-by {text[:60]} is silently dropped"
-        why = "Modifiers come after a colon; 5.0.11 was seen to map by the first word alone."
+        why = "Modifiers come after a colon; Open MPI 5.0.11 uses only the first word (observed)."
         better = rewrite(case.line, lambda each: ("--map-by", new) if each is said else None)
         yield warning("comma", what, why, f"--map-by {text[:60]} in the line", better, bad=True)
 
 
 def refused(case: Prediction) -> Iterator[LintWarning]:
     """Yield a warning that the launcher starts nothing, in its own words."""
-    if case.refused and not case.refused.startswith("it does not know"):
+    if case.refused and not case.refused.startswith("this version does not know"):
         name = "ppr-in-part" if "a multiple of" in case.refused else "refused"
         yield warning(
-            name, f"{title_of(case.line.family)} starts nothing", f"It says: {case.refused}.", _line_words(case), ADVISE, bad=True
+            name,
+            f"{title_of(case.line.family)} starts nothing",
+            f"The launcher reports: {case.refused}.",
+            _line_words(case),
+            ADVISE,
+            bad=True,
         )
 
 
@@ -360,16 +369,21 @@ def defaults(case: Prediction) -> Iterator[LintWarning]:
     ppr_or_slot = want.level in (None, "ppr", "slot", "node")
     if case.four and ppr_or_slot and (want.ranks or 3) > 2:
         each = cores // max(1, nodes)
-        why = "Without --bind-to, 4.x binds more than 2 ranks to NUMA nodes; NPS or SNC in the BIOS changes what that is."
+        why = (
+            "Without --bind-to, Open MPI 4.x binds more than 2 ranks to NUMA nodes, whose size depends on NPS or SNC in the BIOS."
+        )
         evidence = f"{counted(nodes, 'NUMA node')} here, {each} cores each"
         yield warning(
-            "nps-default", f"each rank is bound to a NUMA node of {each} cores, which changes with NPS", why, evidence, better
+            "nps-default", f"each rank is bound to a NUMA node of {each} cores; its size changes with NPS", why, evidence, better
         )
     elif want.level is None:
-        why = "The version decides then: up to 2 ranks get a core each, more get a NUMA node each in 4.x and a core in 5.x."
-        evidence = f"{counted(count, 'rank')} on a node, {cores} cores and {counted(nodes, 'NUMA node')} here"
+        why = (
+            "The default then depends on the version: up to 2 ranks get a core each; more ranks get a NUMA node each in "
+            "Open MPI 4.x, and a core each in 5.x."
+        )
+        evidence = f"{counted(count, 'rank')} per node; a node has {cores} cores and {counted(nodes, 'NUMA node')}"
         yield warning(
-            "default-binding", "the binding is the launcher's default: one core a rank, the first ones", why, evidence, better
+            "default-binding", "the binding is the launcher's default: the first cores, one per rank", why, evidence, better
         )
 
 
@@ -382,10 +396,10 @@ def jobs(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     used = len(cores_of(union(bound), known))
     if not bound or not (others or (default and used * 2 <= cores and len(case.here) <= 2)):
         return
-    why = "Each mpirun counts cores from the first one and knows nothing of the others."
+    why = "Each mpirun counts cores from the first core and is unaware of the others."
     evidence = f"CPUs {union(bound)}, {used} of {cores} cores" + (f"; {others + 1} launchers in the line" if others else "")
     better = "advisor bind --slice 1/2 -- ./app, for the other job 2/2; or --bind-to none"
-    yield warning("same-cores-again", "further jobs on the node run on the same cores", why, evidence, better)
+    yield warning("same-cores-again", "other jobs on the node run on the same cores", why, evidence, better)
 
 
 def given(case: Prediction) -> bool:
@@ -445,7 +459,7 @@ def _per_node(case: Prediction) -> Iterator[LintWarning]:
     by_node = want.level in ("node", "slot") or (want.ppr is not None and want.ppr[1] == "node")
     if not (case.five and by_node and not want.bind and not want.pe) or len(inside.cpu_nodes) < 2:
         return
-    why = "5.x maps by node and then binds each rank to the first NUMA node that has a core left (open-mpi/ompi#11726)."
+    why = "Open MPI 5.x maps by node, then binds each rank to the first NUMA node with a free core (open-mpi/ompi#11726)."
     where = (
         f"socket 0 of {len(inside.packages)}" if len(inside.packages) > 1 else f"the first of {len(inside.cpu_nodes)} NUMA nodes"
     )
@@ -462,11 +476,11 @@ def _uneven(case: Prediction) -> Iterator[LintWarning]:
         return
     sizes = sorted({len([core for core in known.cores if core <= part]) for part in cpusets_of(kind, case.topology, known)})
     if len(sizes) > 1:
-        why = "Over parts of unequal size 4.1 crosses their borders, and 5.0 leaves small ones out; both silently."
+        why = "If parts differ in size, Open MPI 4.1 silently crosses their boundaries, and 5.0 silently skips small parts."
         evidence = f"one {kind} has {' or '.join(map(str, sizes))} cores here"
         better = "a rankfile: advisor bind writes one"
         yield warning(
-            "uneven-parts", f"--map-by {want.map_text} puts ranks elsewhere than it says", why, evidence, better, bad=True
+            "uneven-parts", f"--map-by {want.map_text} does not place ranks as intended", why, evidence, better, bad=True
         )
 
 
@@ -480,10 +494,10 @@ def _slots(case: Prediction) -> Iterator[LintWarning]:
     each = -(-want.ranks // len(want.hosts))
     named = ",".join(f"{name}:{each}" for name, _ in want.hosts)
     better = rewrite(case.line, lambda said: ("--host", named) if said.name == "--host" else None)
-    why = "A host in --host without :N is one slot; outside a scheduler's job more ranks are refused."
+    why = "A host in --host without :N has one slot; outside a scheduler's job, Open MPI refuses more ranks."
     yield warning(
         "slots-short",
-        f"{want.ranks} ranks, and the hosts have {counted(slots, 'slot')}",
+        f"{want.ranks} ranks, but the hosts have {counted(slots, 'slot')}",
         why,
         f"--host with {len(want.hosts)} names",
         better,
@@ -495,7 +509,7 @@ def _binders(case: Prediction) -> Iterator[LintWarning]:
         try:
             own = binder_cpus(binder, None, case.topology)
         except Refused as refusal:
-            yield warning("binder-beyond", str(refusal), "It refuses what is not there.", binder.written[:80])
+            yield warning("binder-beyond", str(refusal), "It refuses CPUs and nodes that do not exist.", binder.written[:80])
             continue
         except Unclear:
             continue
@@ -503,16 +517,18 @@ def _binders(case: Prediction) -> Iterator[LintWarning]:
             plain = (
                 rebound(case.line, ("--bind-to", "none")) if case.open_mpi else f"no {binder.tool}, or no binding by the launcher"
             )
-            why = (
-                f"{binder.tool} runs after the launcher has bound the rank, and sets other CPUs: the launcher's binding is lost."
-            )
-            evidence = f"{binder.written[:60]} is CPUs {own}"
+            why = f"{binder.tool} runs after the launcher has bound the rank, and binds it again: the launcher's binding is lost."
+            evidence = f"{binder.written[:60]} means CPUs {own}"
             yield warning(
-                "binders-fight", f"every rank may run on all {counted(len(own), 'CPU')} of {binder.tool}", why, evidence, plain
+                "binders-fight",
+                f"every rank may run on all {counted(len(own), 'CPU')} set by {binder.tool}",
+                why,
+                evidence,
+                plain,
             )
     for binder in case.line.words.around:
         if (binder.cpus or binder.nodes) and case.line.family != "numactl":
-            why = "The launcher binds its ranks again, and its daemons on other hosts never see it."
+            why = "The launcher rebinds its ranks, and its daemons on other hosts are not affected."
             yield warning(
                 "binder-outside", f"{binder.tool} around the launcher does not bind the ranks", why, binder.written[:80], ADVISE
             )
@@ -526,16 +542,16 @@ def _threads(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
     known = logical_numbering(case.topology)
     narrow = min((len(cores_of(cpus, known)) for cpus in bound), default=None)
     if narrow is not None and threads > narrow:
-        why = "Threads take turns on the cores of their rank; OpenMP does not know better than OMP_NUM_THREADS."
-        better = rebound(case.line, spread(case)) if case.open_mpi else f"{threads} cores for each rank"
-        evidence = f"OMP_NUM_THREADS={threads}, and {counted(narrow, 'core')} for a rank"
+        why = "The threads take turns on their rank's cores; OpenMP starts OMP_NUM_THREADS threads in any case."
+        better = rebound(case.line, spread(case)) if case.open_mpi else f"{threads} cores per rank"
+        evidence = f"OMP_NUM_THREADS={threads}, but {counted(narrow, 'core')} per rank"
         yield warning("too-many-threads", f"{threads} threads of a rank share {counted(narrow, 'core')}", why, evidence, better)
         return
     most = max(Counter(rank.host for rank in case.ranks or ()).values(), default=count)
     if most * threads > cores and case.ranks:
         none = "" if bound else ", none bound"
-        evidence = f"{counted(most, 'rank')} of {threads} threads on a node{none}, and {cores} cores"
-        why = "They take turns on the cores" + (" of the node, wherever the kernel puts them." if none else ".")
+        evidence = f"{counted(most, 'rank')} of {threads} threads on a node of {cores} cores{none}"
+        why = "The threads take turns on the cores" + (" of the node, wherever the kernel puts them." if none else ".")
         yield warning("too-many-threads", "there are more threads than cores", why, evidence, ADVISE)
 
 
@@ -556,7 +572,7 @@ def _shared(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
         name = "same-core" if cores == 1 else "same-cpus"
         if name == "same-cpus" and times <= cores and case.want.level != "pe-list":
             return
-        why = "Ranks with the same CPUs take turns on them, or are moved about between them."
+        why = "Ranks with the same CPUs take turns on them or migrate between them."
         evidence = f"CPUs {most}: {counted(cores, 'core')} for {times} ranks"
         where = f"core {known.core_of.get(most.first or 0, 0)}" if cores == 1 else f"the same {cores} cores"
         yield warning(name, f"{times} ranks run on {where}", why, evidence, ADVISE)
@@ -568,7 +584,7 @@ def _overlapping(bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
     for rank, cpus in enumerate(bound[:4096]):
         other = next((holder[cpu] for cpu in cpus if cpu in holder and bound[holder[cpu]] != cpus), None)
         if other is not None:
-            why = "On the cores that both have they take turns, and each is slower than the ranks that share none."
+            why = "They take turns on the shared cores and run slower than ranks with cores of their own."
             evidence = f"rank {other} has CPUs {bound[other]}, rank {rank} has {cpus}"
             both = counted(len(bound[other] & cpus), "CPU")
             yield warning("overlapping", f"ranks {other} and {rank} of a node share {both}", why, evidence, ADVISE)
@@ -586,11 +602,11 @@ def _one_memory(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarni
     home = next((node for node in nodes if union(bound) <= node.cpuset), None)
     if len(bound) < 3 or len(nodes) < 2 or home is None or listed or case.line.inner or case.want.exports.get("I_MPI_PIN_DOMAIN"):
         return
-    why = "Their data comes from the memory that they are at: the channels of the others are not used."
+    why = "Their data comes from that node's memory: the channels of the other nodes stay unused."
     evidence = f"{counted(len(bound), 'rank')} have CPUs {union(bound)}; node {home.os_index} has {home.cpuset}"
     better = rebound(case.line, spread(case)) if case.open_mpi else ADVISE
     yield warning(
-        "one-memory", f"all ranks of a node are at NUMA node {home.os_index}, one of {len(nodes)}", why, evidence, better
+        "one-memory", f"all ranks of a node are on NUMA node {home.os_index}, one of {len(nodes)}", why, evidence, better
     )
 
 
@@ -612,10 +628,11 @@ def _borders(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
         ):
             continue  # whole parts on purpose
         told.update(crossing)
-        why = f"Threads of one rank then share data over the border of {many}, and its memory is on one side only."
+        why = f"Threads of one rank then share data across {many}, and its memory is on one side only."
         evidence = f"rank {crossing[0]} has CPUs {cpus}: {one}s {', '.join(map(str, touched[:8]))}"
         name = {"package": "across-socket", "numa": "across-numa", "l3cache": "across-l3"}[kind]
-        yield warning(name, f"{counted(len(crossing), 'rank')} of a node lie across {many}", why, evidence, ADVISE)
+        what = f"{counted(len(crossing), 'rank')} on a node span{'s' * (len(crossing) == 1)} {many}"
+        yield warning(name, what, why, evidence, ADVISE)
 
 
 def _adapter(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
@@ -634,36 +651,36 @@ def _adapter(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]
     if not near or not sockets or union(bound) & sockets or len(topology.packages) < 2:
         return
     name, nodes = next(iter(places.items()))
-    why = "Their messages cross the link of the sockets to reach the adapter; osu_mbw_mr was seen at about half there."
-    evidence = f"{name} is at NUMA node {','.join(map(str, nodes))}; the ranks have CPUs {union(bound)}"
+    why = "Their messages cross the socket link to reach the adapter; osu_mbw_mr measured about half the rate this way."
+    evidence = f"{name} is on NUMA node {','.join(map(str, nodes))}; the ranks have CPUs {union(bound)}"
     better = f"advisor bind --near {name} -- ./app"
     yield warning("far-from-hca", f"all ranks of a node are on a socket without {name}", why, evidence, better)
 
 
-MEANINGS: Final[Mapping[str, str]] = {
-    "CUDA_VISIBLE_DEVICES": "shows CUDA the GPUs {0} alone, which are then 0, 1, ...",
+MEANINGS: Mapping[str, str] = {
+    "CUDA_VISIBLE_DEVICES": "makes only the GPUs {0} visible to CUDA, renumbered 0, 1, ...",
     "CUDA_DEVICE_ORDER": "numbers NVIDIA's GPUs by {0}",
-    "ROCR_VISIBLE_DEVICES": "shows ROCm the GPUs {0} alone, which are then 0, 1, ...",
-    "HIP_VISIBLE_DEVICES": "of the GPUs that ROCm shows, gives HIP {0}",
-    "ZE_AFFINITY_MASK": "shows Level Zero the GPUs or tiles {0} alone",
-    "ZE_FLAT_DEVICE_HIERARCHY": "numbers Intel's GPUs as {0}: COMPOSITE by cards, FLAT by tiles",
+    "ROCR_VISIBLE_DEVICES": "makes only the GPUs {0} visible to ROCm, renumbered 0, 1, ...",
+    "HIP_VISIBLE_DEVICES": "makes only the GPUs {0} visible to HIP, counted among those that ROCm shows",
+    "ZE_AFFINITY_MASK": "makes only the GPUs or tiles {0} visible to Level Zero",
+    "ZE_FLAT_DEVICE_HIERARCHY": "numbers Intel's GPUs as {0}: COMPOSITE by card, FLAT by tile",
     "UCX_NET_DEVICES": "sends messages by {0}",
     "UCX_TLS": "lets UCX use {0}",
     "NCCL_IB_HCA": "lets NCCL use the adapters {0}",
-    "NCCL_SOCKET_IFNAME": "lets NCCL's sockets use the interfaces {0}",
+    "NCCL_SOCKET_IFNAME": "lets NCCL use the network interfaces {0} for sockets",
     "MPICH_OFI_NIC_POLICY": "lets Cray MPICH assign adapters by {0}",
-    "MPICH_OFI_NIC_MAPPING": "gives local ranks Slingshot adapters by {0}",
+    "MPICH_OFI_NIC_MAPPING": "assigns Slingshot adapters to local ranks by {0}",
     "FI_CXI_DEVICE_NAME": "lets libfabric use the Slingshot adapters {0}",
-    "FI_CXI_DEFAULT_CQ_SIZE": "makes completion queues of {0} entries",
+    "FI_CXI_DEFAULT_CQ_SIZE": "creates completion queues with {0} entries",
     "FI_CXI_RX_MATCH_MODE": "matches receives by {0}",
-    "FI_CXI_RDZV_THRESHOLD": "sends messages above {0} bytes by rendezvous",
-    "FI_CXI_OFLOW_BUF_SIZE": "makes buffers for unexpected messages of {0} bytes",
+    "FI_CXI_RDZV_THRESHOLD": "sends messages above {0} bytes with the rendezvous protocol",
+    "FI_CXI_OFLOW_BUF_SIZE": "sets the buffer size for unexpected messages to {0} bytes",
 }
 """CUDA C++ programming guide and NVIDIA's MIG user guide; ROCm's page on GPU isolation; Level Zero's programming guide; UCX's
 frequently asked questions; NCCL's page on environment variables; intro_mpi(3) of Cray MPICH; fi_cxi(7)."""
 
 
-_CXI: Final = (
+_CXI = (
     "ODP FORCE_ODP ATS ATS_MLOCK_MODE RDZV_THRESHOLD RDZV_GET_MIN RDZV_EAGER_SIZE RDZV_PROTO DISABLE_ALT_READ_CMDQ"
     " DISABLE_NON_INJECT_MSG_IDC DISABLE_HOST_REGISTER OFLOW_BUF_SIZE OFLOW_BUF_MIN_POSTED OFLOW_BUF_COUNT OFLOW_BUF_MAX_CACHED"
     " SAFE_DEVMEM_COPY_THRESHOLD OPTIMIZED_MRS MR_MATCH_EVENTS PROV_KEY_CACHE LLRING_MODE CQ_POLICY DEFAULT_VNI"
@@ -676,10 +693,10 @@ _CXI: Final = (
 """What follows FI_CXI_ in fi_cxi(7) (ofiwg/libfabric, man/fi_cxi.7.md, caf5652); versions add some, an odd name is no fault."""
 
 
-_KNOWN: Final = frozenset(f"FI_CXI_{word}" for word in _CXI.split())
+_KNOWN = frozenset(f"FI_CXI_{word}" for word in _CXI.split())
 
 
-_HIP: Final = ("HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+_HIP = ("HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
 _NUMBERS = re.compile(r"\d{1,3}(?:,\d{1,3})*", re.ASCII)
@@ -710,8 +727,8 @@ def _hidden_twice(case: Prediction) -> Iterator[LintWarning]:
         count = len(shown.split(","))
         beyond = [number for number in asked.split(",") if int(number) >= count]
         if beyond:
-            what = f"{name} asks for GPU {beyond[0]}, and ROCR_VISIBLE_DEVICES leaves {count}, numbered from 0"
-            why = "ROCm hides GPUs first, and HIP counts those that are left: both lists together hide too much."
+            what = f"{name} asks for GPU {beyond[0]}, but ROCR_VISIBLE_DEVICES leaves {count}, numbered from 0"
+            why = "ROCm hides GPUs first, and HIP then numbers the rest: the two lists together hide too many GPUs."
             yield warning("gpus-hidden-twice", what, why, f"{name}={asked[:40]}", f"leave {name} out", bad=True)
 
 
@@ -719,18 +736,19 @@ def _instances(case: Prediction) -> Iterator[LintWarning]:
     """Yield a warning where a process is given several MIG instances: CUDA shows it the first alone."""
     shown = case.want.exports.get("CUDA_VISIBLE_DEVICES", "").split(",")
     if len(shown) > 1 and all(each.strip().startswith("MIG-") for each in shown):
-        why = "CUDA uses one MIG instance per process, whatever the list has behind it."
-        evidence = f"{len(shown)} instances for every rank"
+        why = "CUDA uses only one MIG instance per process and ignores the rest of the list."
+        evidence = f"{len(shown)} MIG instances for every rank"
         better = "one instance for each rank: advisor bind --strategy gpu-near -- ./app"
-        yield warning("one-mig-instance", "every rank uses the first MIG instance alone", why, evidence, better, bad=True)
+        yield warning("one-mig-instance", "every rank uses only the first MIG instance", why, evidence, better, bad=True)
 
 
 def _tiles(case: Prediction) -> Iterator[LintWarning]:
     mask = case.want.exports.get("ZE_AFFINITY_MASK", "")
     if case.want.exports.get("ZE_FLAT_DEVICE_HIERARCHY", "").upper() == "FLAT" and "." in mask:
-        why = "With FLAT every tile is a device, and a number counts tiles; CARD.TILE is of COMPOSITE."
-        better = "ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE, or numbers of tiles"
-        yield warning("tiles-of-flat", f"ZE_AFFINITY_MASK={mask[:40]} names no tile", why, "FLAT in the line", better, bad=True)
+        why = "With FLAT, every tile is a device and is numbered as one; the form CARD.TILE requires COMPOSITE."
+        better = "ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE, or tile numbers"
+        what, evidence = f"ZE_AFFINITY_MASK={mask[:40]} names no tile", "ZE_FLAT_DEVICE_HIERARCHY=FLAT in the line"
+        yield warning("tiles-of-flat", what, why, evidence, better, bad=True)
 
 
 def _ports(case: Prediction) -> Iterator[LintWarning]:
@@ -742,10 +760,10 @@ def _ports(case: Prediction) -> Iterator[LintWarning]:
     for word in listed:
         name, colon, _ = word.partition(":")
         if name in adapters and not colon:
-            why = "UCX knows an adapter by its name and port."
+            why = "UCX identifies an adapter by name and port."
             yield warning("no-port", f"UCX finds no device {word}", why, f"UCX_NET_DEVICES={word}", f"UCX_NET_DEVICES={word}:1")
         elif adapters and name and name != "all" and name not in adapters | interfaces:
-            why = "UCX uses the devices of its list alone."
+            why = "UCX uses only the devices in its list."
             evidence = f"adapters here: {', '.join(sorted(adapters))[:80]}"
             yield warning("no-such-adapter", f"UCX finds no device {word[:40]}", why, evidence)
 
@@ -764,7 +782,7 @@ def _prefixes(case: Prediction) -> Iterator[LintWarning]:
         more = sorted({name for name in there for word in listed if word in there and name.startswith(word)} - {*listed})
         if more:
             sign = text[: len(text) - len(text.lstrip("^"))]
-            why = "NCCL takes a name for the beginning of names; a sign of equality before the list makes it exact."
+            why = "NCCL reads a name as a prefix; an equals sign before the list makes it exact."
             better = f"{variable}={sign}={text.lstrip('^')}"
             what = f"{variable} means {', '.join(more)[:60]} too"
             yield warning("nccl-prefix", what, why, f"{variable}={text[:60]}", better)
@@ -778,9 +796,11 @@ def _policy(case: Prediction) -> Iterator[LintWarning]:
     for rank in case.ranks[:4096]:
         held = case.topology.inside.pus if rank.cpus is None else rank.cpus
         if sum(1 for node in nodes if node.cpuset & held) > 1:
-            what = f"Cray MPICH ends: rank {rank.rank} is not inside one NUMA node"
-            why = "With the policy NUMA each rank has the adapter of its node, and this one is on several (Frontier user guide)."
-            better = "ranks inside NUMA nodes, or MPICH_OFI_NIC_POLICY=GPU"
+            what = f"Cray MPICH aborts: rank {rank.rank} is not inside one NUMA node"
+            why = (
+                "With the policy NUMA each rank gets its node's adapter, but this rank is on several nodes (Frontier user guide)."
+            )
+            better = "place each rank inside one NUMA node, or set MPICH_OFI_NIC_POLICY=GPU"
             yield warning("nic-policy", what, why, f"its CPUs are {held}", better, bad=True)
             return
 
@@ -792,8 +812,8 @@ def _mapping(case: Prediction) -> Iterator[LintWarning]:
     if not text:
         return
     if policy.upper() != "USER":
-        why = "It counts with the policy USER alone (intro_mpi of Cray MPICH)."
-        better = "MPICH_OFI_NIC_POLICY=USER beside it"
+        why = "It takes effect only with the policy USER (see intro_mpi(3) of Cray MPICH)."
+        better = "add MPICH_OFI_NIC_POLICY=USER"
         yield warning("nic-mapping", "MPICH_OFI_NIC_MAPPING has no effect", why, f"policy: {policy[:20] or 'none'}", better)
         return
     parts = [_MAPPED.fullmatch(part) for part in text.split(";") if part.strip()]
@@ -801,8 +821,8 @@ def _mapping(case: Prediction) -> Iterator[LintWarning]:
     missing = [local for local in range(len(case.here)) if local not in mapped]
     if all(parts) and missing:
         what = f"local rank {missing[0]} has no adapter in MPICH_OFI_NIC_MAPPING"
-        why = "The map names an adapter for each rank of a node."
-        yield warning("nic-mapping", what, why, f"{len(case.here)} ranks on a node, the map is {text[:60]}", bad=True)
+        why = "The map must name an adapter for each rank of a node."
+        yield warning("nic-mapping", what, why, f"{len(case.here)} ranks on a node, but the map is {text[:60]}", bad=True)
 
 
 def _misspelt(case: Prediction) -> Iterator[LintWarning]:
@@ -811,8 +831,8 @@ def _misspelt(case: Prediction) -> Iterator[LintWarning]:
         if name.startswith("FI_CXI_") and name not in _KNOWN:
             near = get_close_matches(name, _KNOWN, n=1, cutoff=0.92)
             if near:
-                why = "libfabric reads variables by their names and says nothing of others."
-                yield warning("misspelt-variable", f"{name[:60]} has no effect", why, "it is not in fi_cxi(7)", near[0])
+                why = "libfabric reads only the variables that it knows and silently ignores all others."
+                yield warning("misspelt-variable", f"{name[:60]} has no effect", why, "fi_cxi(7) does not list it", near[0])
 
 
 def lists(case: Prediction) -> Iterator[LintWarning]:

@@ -51,7 +51,7 @@ def cpusets_of(kind: str, topology: Topology, known: LogicalNumbering) -> tuple[
 def bounded(total: int, parts: int = 1) -> int:
     """Return a number of ranks that is worked out; raise Unclear for more."""
     if total > MOST_RANKS or total * parts > MOST_STEPS:
-        raise Unclear(f"{total} ranks are more than those that are predicted one by one")
+        raise Unclear(f"{total} ranks exceed the limit for prediction")
     return total
 
 
@@ -120,6 +120,19 @@ class Said:
     known: bool = True
 
 
+ASSUMED = "assumed, as the newest; give --launcher-version"
+"""Where a version is known from that nothing says."""
+
+
+def version_source(known_from: str) -> str:
+    """Return where a version is known from, in words.
+
+    >>> version_source("this machine"), version_source(ASSUMED)
+    ('known from this machine', 'assumed, as the newest; give --launcher-version')
+    """
+    return known_from if known_from == ASSUMED else f"known from {known_from}"
+
+
 @dataclass(frozen=True)
 class Segment:
     """What starts one program: most lines have one, ``:`` starts another."""
@@ -144,7 +157,7 @@ class Line:
     family: str
     version: str | None
     release: Release | None
-    """The numbers of the version; None where it is not known."""
+    """The numbers of the version; None if unknown."""
     known_from: str
     words: Words
     segments: tuple[Segment, ...]
@@ -190,7 +203,7 @@ def open_mpi_release(version: str) -> Release:
         return MAIN
     match = _OF_OPEN_MPI.match(version)
     if not match:
-        raise BadValue(f"{version[:40]!r} is not a version of Open MPI", cure="expected such as 4.1.4, 5.0.6 or main")
+        raise BadValue(f"{version[:40]!r} is not a version of Open MPI", cure="give, for example, 4.1.4, 5.0.6 or main")
     return int(match[1]), int(match[2]), int(match[3] or 0)
 
 
@@ -349,12 +362,12 @@ def list_warnings(kind: str, listed: str, each: int, signs: Signs) -> Iterator[L
     """Yield a warning about a list that parts its ranks by commas, or that has fewer entries than a node has ranks."""
     words = [word for word in listed.split(signs.parts, _MOST_ENTRIES) if word]
     if len(words) == 1 and each > 1 and "," in listed and not listed.startswith("0x"):
-        why = f"A comma joins CPUs of one rank; a {signs.name} parts the ranks."
+        why = f"A comma joins CPUs of one rank; a {signs.name} separates ranks."
         better = f"{kind}:{listed.replace(',', signs.parts)[:200]}"
-        what = f"CPUs {listed[:60]} are one entry for {each} ranks of a node"
+        what = f"CPUs {listed[:60]} are a single entry for {each} ranks per node"
         yield warning("separator", what, why, f"{kind}:{listed[:60]}", better, bad=True)
     elif words and len(words) < each:
-        what = f"{each} ranks on a node, {len(words)} entr{'ies' if len(words) > 1 else 'y'} in {kind}"
+        what = f"{each} ranks on a node, but {len(words)} entr{'ies' if len(words) > 1 else 'y'} in {kind}"
         yield warning("short-list", what, signs.short, f"{kind}:{listed[:100]}", f"{each} entries", bad=True)
 
 
@@ -372,9 +385,9 @@ def seated(places: Sequence[Place], given: Mapping[Place, Given], name: Callable
 def known_words(line: Line, whose: str) -> None:
     """Raise Unclear or Refused of a line with words that are not known, several programs, or none."""
     if odd := next((said for said in line.options if not said.known), None):
-        raise Unclear(f"{odd.written[0][:40]} of {whose} is not known here")
+        raise Unclear(f"{whose}'s option {odd.written[0][:40]} is unknown here")
     if len(line.segments) > 1:
-        raise Unclear("one line starts several programs, and what each gets is known of other launchers only")
+        raise Unclear("the line starts several programs; advisor predicts this only for other launchers")
     if not line.first.command:
         raise Refused("no program is named")
 
@@ -385,5 +398,5 @@ def number_of_option(line: Line, option: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 0 < int(text) <= MOST_RANKS:
-        raise Unclear(f"{option} {text[:40]} is not a number of ranks or CPUs that is worked out here")
+        raise Unclear(f"{option} {text[:40]} is not a usable number of ranks or CPUs")
     return int(text)

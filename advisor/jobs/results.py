@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any, Final
+from typing import Any
 
 from advisor.errors import BadInput
 from advisor.jobs.observe import PlannedRank, same_host
@@ -14,7 +14,7 @@ from advisor.measure.contract import object_of, results_of
 from advisor.measure.measurement import HPL_CHECK, HPL_ROW, Result, Task
 from advisor.measure.plan import NetworkRun, home_of
 
-_CODED: Final = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
+_CODED = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 """Share of the rate in sysfs that is data: the kernel counts these before line coding, FDR10, EDR and later after it."""
 
 
@@ -40,7 +40,7 @@ def _of_port(hca: Hca) -> LineRate | None:
         return None
     speed = f"{port.rate / 1e9:g} Gbit/s{f' ({port.rate_name})' if port.rate_name else ''}"
     share = _share(port)
-    coded = "" if share == 1 else f", {share:.0%} of it data"
+    coded = "" if share == 1 else f", {share:.0%} of that is data"
     return LineRate(port.rate / 8 * share, f"{speed}{coded}")
 
 
@@ -58,10 +58,10 @@ def _of_path(machine: Machine, hca: Hca) -> LineRate | None:
 
 
 def _spelled(speed: float | None, width: int | None) -> str:
-    return f"{speed / 1e9:g} GT/s x{width}" if speed and width else "the link as it runs"
+    return f"{speed / 1e9:g} GT/s x{width}" if speed and width else "the link's current speed"
 
 
-_ABOVE: Final = 1.02
+_ABOVE = 1.02
 """Of the line: a timer ticks."""
 
 
@@ -83,7 +83,7 @@ def read_network(leg: NetworkRun, task: Task, seat: RankPlan, lines: Iterable[by
 
 
 def _network_result(leg: NetworkRun, task: Task, seat: RankPlan, line: bytes) -> Result:
-    everywhere = task.model_copy(update={"cpus": tuple(seat.machine.topology.pus) if seat.machine.topology else task.cpus})
+    everywhere = task.but(cpus=tuple(seat.machine.topology.pus) if seat.machine.topology else task.cpus)
     (found,) = results_of(everywhere, [line])
     data = object_of(task, line)
     across = found.details.get("across", 0)
@@ -91,7 +91,7 @@ def _network_result(leg: NetworkRun, task: Task, seat: RankPlan, line: bytes) ->
     ceiling = _ceiling(limit, found)
     why = misplaced(data.get("places"), seat.planned)
     if why is None and ceiling is not None and found.median > ceiling * _ABOVE:
-        why = f"instrument error: {found.median / ceiling:.2f} of what the line carries"
+        why = f"instrument error: {found.median / ceiling:.2f} times what the link can carry"
     update = {
         "part": leg.part,
         "index": leg.index,
@@ -100,7 +100,7 @@ def _network_result(leg: NetworkRun, task: Task, seat: RankPlan, line: bytes) ->
         "ceiling": ceiling,
         "refused": why,
     }
-    return found.model_copy(update=update)
+    return found.but(**update)
 
 
 def _ceiling(limit: LineRate | None, found: Result) -> float | None:
@@ -117,7 +117,7 @@ def _told(
         "hca": leg.hca or "",
         "hca_distance": leg.distance,
         "hca_nodes": ",".join(map(str, home_of(seat.machine, leg.hca).numa_nodes)),
-        "way": "left to the MPI" if leg.hca and not seat.asked else "",
+        "way": "chosen by the MPI" if leg.hca and not seat.asked else "",
         "line": limit.why if limit else "",
         "slowest_pair": min(pairs, default=0.0),
         "fastest_pair": max(pairs, default=0.0),
@@ -130,14 +130,14 @@ def misplaced(places: Any, planned: Sequence[PlannedRank]) -> str | None:
     hosts, cpus = (places.get(name) if isinstance(places, dict) else None for name in ("host", "cpus"))
     if not isinstance(hosts, list) or not isinstance(cpus, list) or not len(hosts) == len(cpus) == len(planned):
         told = len(hosts) if isinstance(hosts, list) else "no"
-        return f"{told} ranks said where they were, and the plan has {len(planned)}"
+        return f"{told} ranks reported their placement, but the plan has {len(planned)}"
     names: dict[str, str] = {}
     for place, host, listed in zip(planned, hosts, cpus, strict=True):
         wanted = place.host or ""
         if not _is_on(wanted, str(host), names, planned):
-            return f"rank {place.rank} was on {str(host)[:60]}, the plan has {wanted or 'another host'}"
+            return f"rank {place.rank} was on {str(host)[:60]}, but the plan has {wanted or 'another host'}"
         if not _are(place.cpus, str(listed)):
-            return f"rank {place.rank} was on CPUs {str(listed)[:40] or 'not known'}, the plan has {place.cpus}"
+            return f"rank {place.rank} was on CPUs {str(listed)[:40] or 'unknown'}, but the plan has {place.cpus}"
     return None
 
 
@@ -163,18 +163,18 @@ def _are(cpus: CpuSet, listed: str) -> bool:
         return False
 
 
-KERNEL: Final = "hpl"
-BLOCKS: Final = (128, 192, 256)
+KERNEL = "hpl"
+BLOCKS = (128, 192, 256)
 """What guides and vendors' HPL.dat use: 192 and 232 or 384 of large nodes; --nb takes any."""
-QUICK_SECONDS: Final = 14.0
-SEARCH_SECONDS: Final = 2.5
-FULL_SHARE: Final = 0.85
-QUICK_SHARE: Final = 0.5
+QUICK_SECONDS = 14.0
+SEARCH_SECONDS = 2.5
+FULL_SHARE = 0.85
+QUICK_SHARE = 0.5
 """Of the free memory, at most."""
-_SMALLEST: Final = 1000
-_EXPECTED: Final = 0.75
+_SMALLEST = 1000
+_EXPECTED = 0.75
 """Of what dgemm gives, with which the time is estimated."""
-_MODERN: Final = {
+_MODERN = {
     "avx512f": ("SkylakeX", {"skylakex", "cooperlake", "sapphirerapids", "zen4", "zen5"}),
     "avx2": ("Haswell", {"haswell", "zen", "skylakex", "cooperlake", "sapphirerapids", "zen4", "zen5", "excavator"}),
 }
@@ -283,14 +283,14 @@ def read_xhpl(task: Task, text: str) -> Result:
     """Return what an HPL of somebody else's printed: its rate and whether its result was right."""
     row, check = HPL_ROW.search(text), HPL_CHECK.search(text)
     if row is None:
-        raise BadInput("xhpl printed no result", cure="run the line of --dry-run by hand, and see what it says")
+        raise BadInput("xhpl printed no result", cure="run the line from --dry-run by hand to see its errors")
     rate = _positive(row["gflops"]) * 1e9
     refused = (
         None
         if check and check["verdict"] == "PASSED"
         else "its residual test failed"
         if check
-        else "it did not test the residual"
+        else "it did not check the residual"
     )
     details: dict[str, float | int | str | bool] = {name: int(row[name]) for name in ("n", "nb", "p", "q")}
     return _result(task, rate, details, refused)
@@ -302,7 +302,7 @@ def _positive(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < 1e12:
-        raise BadInput(f"xhpl printed {text[:20]} where a rate belongs", cure="give another build with --xhpl PATH")
+        raise BadInput(f"xhpl printed {text[:20]} instead of a rate", cure="try another build with --xhpl PATH")
     return value
 
 
@@ -324,12 +324,12 @@ def _result(task: Task, rate: float, details: dict[str, float | int | str | bool
 
 def read_own(task: Task, lines: Iterable[bytes], planned: Sequence[PlannedRank], everywhere: Iterable[int]) -> Result | None:
     """Return what our kernel said, refused where a rank was elsewhere than planned; None where it said nothing."""
-    wide = task.model_copy(update={"cpus": tuple(everywhere)})
+    wide = task.but(cpus=tuple(everywhere))
     for line in lines:
         (found,) = results_of(wide, [line])
         why = misplaced(object_of(task, line).get("places"), planned)
         update = {"part": task.part, "index": task.index, "cpus": task.cpus, "refused": why}
-        return found.model_copy(update=update)
+        return found.but(**update)
     return None
 
 
@@ -341,5 +341,5 @@ def blas_doubt(core: str, cpu: Cpu | None) -> str | None:
             if core.lower() in good:
                 return None
             wide = "AVX-512" if flag == "avx512f" else "AVX2"
-            return f"OpenBLAS took this processor for {core}, and it has {wide}: try OPENBLAS_CORETYPE={better}"
+            return f"OpenBLAS detected this processor as {core}, but it has {wide}: try OPENBLAS_CORETYPE={better}"
     return None

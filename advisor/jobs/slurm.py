@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal, NamedTuple
 
-from advisor.errors import BadInput
+from advisor.errors import BadInput, BadValue
 from advisor.jobs.placement import LintWarning
 from advisor.jobs.request import BoundMemory, Prediction, Refused, Unclear
+from advisor.jobs.scripts.directives import gres
 from advisor.jobs.scripts.expansion import words
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hosts.base import SLURM_CONFS, asks_the_network
@@ -16,7 +17,9 @@ from advisor.machine.hosts.files import open_here
 from advisor.machine.hosts.live import LiveHost, find
 from advisor.machine.layout import logical_numbering
 from advisor.machine.machine import Machine
+from advisor.machine.sources.scheduler import parse_node
 from advisor.machine.topology import Topology
+from advisor.machine.units import count
 
 KEY = "--slurm-conf"
 """The name of slurm.conf's text among the files of a line: no file that a line names begins so."""
@@ -62,7 +65,7 @@ class Shape:
     def bound(self, cpus: CpuSet) -> CpuSet:
         """Return those of some CPUs that the kernel has; it takes no mask in which there is none."""
         if not cpus & self.there:
-            raise Refused(f"none of the CPUs {cpus} is there, and the task is not bound: nothing starts")
+            raise Refused(f"none of the CPUs {cpus} exist, and the task is not bound: nothing starts")
         return cpus & self.there
 
     def domain(self, number: int) -> CpuSet:
@@ -77,19 +80,19 @@ class Shape:
 def shape(topology: Topology) -> Shape:
     """Return the node of a topology; raise Unclear where how Slurm describes it is not known."""
     if topology.limited:
-        raise Unclear("part of this machine is hidden by a job, and what Slurm sees of it is not known")
+        raise Unclear("the current job hides part of this machine, so Slurm's view of the machine is unknown")
     # slurmd keeps no level 2 in hwloc's tree
-    known = logical_numbering(topology.model_copy(update={"shared_l2": ()}))
+    known = logical_numbering(topology.but(shared_l2=()))
     sockets, threads = len(topology.packages), len(known.cores[0])
     sizes = {len(package.cpuset) for package in topology.packages}
     if not sockets or len(sizes) != 1 or len(known.cores) % sockets or any(len(core) != threads for core in known.cores):
-        raise Unclear("the sockets or cores of this machine are not alike, and how slurm.conf describes the node is not known")
+        raise Unclear("the sockets or cores of this machine differ, and slurm.conf's description of the node is unknown")
     whole = union(p.cpuset for p in topology.packages) == topology.pus and (
         not topology.cores or union(known.cores) == topology.pus
     )
     if not whole or topology.pus != CpuSet(range(len(topology.pus))):
         raise Unclear(
-            "some CPUs of this machine are off, in no core or in no socket, and how Slurm numbers the others is not known"
+            "some CPUs of this machine are offline, or in no core or socket, and Slurm's numbering of the others is unknown"
         )
     cpus = tuple(cpu for core in known.cores for cpu in sorted(core)) if topology.cores else tuple(topology.pus)
     nodes = sorted(topology.nodes, key=lambda node: node.os_index)
@@ -114,7 +117,7 @@ class Setup:
 def setups(files: Mapping[str, str], machine: Machine, node: Shape) -> tuple[Setup, ...] | None:
     """Return how Slurm is set up: None where no slurm.conf was read, () where its tasks are not bound at all."""
     if any(each.core_spec or each.cpu_spec for each in machine.slurm_nodes or ()):
-        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not predicted here")
+        raise Unclear("Slurm reserves cores of this node for the system; the cores of a step are not predicted")
     if KEY not in files:
         return None
     if any(re.match(r"include\s", row.strip(), re.IGNORECASE) for row in _rows(files[KEY])):
@@ -124,15 +127,15 @@ def setups(files: Mapping[str, str], machine: Machine, node: Shape) -> tuple[Set
     plugins = {word.strip() for word in said.get("taskplugin", "task/none").lower().split(",")}
     if not plugins & {"task/affinity", "affinity"}:
         if plugins & {"task/cgroup", "cgroup"}:
-            raise Unclear("TaskPlugin has task/cgroup alone: which CPUs its cpuset holds is not predicted here")
+            raise Unclear("TaskPlugin has only task/cgroup: the CPUs in its cpuset are not predicted")
         return ()
     if (selects := said.get("selecttype", "").lower()) and not selects.endswith(("cons_tres", "cons_res")):
-        raise Unclear(f"SelectType={selects[:40]} gives CPUs in a way that is not predicted here")
+        raise Unclear(f"SelectType={selects[:40]} allocates CPUs in a way that is not predicted")
     if any(word in said.get("slurmdparameters", "").lower() for word in ("l3cache_as_socket", "numa_node_as_socket")):
-        raise Unclear("SlurmdParameters makes sockets of L3 groups or NUMA nodes")
+        raise Unclear("SlurmdParameters turns L3 groups or NUMA nodes into sockets")
     select = {word.strip() for word in said.get("selecttypeparameters", "").lower().split(",")}
     if any(word.startswith("cr_cpu") for word in select):
-        raise Unclear("SelectTypeParameters counts CPUs and not cores")
+        raise Unclear("SelectTypeParameters counts CPUs, not cores")
     automatic, single = _automatic(said.get("taskpluginparam", "").lower()), _single(nodes, machine, node)
     return (Setup("cr_core_default_dist_block" in select, automatic, single),)
 
@@ -144,7 +147,7 @@ def _automatic(text: str) -> Entity | None:
     """Return what TaskPluginParam lets tasks be bound to: autobind=cores; none where it says nothing."""
     match = re.search(r"autobind=(threads|cores|sockets)", text)
     if any(word in text.split(",") for word in ("none", "cores", "sockets", "threads", "cpusets", "sched")):
-        raise Unclear("TaskPluginParam binds in a way of Slurm before 20.11, which is not predicted here")
+        raise Unclear("TaskPluginParam binds as in Slurm before 20.11, which is not predicted")
     return _AUTOMATIC[match[1]] if match else None
 
 
@@ -158,9 +161,9 @@ def described(nodes: Sequence[Mapping[str, str]], machine: Machine) -> Counts | 
     keys = ("cpus", "sockets", "corespersocket", "threadspercore")
     shapes = {tuple(node.get(key) for key in keys) for node in mine or nodes}
     if any(node.get(key, "0") != "0" for node in mine or nodes for key in ("corespeccount", "cpuspeclist")):
-        raise Unclear("Slurm keeps cores of this node for the system, and which a step gets is not predicted here")
+        raise Unclear("Slurm reserves cores of this node for the system; the cores of a step are not predicted")
     if len(shapes) > 1:
-        raise Unclear("slurm.conf has nodes of several shapes, and none of this machine's name")
+        raise Unclear("slurm.conf defines several kinds of nodes, but none with this machine's name")
     if not shapes:
         return None
     cpus, sockets, cores, threads = (
@@ -173,9 +176,9 @@ def _single(nodes: Sequence[Mapping[str, str]], machine: Machine, node: Shape) -
     """Return whether the node has as many CPUs as cores; raise Unclear where slurm.conf describes another node."""
     cpus, sockets, cores, threads = described(nodes, machine) or (None,) * 4
     if (sockets and sockets != node.sockets) or (sockets and cores and cores != node.cores):
-        raise Unclear("slurm.conf describes this node with other sockets or cores than it has")
+        raise Unclear("slurm.conf's sockets or cores for this node are wrong")
     if threads and threads != node.threads:
-        raise Unclear("slurm.conf describes this node with other threads than it has")
+        raise Unclear("slurm.conf has the wrong number of threads per core for this node")
     return cpus == node.sockets * node.cores
 
 
@@ -275,7 +278,7 @@ def available(step: Step, node: Shape, setup: Setup) -> set[int]:
     else:
         cores = -(-step.tasks * step.each // width)
     if cores > node.sockets * node.cores:
-        raise Refused(f"its tasks need {cores} cores of a node, and it has {node.sockets * node.cores}; nothing starts")
+        raise Refused(f"the tasks need {cores} cores per node, but a node has {node.sockets * node.cores}; nothing starts")
     order = _picked(step, node, cores // step.tasks)
     picked = {core for core, _ in zip(order, range(cores), strict=False)}
     return {core * node.threads + thread for core in picked for thread in range(node.threads)}
@@ -436,20 +439,20 @@ def _wide(mine: set[int], node: Shape, bind: Entity, free: set[int]) -> set[int]
     return {cpu for start in starts for cpu in range(start, start + size) if cpu in free}
 
 
-USUAL: Final = "TaskPlugin=task/affinity,task/cgroup\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+USUAL = "TaskPlugin=task/affinity,task/cgroup\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
 """What the tool kits that build clusters write, and the manuals of centres tell (SchedMD/slurm-gcp, NVIDIA/deepops, OpenHPC)."""
 
-ASSUMED: Final = (
-    "Slurm's usual set-up is assumed (task/affinity, cons_tres, CR_Core_Memory): with task/none no rank is bound, "
-    "with CR_CPU threads are counted; --slurm-conf FILE takes slurm.conf or the output of scontrol show config"
+ASSUMED = (
+    "Slurm's usual configuration is assumed (task/affinity, cons_tres, CR_Core_Memory): task/none would bind no ranks, "
+    "CR_CPU would count threads; --slurm-conf FILE reads slurm.conf or the output of scontrol show config"
 )
-_KEYS: Final = words(
+_KEYS = words(
     "clustername taskplugin taskpluginparam selecttype selecttypeparameters slurmctldhost controlmachine nodename "
     "partitionname authtype proctracktype schedulertype slurmdspooldir statesavelocation slurmctldport slurmuser "
     "include gresypes grestypes slurm_version"
 )
-_LARGEST: Final = 16 << 20
-_PATIENCE: Final = 3.0
+_LARGEST = 16 << 20
+_PATIENCE = 3.0
 
 
 @dataclass(frozen=True)
@@ -489,7 +492,9 @@ def parsed(text: str, source: str) -> SlurmWords:
     said, nodes = read(found)
     if not (nodes or version or _KEYS & set(said) or re.search(r"(?im)^\s*(include\s|partitionname=)", found)):
         raise BadInput(
-            "no setting of Slurm is in it", file=source, cure="name slurm.conf, or a file with the output of scontrol show config"
+            "it contains no Slurm settings",
+            file=source,
+            cure="give slurm.conf, or a file with the output of scontrol show config",
         )
     return SlurmWords(found, source, version)
 
@@ -501,7 +506,7 @@ def of_file(file: Path) -> SlurmWords:
             data = opened.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         raise BadInput(
-            "the file does not exist or cannot be read", file=str(file), cure="name the cluster's slurm.conf"
+            "the file does not exist or cannot be read", file=str(file), cure="give the cluster's slurm.conf"
         ) from error
     if len(data) > _LARGEST:
         raise BadInput(f"more than {_LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")
@@ -539,11 +544,11 @@ def bind_ignored(wish: str, slurm: SlurmWords) -> LintWarning:
     )
 
 
-MEM_BIND: Final = re.compile(
+MEM_BIND = re.compile(
     r"((q|quiet|v|verbose|p|prefer)(,|$)){0,2}(none|no|n|local|map_mem:[\dxa-f,*]+|mask_mem:[\dxa-f,*]+)?", re.IGNORECASE
 )
 """What --mem-bind may say without changing which CPUs ranks get (observed)."""
-_MEMORY: Final = re.compile(r"(?:(prefer|p),)?(map_mem|mask_mem):([\dxa-f,*]{1,8192})", re.ASCII | re.IGNORECASE)
+_MEMORY = re.compile(r"(?:(prefer|p),)?(map_mem|mask_mem):([\dxa-f,*]{1,8192})", re.ASCII | re.IGNORECASE)
 
 
 def memory_listed(text: str, ranks: int) -> BoundMemory | None:
@@ -579,7 +584,7 @@ def refuse_memory(text: str, ranks: int, topology: Topology) -> None:
         union(nodes for nodes in listed.nodes if nodes) - CpuSet(node.os_index for node in topology.nodes) if listed else CpuSet()
     )
     if beyond:
-        raise Refused(f"srun ends with an error: --mem-bind names NUMA nodes {beyond}, which are not there")
+        raise Refused(f"srun fails: --mem-bind names NUMA nodes {beyond}, which do not exist")
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -593,3 +598,58 @@ def numbered_cpus(topology: Topology, *, in_job: bool) -> int:
         return len(topology.pus)
     last = topology.pus.last or 0
     return last + 1 - len([cpu for cpu in topology.missing if cpu <= last])
+
+
+SITE = Path("/etc/advisor/nodes")
+"""Where a site may lay a capture of a node of each partition: PARTITION.tar.gz."""
+PARTITION = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+
+
+class PartitionNodes(NamedTuple):
+    """What each node of a partition has, as the scheduler says it; None where it does not, or nodes differ."""
+
+    cores: int | None = None
+    gpus: int | None = None
+
+    @property
+    def said(self) -> str:
+        """The same in words."""
+        return " and ".join(count(number, word) for number, word in zip(self, ("core", "GPU"), strict=True) if number)
+
+
+def partition_nodes(partition: str) -> PartitionNodes:
+    """Return what a partition's nodes have as Slurm says it, where scontrol answers here."""
+    program = find("scontrol")
+    if program is None or asks_the_network("scontrol", program):
+        return PartitionNodes()
+    text = LiveHost().run(("scontrol", "--oneliner", "show", "node"), _PATIENCE).text or ""
+    cores: set[int] = set()
+    gpus: set[int] = set()
+    for line in text.splitlines():
+        words = dict(re.findall(r"(?:^|\s)(Partitions|Gres)=(\S*)", line))
+        node = parse_node(line, "scontrol show node") if partition in words.get("Partitions", "").split(",") else None
+        if node and node.sockets and node.cores_per_socket:
+            cores.add(node.sockets * node.cores_per_socket)
+            gpus.add(gres(words.get("Gres")) or 0)
+    return PartitionNodes(*(each.pop() if len(each) == 1 else None for each in (cores, gpus)))
+
+
+def partition_capture(partition: str) -> str | None:
+    """Return the capture of a partition's node that the site keeps."""
+    capture = SITE / f"{partition}.tar.gz"
+    return str(capture) if PARTITION.fullmatch(partition) and capture.is_file() else None
+
+
+def needed_capture(partition: str) -> str:
+    """Return the same, and refuse a partition without: counts place no rank."""
+    if not PARTITION.fullmatch(partition):
+        raise BadValue(f"{partition[:40]!a} is not a partition name")
+    if capture := partition_capture(partition):
+        return capture
+    there = partition_nodes(partition)
+    known = f"; Slurm reports {there.said} per node, not how they are numbered" if any(there) else ""
+    raise BadValue(
+        f"{SITE}/{partition}.tar.gz does not exist{known}",
+        cure=f"capture a node: srun -p {partition} -N 1 -n 1 advisor capture -o {partition}.tar.gz; "
+        f"then --from {partition}.tar.gz",
+    )

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from advisor.advice.compare import LogicalNumbering
 from advisor.jobs.observe import (
@@ -105,23 +105,23 @@ def causes(case: RankComparison) -> tuple[Cause, ...]:
         return ()
     for look in _LOOKS:
         for cause in look(case, explained):
-            found.append(cause.model_copy(update={"cure": _cure(cause.id, case)}))
+            found.append(cause.but(cure=_cure(cause.id, case)))
             explained |= cause.ranks
     return tuple(found)
 
 
-_PLANNED_LINE: Final = "start the line that advisor bind writes for this launcher"
-_BINDS: Final = {
-    "openmpi": "give it --map-by slot:PE={cores} --bind-to core",
-    "srun": "give it -c {cpus} --cpu-bind=cores",
-    "mpich": "give it -bind-to core:{cores}",
+_PLANNED_LINE = "use the line that advisor bind writes for this launcher"
+_BINDS = {
+    "openmpi": "use --map-by slot:PE={cores} --bind-to core",
+    "srun": "use -c {cpus} --cpu-bind=cores",
+    "mpich": "use -bind-to core:{cores}",
     "intelmpi": "set I_MPI_PIN=1 and I_MPI_PIN_DOMAIN={cpus}",
-    "pals": "give it --cpu-bind depth -d {cpus}",
-    "flux": "give it -c {cores} -o cpu-affinity=per-task",
+    "pals": "use --cpu-bind depth -d {cpus}",
+    "flux": "use -c {cores} -o cpu-affinity=per-task",
 }
-_WHOLE: Final = {"openmpi": "leave --use-hwthread-cpus out", "srun": "give it --cpu-bind=cores"}
-_AS_MANY: Final = {"": "start as many ranks as the plan has: -n {ranks}"}
-_CURES: Final[Mapping[str, Mapping[str, str]]] = {
+_WHOLE = {"openmpi": "leave --use-hwthread-cpus out", "srun": "use --cpu-bind=cores"}
+_AS_MANY = {"": "start as many ranks as planned: -n {ranks}"}
+_CURES: Mapping[str, Mapping[str, str]] = {
     "unbound": _BINDS,
     "wider": _BINDS,
     "one-core": _BINDS,
@@ -129,11 +129,11 @@ _CURES: Final[Mapping[str, Mapping[str, str]]] = {
     "siblings-missing": _WHOLE,
     "missing": _AS_MANY,
     "extra": _AS_MANY,
-    "cut": {"": "ask for whole nodes (--exclusive), or plan inside the job"},
-    "stacked": {"": "give each launcher its part of the node: advisor bind --slice 1/2"},
-    "host-silent": {"": "see that the job has the host, and that a line of one rank starts there"},
+    "cut": {"": "request whole nodes (--exclusive), or plan inside the job"},
+    "stacked": {"": "give every launcher its own part of the node: advisor bind --slice 1/2"},
+    "host-silent": {"": "check that the host belongs to the job and that a launch line with one rank starts on it"},
     "ranking": {"": "advisor check -- LINE shows how the line numbers ranks"},
-    "host": {"": "name the hosts of the plan, in its order"},
+    "host": {"": "list the hosts in the plan's order"},
     "memory": {"": "bind memory too: advisor bind --wrapper, or numactl before the program"},
 }
 """What to do about a cause, by launcher where that matters; the words of each launcher's manual."""
@@ -185,10 +185,10 @@ def _numbers(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     if case.logical is None or not moved or len(present) < max(2, len(case.wrong)):
         return
     for id_, say, turned in (
-        ("numbers-as-logical", "the plan's CPU numbers were taken for logical ones (hwloc's order)", case.logical.as_logical),
+        ("numbers-as-logical", "the plan's CPU numbers were read as logical ones (hwloc's order)", case.logical.as_logical),
         (
             "numbers-as-physical",
-            "logical numbers (hwloc's order) were taken for the kernel's CPU numbers",
+            "logical numbers (hwloc's order) were read as the kernel's CPU numbers",
             case.logical.as_physical,
         ),
     ):
@@ -204,9 +204,9 @@ def _turned(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     if len(wrong) < 2 or wanted != Counter((pair.here, pair.cpus) for pair in wrong):
         return
     hosts = any(pair.verdict == "wrong host" for pair in wrong)
-    how = "placed on the hosts in another order" if hosts else "numbered in another order"
-    cure = "by node instead of by slot, or the reverse" if hosts else "the ranking, --rank-by or --distribution, differs"
-    yield Cause(id="ranking", say=f"the places are the planned ones, but ranks are {how}: {cure}", ranks=_ranks(wrong))
+    how = "placed on the hosts in a different order" if hosts else "numbered in a different order"
+    cure = "by node instead of by slot, or vice versa" if hosts else "the ranking, --rank-by or --distribution, differs"
+    yield Cause(id="ranking", say=f"the CPUs used are as planned, but ranks are {how}: {cure}", ranks=_ranks(wrong))
 
 
 def _hosts(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
@@ -218,7 +218,7 @@ def _hosts(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="host", say=say, ranks=_ranks(pairs))
 
 
-_MOVED: Final = ("overlapping", "elsewhere", "narrower")
+_MOVED = ("overlapping", "elsewhere", "narrower")
 
 
 def _stacked(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
@@ -232,8 +232,8 @@ def _stacked(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         alone = all(pair.place.cpus == cpus for pair in pairs if pair.verdict not in _MOVED)
         if len(pairs) > 1 and wrong and alone and not _ranks(wrong) <= explained:
             say = (
-                f"{len(pairs)} ranks are on CPU {cpus} of {host}: several jobs or launchers that start at the same core "
-                "without slices, or a launcher that was given one CPU for all"
+                f"{len(pairs)} ranks are on CPU {cpus} of {host}: several jobs or launchers start at the same core (give each "
+                f"its own --slice), or a launcher got a single CPU for all ranks"
             )
             yield Cause(id="stacked", say=say, ranks=_ranks(wrong))
 
@@ -246,8 +246,8 @@ def _shifted(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     if step and len(wrong) > 1 and len(wrong) == len(case.wrong):
         where = "before" if step < 0 else "after"
         say = (
-            f"every rank runs {count(abs(step), 'core' if case.logical else 'CPU')} {where} its place: the launcher counts "
-            "from another first core, so that a slice or a reserve of the plan is not kept"
+            f"every rank runs {count(abs(step), 'core' if case.logical else 'CPU')} {where} its planned place: the launcher "
+            f"counts from a different first core, so the plan's slice or reserve is ignored"
         )
         yield Cause(id="shifted", say=say, ranks=_ranks(wrong))
 
@@ -269,14 +269,14 @@ def _wider(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         yield Cause(id="unbound" if say == _UNBOUND else "wider", say=say, ranks=_ranks(pairs))
 
 
-_UNBOUND = "not bound: they may run on every CPU of their host; the launcher was set not to bind, or could not and continued"
+_UNBOUND = "not bound: they may run on every CPU of their host; binding is off, or it failed and the launcher continued"
 
 
 def _breadth(cpus: CpuSet, case: RankComparison) -> str:
     """Return what a set that is too wide is."""
     topology = case.topology.inside if case.topology else None
     if topology is None:
-        return _UNBOUND if case.every <= cpus and len(case.pairs) > 1 else "bound to more than planned"
+        return _UNBOUND if case.every <= cpus and len(case.pairs) > 1 else "bound to more CPUs than planned"
     if topology.pus <= cpus:
         return _UNBOUND
     for parts, word in (
@@ -287,7 +287,7 @@ def _breadth(cpus: CpuSet, case: RankComparison) -> str:
     ):
         if any(part.cpuset == cpus for part in parts):
             return f"bound to {word}"
-    return "bound to more than planned"
+    return "bound to more CPUs than planned"
 
 
 def _narrower(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
@@ -302,13 +302,13 @@ def _narrower(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         one = len(cores) == 1 if cores is not None else len(pair.cpus) == 1
         (threads if same else single if one else other).append(pair)
     if threads:
-        say = "one hardware thread of each core only: the launcher counts hardware threads, or SMT siblings were left out"
+        say = "only one hardware thread of each core: the launcher counts hardware threads, or SMT siblings were left out"
         yield Cause(id="siblings-missing", say=say, ranks=_ranks(threads))
     if single:
         say = "one core each instead of several: the launcher was not given the threads per rank (PE=, --cpus-per-task)"
         yield Cause(id="one-core", say=say, ranks=_ranks(single))
     if other:
-        say = "fewer CPUs than planned: a cgroup or the scheduler's allocation holds the rest back"
+        say = "fewer CPUs than planned: the rest is excluded by a cgroup or the scheduler's allocation"
         yield Cause(id="cut", say=say, ranks=_ranks(other))
 
 
@@ -319,21 +319,24 @@ def _siblings(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         return
     off = [pair for pair in wrong if logical.cores(pair.cpus) == logical.cores(pair.place.cpus)]
     if off:
-        say = "the planned cores, but other hardware threads of them: the launcher counts SMT siblings differently from the plan"
+        say = "the planned cores, but different hardware threads: the launcher counts SMT siblings differently from the plan"
         yield Cause(id="siblings", say=say, ranks=_ranks(off))
 
 
 def _memory(case: RankComparison, _: CpuSet) -> Iterator[Cause]:
     pairs = case.of("memory")
     if pairs:
-        say = "on their CPUs, but memory comes from other NUMA nodes: binding CPUs does not bind it, numactl or the wrapper does"
+        say = (
+            "on their CPUs, but memory comes from other NUMA nodes: binding CPUs does not bind memory; numactl or the "
+            "wrapper does"
+        )
         yield Cause(id="memory", say=say, ranks=_ranks(pairs))
 
 
 def _shared(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
     pairs = [pair for pair in case.of("overlapping") if pair.place.rank not in explained]
     if pairs:
-        say = "on cores shared with other ranks: another line, rankfile or version than planned was used"
+        say = "on cores shared with other ranks: the line, rankfile or version differs from the plan"
         yield Cause(id="overlap", say=say, ranks=_ranks(pairs))
 
 
@@ -437,13 +440,13 @@ def _notes(gathered: GatheredReports) -> tuple[str, ...]:
     notes = []
     if gathered.repeated:
         notes.append(
-            f"two processes say that they are rank {gathered.repeated[0]}: the output has more than one run, or every process "
-            "was started alone, by a launcher of another MPI than it expects"
+            f"two processes claim to be rank {gathered.repeated[0]}: the output has more than one run, or every process was "
+            f"started separately, by a launcher of a different MPI"
         )
     if gathered.alone:
-        notes.append(f"processes that no launcher gave a rank: {gathered.alone}")
+        notes.append(f"processes without a rank from any launcher: {gathered.alone}")
     if gathered.damaged:
-        notes.append(f"lines that are damaged and were left out: {gathered.damaged}")
+        notes.append(f"damaged lines skipped: {gathered.damaged}")
     return tuple(notes)
 
 
@@ -494,7 +497,7 @@ def _own(topology: Topology, process: Process) -> Iterator[Caution]:
     elif spread := _spread(topology, process, threads):
         yield Caution(id=spread[0], say=f"{who(process)}: {spread[1]}", pids=pids)
     if threads > len(process.cpus):
-        say = f"{who(process)} has {count(threads, 'thread')} at work on {count(len(process.cpus), 'CPU')}"
+        say = f"{who(process)} has {count(threads, 'thread')} working on {count(len(process.cpus), 'CPU')}"
         yield Caution(id="crowded", say=say, pids=pids)
 
 
@@ -507,7 +510,7 @@ def _spread(topology: Topology, process: Process, threads: int) -> tuple[str, st
         touched = [part for part in parts if part & process.cpus]
         room = max((_cores(topology, part) for part in parts), default=0)
         if len(touched) > 1 and threads <= room:
-            return id_, f"its {count(threads, 'thread')} may run on {len(touched)} {word} and would have room in one"
+            return id_, f"its {count(threads, 'thread')} may run on {len(touched)} {word} but would fit in one"
     return None
 
 
@@ -540,7 +543,7 @@ def _far(machine: Machine, topology: Topology, process: Process, every: Sequence
     name = mine[0].name
     away = [topology.distances.between(a, b) for a in own for b in near] if topology.distances else []
     known = [distance for distance in away if distance is not None]
-    where = f"{who(process)} runs on node {_listed(own)}, its adapter {name} is at node {_listed(near)}"
+    where = f"{who(process)} runs on node {_listed(own)}, but its adapter {name} is on node {_listed(near)}"
     where += f" (distance {min(known)})" if known else ""
     fabric = fabric_of(mine)
     better = next((hca.name for hca in machine.hcas or () if _nodes(hca) & own and is_on_fabric(hca, fabric)), None)
@@ -564,7 +567,7 @@ def _listed(nodes: set[int]) -> str:
     return str(CpuSet(nodes))
 
 
-SCHEMA: Final = "advisor-verify/1"
+SCHEMA = "advisor-verify/1"
 _ROWS = 64
 """Rows of a table on a terminal; --json has all."""
 _WIDEST = 28
@@ -582,7 +585,7 @@ def verdict_line(comparison: Comparison) -> str:
 
 
 def _all(ranks: int) -> str:
-    return "the one rank is" if ranks == 1 else f"all {ranks} ranks are"
+    return "the only rank is" if ranks == 1 else f"all {ranks} ranks are"
 
 
 def _it(ranks: int) -> str:
@@ -596,7 +599,7 @@ def sentence(comparison: Comparison) -> str:
     cause = next((each for each in comparison.causes if rank in each.ranks), None)
     brief, _, more = cause.say.partition(": ") if cause else ("", "", "")
     if row is None:
-        what, brief = "runs and is not in the plan", more
+        what, brief = "is running but not in the plan", more
     else:
         planned, seen = row.planned, row.seen
         what = f"planned {_cpus(planned.cpus)}{f' of {plain(planned.host, 64)}' if planned.host else ''}"
@@ -667,7 +670,7 @@ def _seen(row: RankVerdict) -> str:
 def _policy(seen: Observation) -> str:
     if seen.policy and ":" in seen.policy:
         return f"memory {seen.policy}"
-    return f"memory local, of nodes {seen.mems}" if seen.mems is not None else "memory local"
+    return f"memory local, on nodes {seen.mems}" if seen.mems is not None else "memory local"
 
 
 def _place(host: str | None, cpus: CpuSet, memory: str | None) -> str:
@@ -702,7 +705,7 @@ def _running(
 ) -> list[Line]:
     many = count(len(looked.processes), "process", "processes")
     lines = [*_comparison(comparison, width), ()] if comparison else []
-    said = f"{count(len(cautions), 'warning')} about {many}" if cautions else f"no problem with the CPUs where {many} may run"
+    said = f"{count(len(cautions), 'warning')} about {many}" if cautions else f"no problem found in the allowed CPUs of {many}"
     lines += wrapped([(said, "warn" if cautions else "good")], width)
     for caution in cautions[:_ROWS]:
         lines += wrapped([("!  ", "warn"), (plain(caution.say, 400), "")], width, indent=3)

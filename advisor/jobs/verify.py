@@ -52,7 +52,7 @@ class Line(NamedTuple):
     """With STANDS_FOR for each command in it."""
     variables: dict[str, str]
     whole: tuple[str, ...] = ()
-    """With the commands themselves; () where STANDS_FOR was written."""
+    """With the commands themselves; () if STANDS_FOR was written."""
 
     @property
     def launcher(self) -> str:
@@ -68,12 +68,12 @@ def line_of(words: Sequence[str], variables: dict[str, str] | None = None) -> Li
     if STANDS_FOR in words:
         return Line(tuple(words), variables or {})
     if not words:
-        raise CannotWork(f"there is no launch line; write it after --, {STANDS_FOR} where the command stands")
+        raise CannotWork(f"no launch line; add it after --, with {STANDS_FOR} in place of the command")
     return Line(tuple(_replaced(words)), variables or {}, tuple(words))
 
 
 def _replaced(words: Sequence[str]) -> Iterator[str]:
-    cure = f"write {STANDS_FOR} where the command stands: -- mpirun -n 4 --bind-to core {STANDS_FOR}"
+    cure = f"write {STANDS_FOR} in place of the command: -- mpirun -n 4 --bind-to core {STANDS_FOR}"
     try:
         line = parse(words)
     except BadInput as error:
@@ -81,7 +81,7 @@ def _replaced(words: Sequence[str]) -> Iterator[str]:
     rest = len(line.words.rest)
     commands = [segment.command for segment in line.segments]
     if tuple(words[len(words) - rest :]) != line.words.rest or not all(commands):
-        raise BadInput("the launch line does not show where its command stands", cure=cure)
+        raise BadInput("the launch line does not show where its command starts", cure=cure)
     yield from words[: len(words) - rest]
     at = 0
     for command in commands:
@@ -111,7 +111,7 @@ def line_in(folder: Path) -> Line:
     name = str(folder / SCRIPT)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():  # its files name programs, too
         trusted(path, Use.RUNS)
-    cure = f"say advisor verify --plan {word(str(folder / 'plan.json'))} -- LINE, with {STANDS_FOR} where the command stands"
+    cure = f"use advisor verify --plan {word(str(folder / 'plan.json'))} -- LINE, with {STANDS_FOR} in place of the command"
     try:
         text = read_bytes(name, "launch script").decode("utf-8", "surrogateescape")
         variables: dict[str, str] = {}
@@ -123,7 +123,7 @@ def line_in(folder: Path) -> Line:
         raise BadInput(f"cannot be read: {error}", file=name, cure=cure) from error
     except BadInput as error:
         raise BadInput(error.problem, file=error.file or name, cure=cure) from error
-    raise BadInput("it starts no launcher", file=name, cure=cure)
+    raise BadInput("it does not start a launcher", file=name, cure=cure)
 
 
 def _statements(text: str, name: str) -> Iterator[tuple[bool, str, str, list[str]]]:
@@ -139,7 +139,7 @@ def _statements(text: str, name: str) -> Iterator[tuple[bool, str, str, list[str
         match = _STATEMENT.match(statement)
         changed = match and _SHELL.search(_QUOTED.sub("", match[3] or match[5] or ""))
         if not match or changed:
-            raise BadInput("it is not as advisor bind wrote it", file=name)
+            raise BadInput("it differs from what advisor bind wrote", file=name)
         if match[1]:
             yield True, match[2], "".join(shlex.split(match[3])[:1]), []
         elif match[4]:
@@ -161,10 +161,11 @@ def verify(
     With ``observed`` nothing is run: the file holds what the probe printed in a job. ``source`` is what its nodes are.
     """
     if plan == "-" and observed == "-":
-        raise BadValue("--plan and --observed are both standard input", cure="name a file for one of them")
+        raise BadValue("--plan and --observed both read standard input", cure="give one of them as a file")
     if plan is None and folder is None:
         raise CannotWork(
-            "verify needs a plan: DIR of advisor bind -o DIR -- ./app, --plan plan.json, or --pid or --job of what runs"
+            "verify needs a plan: DIR from advisor bind -o DIR -- ./app, --plan plan.json, or --pid or --job of a running "
+            "application"
         )
     place = Path(folder) if plan is None and folder is not None else None
     if plan != "-":
@@ -173,27 +174,27 @@ def verify(
     if observed is not None:
         gathered, ended, launcher = reported(read_bytes(observed, "output of a job")), None, ""
         if not gathered.ranks:
-            raise CannotWork(f"{observed}: no line given of the probe in it{_alone(gathered)}")
+            raise CannotWork(f"{observed}: contains no probe output{_alone(gathered)}")
     else:
         started = line_in(place) if place else line_of(line)
         (gathered, ended), launcher = _launched(started, timeout, observer), started.launcher
     comparison = compare_ranks(wanted.ranks, gathered, _topology(wanted, source, observer), launcher)
-    return comparison.model_copy(update={"notes": (*comparison.notes, *_ending(ended, timeout))})
+    return comparison.but(notes=(*comparison.notes, *_ending(ended, timeout)))
 
 
 def program_line(folder: str | Path | None, words: Sequence[str]) -> Line:
     """Return the line that verify --then becomes where ranks are as planned; refuse one without its program."""
     line = line_in(Path(folder)) if folder is not None else line_of(words)
     if not line.whole:
-        cure = "write the whole line: advisor verify --then --plan plan.json -- mpirun -n 4 ./app"
-        raise BadValue(f"--then starts the program, and {STANDS_FOR} stands in its place", cure=cure)
+        cure = "give the whole line: advisor verify --then --plan plan.json -- mpirun -n 4 ./app"
+        raise BadValue(f"--then must start the program, but the line has {STANDS_FOR} in its place", cure=cure)
     return line
 
 
 def become(line: Line) -> NoReturn:
     """Start the line with its program in the place of this process: its output, its input and its status are the caller's."""
     why = LiveHost().become(line.whole, line.variables)
-    raise CannotWork(f"{line.whole[0]} {'is not here' if why is Why.ABSENT else 'may not be run'}")
+    raise CannotWork(f"{line.whole[0]} {'was not found' if why is Why.ABSENT else 'cannot be started'}")
 
 
 def _topology(plan: PlannedBinding, source: str | None, observer: Observer) -> Topology | None:
@@ -213,11 +214,11 @@ def _launched(line: Line, timeout: float, observer: Observer) -> tuple[GatheredR
     try:
         ran = LiveHost().launch(argv, listener.hear, timeout=timeout, variables=line.variables)
     except KeyboardInterrupt:
-        observer.say("the launcher and what it started here were ended")
+        observer.say("the launcher and the processes it started here were stopped")
         raise
     if ran.why in (Why.ABSENT, Why.REFUSED):
-        why = "is not here" if ran.why is Why.ABSENT else "may not be run"
-        raise CannotWork(f"{argv[0]} {why}; load the module of the MPI that the plan is for, or name its path")
+        why = "was not found" if ran.why is Why.ABSENT else "is not executable"
+        raise CannotWork(f"{argv[0]} {why}; load the module of the plan's MPI, or give its path")
     gathered = listener.gathered()
     if not gathered.ranks:
         raise CannotWork(f"no rank has reported{_alone(gathered)}; {_how(ran, timeout, ' '.join(line.argv))}")
@@ -226,7 +227,10 @@ def _launched(line: Line, timeout: float, observer: Observer) -> tuple[GatheredR
 
 def _alone(gathered: GatheredReports) -> str:
     if gathered.alone:
-        return f", but {gathered.alone} processes that no launcher gave a rank: give srun --mpi=pmi2 or pmix, or another launcher"
+        return (
+            f", but {gathered.alone} processes got no rank from any launcher: give srun --mpi=pmi2 or pmix, or use another "
+            f"launcher"
+        )
     return f", but {gathered.damaged} damaged lines" if gathered.damaged else ""
 
 
@@ -235,15 +239,15 @@ def _how(ran: Ran, timeout: float, line: str = "") -> str:
         return known
     said = _last(ran.err)
     if ran.why is Why.TIMEOUT:
-        return f"the launcher was ended after {timeout:g} s (--timeout){said}"
-    return f"the launcher ended with status {ran.status}{said}" if ran.why is None else f"the launcher {ran.why.value}{said}"
+        return f"the launcher was stopped after {timeout:g} s (--timeout){said}"
+    return f"the launcher exited with status {ran.status}{said}" if ran.why is None else f"the launcher {ran.why.value}{said}"
 
 
 def _last(errors: bytes) -> str:
     """Return the last line with a word in it, as a launcher frames its complaints with dashes."""
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines()]
     words = next((line for line in reversed(lines) if any(letter.isalnum() for letter in line)), None)
-    return f": {words[:300]}" if words else " and said nothing"
+    return f": {words[:300]}" if words else ", without a message"
 
 
 def _ending(ran: Ran | None, timeout: float) -> tuple[str, ...]:
@@ -252,7 +256,7 @@ def _ending(ran: Ran | None, timeout: float) -> tuple[str, ...]:
         refused = ran is not None and (
             b"tried to bind a process but failed" in ran.err or b"hwloc_set_cpubind returned" in ran.err
         )
-        return ("the launcher says that it could not bind, and went on",) if refused else ()
+        return ("the launcher reports that it could not bind, and continued",) if refused else ()
     return (_how(ran, timeout),)
 
 
@@ -303,10 +307,10 @@ def _pids(host: LiveHost, given: list[str], job: str | None) -> list[int]:
     numbers = [word.strip() for each in given for word in each.split(",")]
     wrong = next((word for word in numbers if not (word.isascii() and word.isdecimal() and len(word) < 10)), None)
     if wrong is not None:
-        raise BadValue(f"--pid {wrong[:40]!a} is not a process", cure="give numbers: --pid 4711,4712")
+        raise BadValue(f"--pid {wrong[:40]!a} is not a process number", cure="give numbers: --pid 4711,4712")
     of_job = [pid for pid in processes_named(host, job) if pid != os.getpid()] if job is not None else []
     if job is not None and not of_job:
-        raise CannotWork(f"no process {job[:60]!a} runs here; run this on a node of the job, and see ps -e for the name")
+        raise CannotWork(f"no process named {job[:60]!a} is running here; run this on a node of the job; ps -e shows names")
     return [int(word) for word in numbers] + of_job
 
 
@@ -314,5 +318,5 @@ def _against(plan: str, found: RunningProcesses, topology: Topology | None) -> C
     """Compare running ranks with those that the plan has for this host."""
     here = [each for each in plan_in(plan).ranks if same_host(each.host, found.host)]
     if not here:
-        raise BadValue(f"the plan has no rank on {found.host or 'this host'}", cure="run this on a node of the plan")
+        raise BadValue(f"the plan has no rank on {found.host or 'this host'}", cure="run this on a node in the plan")
     return compare_ranks(here, as_gathered(found), topology)

@@ -25,6 +25,7 @@ from advisor.machine.hosts.base import (
 )
 from advisor.machine.pseudonyms import REMOVED, Mask, is_known_word, stems
 from advisor.machine.secrecy import CMDLINE, SLURM_KEYS, boot_options, keeps_variable, words_of
+from advisor.machine.sources.pci import capabilities, extended
 
 Keeper = Callable[[Mask, str], str]
 """Takes a text and returns what of it stays."""
@@ -145,37 +146,18 @@ def _blank_structure(
 
 
 def blank_pci_config(config: bytes) -> bytes:
-    """Return a PCI configuration space with its header and the capabilities named above, all else zero."""
+    """Return a PCI configuration space with its header and the capabilities named above, all else zero.
+
+    Of one that is not named its number and the place of the next stay; each ends where the next one begins.
+    """
     kept = bytearray(len(config))
     kept[:_HEADER] = config[:_HEADER]
-    found: list[tuple[int, int]] = []
-    place = _EXTENDED_START
-    while _EXTENDED_START <= place <= len(config) - 4 and place not in dict(found):
-        header = int.from_bytes(config[place : place + 4], "little")
-        found.append((place, _EXTENDED.get(header & 0xFFFF, 4)))
-        place = header >> 20 & 0xFFC
-    extended = _apart(found)
-    for start, size in (*_capabilities(config), *extended):
-        kept[start : start + size] = config[start : start + size]
+    sizes = {start: _CAPABILITIES.get(number, 2) for start, number in capabilities(config).items()}
+    sizes |= {start: _EXTENDED.get(number, 4) for start, number in extended(config).items()}
+    for start, following in pairwise([*sorted(sizes), len(config)]):
+        end = min(start + sizes[start], following, _EXTENDED_START if start < _EXTENDED_START else following)
+        kept[start:end] = config[start:end]
     return bytes(kept)
-
-
-def _capabilities(config: bytes) -> list[tuple[int, int]]:
-    """Return where each capability lies and how much of it stays: of one not named, its number and the next one's place."""
-    found: list[tuple[int, int]] = []
-    place = config[0x34] & 0xFC if len(config) > _HEADER and config[0x0E] & 0x7F in (0, 1) else 0
-    while _HEADER <= place < min(len(config) - 1, _EXTENDED_START) and place not in dict(found):
-        size = min(_CAPABILITIES.get(config[place], 2), _EXTENDED_START - place)
-        found.append((place, size))
-        place = config[place + 1] & 0xFC
-    return _apart(found)
-
-
-def _apart(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pieces, each ending where the next one begins."""
-    starts = sorted(start for start, _ in found)
-    following = dict(pairwise(starts))
-    return [(start, min(size, following.get(start, start + size) - start)) for start, size in found]
 
 
 def blank_acpi(table: bytes, signature: str) -> bytes:

@@ -42,7 +42,7 @@ class _Room:
         """Take what a new set needs; raise TooManySets where it is not there."""
         self.left -= bits.bit_length() // 8 + _EACH
         if self.left < 0:
-            raise TooManySets(f"the sets of CPUs up to {_short(text)} would fill the memory", cure="refused as unsafe")
+            raise TooManySets(f"the CPU sets up to {_short(text)} would fill the memory", cure="refused as unsafe")
 
 
 _room: ContextVar[_Room | None] = ContextVar("_room", default=None)
@@ -288,8 +288,9 @@ def _runs(part: str, text: str, budget: Iterator[int]) -> Iterator[tuple[int, in
         return
     used, group = int(match[3]), int(match[4])
     if not 0 < used <= group:
-        raise BadValue(f"stride {part} in {_short(text)} takes {used} of every {group}", cure="expected first-last:used/group")
+        problem = f"stride {part} in {_short(text)} takes {used} numbers of every {group}"
+        raise BadValue(problem, cure="expected first-last:used/group")
     for start in range(first, last + 1, group):
         if next(budget, None) is None:
-            raise BadValue(f"the strides in {_short(text)} make more than {LIMIT} runs", cure="expected a list such as 0-3,8")
+            raise BadValue(f"the strides in {_short(text)} give more than {LIMIT} runs", cure="expected a list such as 0-3,8")
         yield start, min(start + used - 1, last)

@@ -2,8 +2,8 @@
 
 All of it stands in the field's annotation, and is read from there by whoever shows, compares, merges or gives away facts::
 
-    critical: Celsius | None = Field(default=None, description="...")
-    now: Volatile[Celsius | None] = Field(default=None, description="...")
+    critical: Celsius | None = None
+    now: Volatile[Celsius | None] = None
 """
 
 import re
@@ -132,10 +132,10 @@ class Section(StrEnum):
 HARDWARE = (Section.MACHINE, Section.FIRMWARE)
 """What a machine is called and made of."""
 TOLD_ELSEWHERE = {
-    Section.TOPOLOGY: "drawn, and compared part by part",
-    Section.TABLES: "what they tell stands in the topology",
-    Section.BIOS: "compared as settings, in neutral words",
-    Section.EVIDENCE: "no facts of the machine",
+    Section.TOPOLOGY: "shown in drawings, and compared part by part",
+    Section.TABLES: "shown as part of the topology",
+    Section.BIOS: "compared as settings, under neutral names",
+    Section.EVIDENCE: "not facts about the machine",
 }
 """Sections whose facts are not compared one by one, and why."""
 
@@ -290,9 +290,9 @@ def without_identities(value: T, *, named: bool = False) -> T:
         return value.model_copy(update={field: new for field, new in update.items() if new is not getattr(value, field)})
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         shown = tuple(without_identities(inner, named=named) for inner in value)
-        return shown if any(new is not old for new, old in zip(shown, value, strict=True)) else value  # type: ignore[return-value]
+        return shown if any(new is not old for new, old in zip(shown, value, strict=True)) else value  # type: ignore[return-value] # a tuple again
     if isinstance(value, str):
-        return WITHHELD if named and value else _OWN_FOLDER.sub(rf"\1{WITHHELD}", value)  # type: ignore[return-value]
+        return WITHHELD if named and value else _OWN_FOLDER.sub(rf"\1{WITHHELD}", value)  # type: ignore[return-value] # a text again
     return value
 
 
@@ -321,6 +321,6 @@ def inside_of(annotation: Any) -> tuple[Any, bool]:
     return annotation, False
 
 
-def made_from(origin: str, description: str, default: Any = None) -> Any:
+def made_from(origin: str, default: Any = None) -> Any:
     """Return a field that is made from another fact of the Machine."""
-    return optional(description, default, json_schema_extra={"of": origin})
+    return optional(default, json_schema_extra={"of": origin})

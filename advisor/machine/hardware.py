@@ -38,77 +38,115 @@ from advisor.machine.value import DeviceName, Value, Whole, optional
 class IdleState(Value):
     """A C-state of the cpuidle driver."""
 
-    name: Key[str] = Field(description="POLL, C1, C2, C6")
-    latency: Microseconds | None = optional("microseconds to leave it")
-    off_by_default: bool | None = optional(
-        "whether the kernel began with it switched off, as it does where the firmware's _CST lacks it"
-    )
-    disabled: CpuSet | None = Field(description="CPUs on which it is switched off; None where the kernel does not say")
+    name: Key[str]
+    """POLL, C1, C2, C6"""
+    latency: Microseconds | None = None
+    """microseconds to leave the state"""
+    off_by_default: bool | None = None
+    """whether the kernel started with it disabled, as when the firmware's _CST lacks it"""
+    disabled: CpuSet | None
+    """CPUs on which it is disabled; None if the kernel does not say"""
 
 
 class PowerCap(Value):
     """What a package's power is held to."""
 
-    name: Key[str] = Field(description="package-0")
-    enabled: bool | None = optional("whether the limit holds")
-    limit: Watts | None = optional("watts over the long term (PL1)")
-    short: Watts | None = optional("watts over the short term (PL2)")
-    nominal: Watts | None = optional("watts that the processor is made for (TDP)")
+    name: Key[str]
+    """package-0"""
+    enabled: bool | None = None
+    """whether the limit is enforced"""
+    limit: Watts | None = None
+    """watts over the long term (PL1)"""
+    short: Watts | None = None
+    """watts over the short term (PL2)"""
+    nominal: Watts | None = None
+    """rated watts of the processor (TDP)"""
 
 
 class UncoreClock(Value):
     """Limits of the clock of L3 and memory controllers of a die (Intel)."""
 
-    name: Key[str] = Field(description="package_00_die_00")
-    began_min: Hertz | None = optional("the lowest clock that the driver found when it loaded")
-    began_max: Hertz | None = optional("the highest")
-    min: Hertz | None = optional("the lowest clock allowed now")
-    max: Hertz | None = optional("the highest")
+    name: Key[str]
+    """package_00_die_00"""
+    began_min: Hertz | None = None
+    """the lowest clock that the driver found when it loaded"""
+    began_max: Hertz | None = None
+    """the highest"""
+    min: Hertz | None = None
+    """the lowest clock allowed now"""
+    max: Hertz | None = None
+    """the highest"""
 
 
 class CoreKind(Value):
     """Cores of one kind, on a machine that has several."""
 
-    name: Key[str] = Field(description="P-core, E-core, Cortex-X925")
-    cpus: CpuSet = Field(description="its CPUs")
-    speed: Number | None = optional("its place among the kinds by speed, 0 the slowest; None where nothing ranks them")
+    name: Key[str]
+    """P-core, E-core, Cortex-X925"""
+    cpus: CpuSet
+    """its CPUs"""
+    speed: Number | None = None
+    """its rank by speed among the kinds; 0 is the slowest, None if unranked"""
 
 
 class Cpu(Value):
     """What every CPU of the machine has in common; a tuple where they differ."""
 
-    vendor: str | None = optional("AuthenticAMD, GenuineIntel, ARM implementer, ...")
-    model_name: Annotated[str | None, Section.MACHINE] = optional("the marketing name")
-    family: Number | None = optional("as CPUID reports it: 25")
-    model: Number | None = optional("as CPUID reports it; of Arm the part number")
-    stepping: Number | None = optional("as CPUID reports it")
-    kinds: tuple[CoreKind, ...] | None = optional(
-        "the kinds of cores, the fastest first where that is known; None where all are alike or not reported"
-    )
-    flags: tuple[str, ...] | None = optional("sorted")
-    microcode: Annotated[tuple[str, ...] | None, Section.MACHINE] = optional("revisions in use; several is a fault")
-    base_hz: Hertz | None = optional("the base clock")
-    min_hz: Hertz | None = optional("the lowest clock")
-    max_hz: Hertz | None = optional("the highest clock the driver allows now")
-    boost_headroom: Ratio | None = optional("highest clock of a core above its own base clock, of the core that has most: 0.33")
-    limit_hz: Hertz | None = optional("the lowest scaling_max_freq of the CPUs: what software caps them at")
-    driver: str | None = optional("cpufreq driver: acpi-cpufreq, amd-pstate-epp, intel_pstate")
-    pstate: str | None = optional("status of intel_pstate or amd_pstate: active, passive, guided, off")
-    governors: tuple[str, ...] | None = optional("governors in use; several is a fault")
-    epp: tuple[str, ...] | None = optional("energy performance preferences in use")
-    epb: tuple[Number, ...] | None = optional("energy performance bias values in use: 0 performance, 15 power save")
-    boost: bool | None = optional("whether the kernel lets cores exceed the base clock")
-    cppc_highest: Number | None = optional("highest performance that the firmware's CPPC table names")
-    cppc_nominal: Number | None = optional("performance of the base clock in the same units")
-    smt_control: str | None = optional("on, off, forceoff, notsupported, notimplemented")
-    idle_driver: str | None = optional("cpuidle driver: intel_idle, acpi_idle")
+    vendor: str | None = None
+    """AuthenticAMD, GenuineIntel, ARM implementer, ..."""
+    model_name: Annotated[str | None, Section.MACHINE] = None
+    """the marketing name"""
+    family: Number | None = None
+    """as CPUID reports it: 25"""
+    model: Number | None = None
+    """as CPUID reports it; the part number on Arm"""
+    stepping: Number | None = None
+    """as CPUID reports it"""
+    kinds: tuple[CoreKind, ...] | None = None
+    """the kinds of cores, fastest first if known; None if all are identical or not reported"""
+    flags: tuple[str, ...] | None = None
+    """sorted"""
+    microcode: Annotated[tuple[str, ...] | None, Section.MACHINE] = None
+    """revisions in use; more than one is a fault"""
+    base_hz: Hertz | None = None
+    """the base clock"""
+    min_hz: Hertz | None = None
+    """the lowest clock"""
+    max_hz: Hertz | None = None
+    """the highest clock the driver allows now"""
+    boost_headroom: Ratio | None = None
+    """how far the fastest core's highest clock is above the base clock, as a fraction: 0.33"""
+    limit_hz: Hertz | None = None
+    """the lowest scaling_max_freq of the CPUs: the cap set by software"""
+    driver: str | None = None
+    """cpufreq driver: acpi-cpufreq, amd-pstate-epp, intel_pstate"""
+    pstate: str | None = None
+    """status of intel_pstate or amd_pstate: active, passive, guided, off"""
+    governors: tuple[str, ...] | None = None
+    """governors in use; more than one is a fault"""
+    epp: tuple[str, ...] | None = None
+    """energy performance preferences in use"""
+    epb: tuple[Number, ...] | None = None
+    """energy performance bias values in use: 0 performance, 15 power save"""
+    boost: bool | None = None
+    """whether the kernel lets cores exceed the base clock"""
+    cppc_highest: Number | None = None
+    """highest performance that the firmware's CPPC table names"""
+    cppc_nominal: Number | None = None
+    """performance at the base clock, in the same units"""
+    smt_control: str | None = None
+    """on, off, forceoff, notsupported, notimplemented"""
+    idle_driver: str | None = None
+    """cpuidle driver: intel_idle, acpi_idle"""
     idle_states: tuple[IdleState, ...] | None = None
-    wakeup_limits: tuple[Microseconds, ...] | None = optional(
-        "microseconds that waking may take on CPUs that PM QoS limits one by one; () where none is limited"
-    )
-    power_caps: tuple[PowerCap, ...] | None = optional("limits of the packages' power (RAPL); () where the kernel shows none")
-    uncore: tuple[UncoreClock, ...] | None = optional("limits of the uncore's clock, die by die; None where no driver shows them")
-    vulnerabilities: dict[str, str] | None = optional("kernel's name of each and its mitigation")
+    wakeup_limits: tuple[Microseconds, ...] | None = None
+    """per-CPU limits of the wake-up time from PM QoS, in microseconds; () if there are none"""
+    power_caps: tuple[PowerCap, ...] | None = None
+    """power limits of the packages (RAPL); () if the kernel shows none"""
+    uncore: tuple[UncoreClock, ...] | None = None
+    """uncore clock limits per die; None if no driver shows them"""
+    vulnerabilities: dict[str, str] | None = None
+    """the kernel's name of each vulnerability and its mitigation"""
 
 
 def is_model(name: str, marketing: str | None) -> bool:
@@ -130,77 +168,117 @@ def advertised_cores(cpu: Cpu | None) -> int | None:
 class Dimm(Value):
     """One memory slot."""
 
-    locator: Key[str] = Field(description="the board's name of the slot: A1, P1-DIMMA1")
-    bank: str | None = optional("the board's name of the bank")
-    socket: Number | None = optional("position of the processor it belongs to, from 0")
-    channel: Number | None = optional("memory channel of that processor, from 0; None where the names do not tell")
-    size: Bytes | None = Field(description="bytes; 0 for an empty slot, None where the firmware does not know")
-    kind: str | None = optional("DDR4, DDR5, HBM2e, ...")
-    rated: Transfers | None = optional("transfers a second that the module is made for")
-    configured: Transfers | None = optional("transfers a second that it runs at")
-    width: Bits | None = optional("data bits, without ECC")
-    ranks: Count | None = optional("ranks of the module")
-    maker: str | None = optional("vendor of the module")
-    part: str | None = optional("part number")
+    locator: Key[str]
+    """the board's name for the slot: A1, P1-DIMMA1"""
+    bank: str | None = None
+    """the board's name for the bank"""
+    socket: Number | None = None
+    """position of the processor it belongs to, from 0"""
+    channel: Number | None = None
+    """memory channel of that processor, from 0; None if the names do not show it"""
+    size: Bytes | None
+    """bytes; 0 for an empty slot, None if the firmware does not know"""
+    kind: str | None = None
+    """DDR4, DDR5, HBM2e, ..."""
+    rated: Transfers | None = None
+    """rated transfers per second of the module"""
+    configured: Transfers | None = None
+    """transfers per second at which it runs"""
+    width: Bits | None = None
+    """data width in bits, without ECC"""
+    ranks: Count | None = None
+    """ranks of the module"""
+    maker: str | None = None
+    """vendor of the module"""
+    part: str | None = None
+    """part number"""
 
 
 class SocketMemory(Value):
-    """What one processor's DIMMs add up to. A socket that holds neither processor nor module has none."""
+    """Totals of one processor's DIMMs. A socket without a processor and without DIMMs has no entry."""
 
-    socket: Key[Number] = Field(description="position of the processor, from 0")
-    dimms: Count = Field(description="DRAM modules present; not persistent memory, not HBM in the processor's package")
-    slots: Count = Field(description="places for modules, filled or not")
-    channels: Count | None = optional("channels that hold at least one module; None where the names do not tell")
-    size: Bytes | None = Field(description="bytes; None where a module's is not known")
-    configured: Transfers | None = optional("transfers a second of the slowest module; None where one is not known")
-    bandwidth: BytesPerSecond | None = optional("bytes a second: channels x width x transfers; the ceiling")
+    socket: Key[Number]
+    """position of the processor, from 0"""
+    dimms: Count
+    """DRAM modules present; not persistent memory, not HBM in the processor's package"""
+    slots: Count
+    """slots for modules, populated or not"""
+    channels: Count | None = None
+    """channels with at least one module; None if the names do not show it"""
+    size: Bytes | None
+    """bytes; None if a module's size is not known"""
+    configured: Transfers | None = None
+    """transfers per second of the slowest module; None if one is not known"""
+    bandwidth: BytesPerSecond | None = None
+    """bytes per second: channels x width x transfers; the ceiling"""
 
 
 class Processor(Value):
     """A processor socket, as SMBIOS describes it."""
 
-    socket: Key[str] = Field(description="the board's name of the socket: CPU1")
-    populated: bool = Field(description="whether a processor is in it")
-    model: str | None = optional("the marketing name")
-    cores: Count | None = optional("that it has")
-    cores_enabled: Count | None = optional("that the firmware has switched on")
-    threads: Count | None = optional("hardware threads of all its cores")
-    max_hz: Hertz | None = optional("the highest clock that the socket takes")
+    socket: Key[str]
+    """the board's name for the socket: CPU1"""
+    populated: bool
+    """whether a processor is installed in it"""
+    model: str | None = None
+    """the marketing name"""
+    cores: Count | None = None
+    """number of cores"""
+    cores_enabled: Count | None = None
+    """cores enabled by the firmware"""
+    threads: Count | None = None
+    """hardware threads of all its cores"""
+    max_hz: Hertz | None = None
+    """the highest clock that the socket supports"""
 
 
 class Memory(Value):
     """The memory of the machine, from its firmware."""
 
-    dimms: tuple[Dimm, ...] | None = optional("every slot, empty ones too; without root the modules alone, as EDAC counts them")
+    dimms: tuple[Dimm, ...] | None = None
+    """every slot, including empty ones; without root only the modules that EDAC counts"""
     sockets: tuple[SocketMemory, ...] | None = None
     processors: tuple[Processor, ...] | None = None
-    encrypted: bool | None = optional("whether the firmware encrypts all memory (AMD TSME)")
-    scrub_rate: BytesPerSecond | None = optional(
-        "bytes a second at which the slowest memory controller scrubs (EDAC); 0 not at all"
-    )
+    encrypted: bool | None = None
+    """whether the firmware encrypts all memory (AMD TSME)"""
+    scrub_rate: BytesPerSecond | None = None
+    """scrub rate of the slowest memory controller, bytes per second (EDAC); 0: off"""
 
 
 class MemoryTier(Value):
     """What the kernel says of one NUMA node's memory as seen from its best initiators (HMAT)."""
 
-    node: Key[Number] = Field(description="the kernel's number of the NUMA node")
-    initiators: tuple[Number, ...] | None = optional("nodes whose CPUs reach it best (access0 or access1)")
-    read_bandwidth: BytesPerSecond | None = optional("bytes a second")
-    write_bandwidth: BytesPerSecond | None = optional("bytes a second")
-    read_latency: Seconds | None = optional("seconds")
-    write_latency: Seconds | None = optional("seconds")
-    tier: Number | None = optional("the kernel's memory tier number")
-    cache: Bytes | None = optional("bytes of the memory-side cache in front of it")
+    node: Key[Number]
+    """the kernel's number of the NUMA node"""
+    initiators: tuple[Number, ...] | None = None
+    """nodes whose CPUs reach it best (access0 or access1)"""
+    read_bandwidth: BytesPerSecond | None = None
+    """bytes per second"""
+    write_bandwidth: BytesPerSecond | None = None
+    """bytes per second"""
+    read_latency: Seconds | None = None
+    """seconds"""
+    write_latency: Seconds | None = None
+    """seconds"""
+    tier: Number | None = None
+    """the kernel's memory tier number"""
+    cache: Bytes | None = None
+    """bytes of the memory-side cache in front of it"""
 
 
 class DaxDevice(Value):
     """Memory that the kernel keeps apart until somebody says what for."""
 
-    name: Key[DeviceName] = Field(description="dax0.0")
-    kind: str | None = optional("cxl, nvdimm, or reserved by the firmware (HBM, CXL); None where it is not reported")
-    size: Bytes | None = optional("bytes")
-    node: Number | None = optional("the NUMA node that it is, or would be")
-    use: str | None = optional("system where programs get it as memory, device where only who opens it does; None without driver")
+    name: Key[DeviceName]
+    """dax0.0"""
+    kind: str | None = None
+    """cxl, nvdimm, or reserved by the firmware (HBM, CXL); None if it is not reported"""
+    size: Bytes | None = None
+    """bytes"""
+    node: Number | None = None
+    """its NUMA node, or the one it would become"""
+    use: str | None = None
+    """system if all programs can use it as memory, device if only programs that open it can; None without a driver"""
 
 
 INFINIBAND = "infiniband"
@@ -212,135 +290,196 @@ SLINGSHOT = "slingshot"
 class Link(Whole):
     """A PCIe link: transfers a second and lanes."""
 
-    speed: LaneTransfers | None = optional("transfers a second of one lane: 16e9")
-    width: Count | None = optional("lanes")
-    bandwidth: BytesPerSecond | None = optional("bytes a second one way after line coding")
+    speed: LaneTransfers | None = None
+    """transfers per second of one lane: 16e9"""
+    width: Count | None = None
+    """lanes"""
+    bandwidth: BytesPerSecond | None = None
+    """bytes per second one way after line coding"""
 
 
 class Locality(Whole):
-    """Where a device is."""
+    """Location of a device."""
 
-    numa_nodes: tuple[Number, ...] = Field(
-        description="CPU nodes it is local to; several where it hangs off a whole socket or machine"
-    )
-    inferred: str | None = optional("the reason, where the firmware said nothing (numa_node is -1)")
-    cpus: CpuSet | None = optional("the CPUs nearest to it, where the source is finer than a NUMA node: those of an L3 group")
-    one_of: bool = optional(
-        "whether it is on one of these nodes, and nobody can say yet on which (advisor whatif)", default=False
-    )
+    numa_nodes: tuple[Number, ...]
+    """CPU nodes it is local to; several if it is attached to a whole socket or machine"""
+    inferred: str | None = None
+    """why its nodes are inferred, if the firmware reports none (numa_node is -1)"""
+    cpus: CpuSet | None = None
+    """the CPUs nearest to it, if the source is finer than a NUMA node: those of an L3 group"""
+    one_of: bool = False
+    """whether it is on just one of these nodes, but it is not yet known on which (advisor whatif)"""
 
 
 class PciDevice(Value):
-    """A device worth a sysadmin's look: HCA, NIC, GPU, NVMe, accelerator."""
+    """A device that matters to a sysadmin: HCA, NIC, GPU, NVMe, accelerator."""
 
-    address: Key[DeviceName] = Field(description="0000:61:00.0")
-    kind: str = Field(description="hca, nic, gpu, nvme, accelerator, bridge or other")
-    class_code: PciClass = Field(description="PCI class: 0x020700")
-    vendor: PciId = Field(description="the vendor: 0x15b3")
-    device: PciId = Field(description="the vendor's number of the product")
-    name: str | None = optional("vendor and device in words where a source has them")
-    driver: DeviceName | None = optional("kernel driver")
+    address: Key[DeviceName]
+    """0000:61:00.0"""
+    kind: str
+    """hca, nic, gpu, nvme, accelerator, bridge or other"""
+    class_code: PciClass
+    """PCI class: 0x020700"""
+    vendor: PciId
+    """the vendor: 0x15b3"""
+    device: PciId
+    """the vendor's product number"""
+    name: str | None = None
+    """vendor and device names, if a source has them"""
+    driver: DeviceName | None = None
+    """kernel driver"""
     locality: Locality | None = None
-    upstream: tuple[DeviceName, ...] | None = optional(
-        "what is between it and the processor, the root's side first: pci0000:60, 0000:60:01.1"
-    )
-    joined: str | None = optional("what carries its data to the processor where PCIe only sets it up: NVLink, Infinity Fabric")
-    link: Link | None = optional("the link as it runs now")
-    card: Link | None = optional("what the card could do")
-    path: Link | None = optional("the narrowest link from root to card, as both its ends could run it")
-    bottleneck: DeviceName | None = optional(
-        "address of the port above the path's narrowest link, nearest to the root of several; None where the card "
-        "itself could do no more"
-    )
-    max_read_request: PacketBytes | None = optional("bytes; known to root only, and not of virtual functions")
-    relaxed_ordering: bool | None = optional("whether the card may; known as max_read_request is")
-    aspm: bool | None = optional("whether its idle link may sleep; None where it could not, or of no root")
-    ten_bit_tags: bool | None = optional("whether it may use ten-bit tags; None where it could not, or of no root")
-    virtual_functions: Count | None = optional("SR-IOV functions enabled")
-    max_virtual_functions: Count | None = optional("SR-IOV functions the card offers")
-    is_virtual_function: bool = optional("whether it is a virtual function of another", default=False)
+    upstream: tuple[DeviceName, ...] | None = None
+    """path from the processor to the card, root first: pci0000:60, 0000:60:01.1"""
+    joined: str | None = None
+    """the link that carries its data if PCIe is only for set-up: NVLink, Infinity Fabric"""
+    link: Link | None = None
+    """the link as it runs now"""
+    card: Link | None = None
+    """the fastest link that the card supports"""
+    path: Link | None = None
+    """the narrowest link from root to card, at the best speed that both of its ends support"""
+    bottleneck: DeviceName | None = None
+    """address of the port above the path's narrowest link (of several, the one nearest to the root); None if the card
+    itself is the limit"""
+    max_read_request: PacketBytes | None = None
+    """bytes; readable only as root, and not for virtual functions"""
+    relaxed_ordering: bool | None = None
+    """whether the card may reorder transfers; readable under the same conditions as max_read_request"""
+    aspm: bool | None = None
+    """whether its idle link may sleep; None if unsupported, or without root"""
+    ten_bit_tags: bool | None = None
+    """whether it may use ten-bit tags; None if unsupported, or if not read as root"""
+    virtual_functions: Count | None = None
+    """SR-IOV functions enabled"""
+    max_virtual_functions: Count | None = None
+    """SR-IOV functions the card offers"""
+    is_virtual_function: bool = False
+    """whether it is a virtual function of another device"""
 
 
 class Port(Value):
     """A port of an HCA."""
 
-    number: Key[Number] = Field(description="from 1")
-    state: str | None = optional("active, init, down, armed")
-    physical: str | None = optional("linkup, polling, disabled, ...")
-    rate: BitsPerSecond | None = optional("bits a second: 100e9")
-    rate_name: str | None = optional("4X EDR")
-    link_layer: str | None = optional("infiniband, ethernet, omni-path or slingshot")
-    netdev: DeviceName | None = optional("the network interface on it")
-    lid: Volatile[Number | None] = optional("the local identifier that the subnet manager gave it; another at each start")
+    number: Key[Number]
+    """from 1"""
+    state: str | None = None
+    """active, init, down, armed"""
+    physical: str | None = None
+    """linkup, polling, disabled, ..."""
+    rate: BitsPerSecond | None = None
+    """bits per second: 100e9"""
+    rate_name: str | None = None
+    """4X EDR"""
+    link_layer: str | None = None
+    """infiniband, ethernet, omni-path or slingshot"""
+    netdev: DeviceName | None = None
+    """the network interface on it"""
+    lid: Volatile[Number | None] = None
+    """the local identifier from the subnet manager; may change at any boot"""
 
 
 class Irq(Value):
     """An interrupt of a device and the CPUs it may arrive at."""
 
-    number: Key[Number] = Field(description="the kernel's number")
-    cpus: CpuSet = Field(description="the CPUs that smp_affinity allows it")
-    effective: CpuSet | None = optional("those of them that the interrupt controller sends it to")
+    number: Key[Number]
+    """the kernel's number"""
+    cpus: CpuSet
+    """the CPUs that smp_affinity allows"""
+    effective: CpuSet | None = None
+    """the CPUs that the interrupt controller sends it to"""
 
 
 class Hca(Value):
-    """An adapter that programs send messages by: InfiniBand, RoCE, Omni-Path, Slingshot."""
+    """An adapter through which programs send messages: InfiniBand, RoCE, Omni-Path, Slingshot."""
 
-    name: Key[DeviceName] = Field(description="mlx5_0, hfi1_0, cxi0; hsn0 where no more is shown of a Slingshot adapter")
-    address: DeviceName | None = optional("PCI address; None for a soft device without one")
+    name: Key[DeviceName]
+    """mlx5_0, hfi1_0, cxi0; hsn0 if nothing else of a Slingshot adapter is visible"""
+    address: DeviceName | None = None
+    """PCI address; None for a software device without one"""
     locality: Locality | None = None
-    firmware: str | None = optional("version: 16.35.3502")
-    board_id: str | None = optional("the PSID: MT_0000000008")
-    board: Number | None = optional(
-        "number of the physical card: functions in several slots with one number are one card (Socket Direct)"
-    )
-    kind: str | None = optional("what the driver calls it: MT4119")
-    ports: tuple[Port, ...] | None = optional("its ports")
-    layer: str | None = optional("link layer as its card's class or its name tell it, where no port does")
-    irqs: Volatile[tuple[Irq, ...] | None] = optional("its interrupts")
-    firmware_options: dict[str, str] | None = optional(
-        "options of its firmware at the next restart: PCI_WR_ORDERING -> per_mkey; root alone sees them"
-    )
+    firmware: str | None = None
+    """version: 16.35.3502"""
+    board_id: str | None = None
+    """the PSID: MT_0000000008"""
+    board: Number | None = None
+    """number of the physical card: functions in several slots with the same number are one card (Socket Direct)"""
+    kind: str | None = None
+    """the driver's name for it: MT4119"""
+    ports: tuple[Port, ...] | None = None
+    """its ports"""
+    layer: str | None = None
+    """link layer from the card's class or name, if no port shows it"""
+    irqs: Volatile[tuple[Irq, ...] | None] = None
+    """its interrupts"""
+    firmware_options: dict[str, str] | None = None
+    """its firmware options from the next restart: PCI_WR_ORDERING -> per_mkey; readable only as root"""
 
 
 class Nic(Value):
     """A network interface with hardware behind it."""
 
-    name: Key[DeviceName] = Field(description="eno1, ib0")
-    address: DeviceName | None = optional("PCI address")
+    name: Key[DeviceName]
+    """eno1, ib0"""
+    address: DeviceName | None = None
+    """PCI address"""
     locality: Locality | None = None
-    speed: BitsPerSecond | None = optional("bits a second")
-    state: str | None = optional("up, down")
-    mtu: PacketBytes | None = optional("the largest packet")
+    speed: BitsPerSecond | None = None
+    """bits per second"""
+    state: str | None = None
+    """up, down"""
+    mtu: PacketBytes | None = None
+    """the largest packet"""
 
 
 class Gpu(Value):
-    """A graphics processor or accelerator; a partition of one where the driver shows it as a device of its own."""
+    """A graphics processor or accelerator, or a partition of one that the driver shows as a separate device."""
 
-    address: Key[DeviceName] = Field(
-        description="PCI address; of a partition the card's with the partition in place of the function, as rocm-smi prints it"
-    )
-    card: DeviceName | None = optional("PCI address of the card that a partition is of")
-    vendor: str | None = optional("nvidia, amd, intel")
-    model: str | None = optional("in words: NVIDIA H100 80GB HBM3")
+    address: Key[DeviceName]
+    """PCI address; for a partition, the card's address with the partition in place of the function, as rocm-smi prints it"""
+    card: DeviceName | None = None
+    """PCI address of a partition's card"""
+    vendor: str | None = None
+    """nvidia, amd, intel"""
+    model: str | None = None
+    """its model: NVIDIA H100 80GB HBM3"""
     locality: Locality | None = None
-    memory: Bytes | None = optional("bytes of its own")
-    driver_version: str | None = optional("version of its driver")
-    vbios: str | None = optional("version of its own firmware (Video BIOS): 92.00.36.00.01")
-    index: Number | None = optional("the vendor tool's number")
-    minor: Number | None = optional("number in its device file: 0 of /dev/nvidia0, 128 of /dev/dri/renderD128 (AMD)")
-    persistence: bool | None = optional("whether its driver stays loaded while nobody uses it (NVIDIA)")
-    ecc: bool | None = optional("whether its memory corrects errors")
-    ecc_pending: bool | None = optional("the same after its next reset")
-    max_hz: Hertz | None = optional("the highest clock of its cores")
-    power_limit: Watts | None = optional("watts that it may take")
-    power_default: Watts | None = optional("watts that it may take as it was made")
-    nvlinks: Count | None = optional("its NVLinks, up or not; None where its tool shows none")
-    nvlinks_up: Count | None = optional("those of them that are up")
-    repair_pending: bool | None = optional("whether rows of its memory wait for a reset to be replaced, or could not be replaced")
-    compute_partition: str | None = optional("how an AMD Instinct's dies are partitioned: SPX, DPX, TPX, QPX, CPX")
-    instances: Count | None = optional("MIG instances of an NVIDIA GPU that programs can use, if any")
-    tiles: Count | None = optional("tiles of an Intel GPU, each of which programs may take for a device of its own")
-    memory_partition: str | None = optional("how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8")
+    memory: Bytes | None = None
+    """bytes of its own memory"""
+    driver_version: str | None = None
+    """version of its driver"""
+    vbios: str | None = None
+    """version of its own firmware (Video BIOS): 92.00.36.00.01"""
+    index: Number | None = None
+    """the GPU's number in the vendor's tool"""
+    minor: Number | None = None
+    """number of its device file: 0 for /dev/nvidia0, 128 for /dev/dri/renderD128 (AMD)"""
+    persistence: bool | None = None
+    """whether its driver stays loaded while unused (NVIDIA)"""
+    ecc: bool | None = None
+    """whether its memory corrects errors"""
+    ecc_pending: bool | None = None
+    """whether its memory will correct errors after its next reset"""
+    max_hz: Hertz | None = None
+    """the highest clock of its cores"""
+    power_limit: Watts | None = None
+    """its power limit in watts"""
+    power_default: Watts | None = None
+    """its default power limit in watts"""
+    nvlinks: Count | None = None
+    """its NVLinks, up or not; None if its tool shows none"""
+    nvlinks_up: Count | None = None
+    """number of NVLinks that are up"""
+    repair_pending: bool | None = None
+    """whether memory rows are waiting for a reset to be remapped, or could not be remapped"""
+    compute_partition: str | None = None
+    """how an AMD Instinct's dies are partitioned: SPX, DPX, TPX, QPX, CPX"""
+    instances: Count | None = None
+    """MIG instances of an NVIDIA GPU that programs can use, if any"""
+    tiles: Count | None = None
+    """tiles of an Intel GPU, which programs may see as separate devices"""
+    memory_partition: str | None = None
+    """how an AMD Instinct's memory is partitioned: NPS1, NPS2, NPS4, NPS8"""
 
     @property
     def file(self) -> str | None:
@@ -422,17 +561,34 @@ def _slot(hca: Hca) -> str:
 class Firmware(Value):
     """The system, board and BIOS names that SMBIOS gives."""
 
-    system_vendor: str | None = optional("vendor of the system: Dell Inc.")
-    product: str | None = optional("product name: PowerEdge R7425")
-    product_version: str | None = optional("the vendor's version of the product")
-    board_vendor: str | None = optional("vendor of the board")
-    board: str | None = optional("board name: 02MJ3T")
-    bios_vendor: str | None = optional("vendor of the BIOS")
-    bios_version: str | None = optional("1.26.0")
-    bios_date: str | None = optional("ISO date: 2024-01-01")
-    smbios: str | None = optional("version of the SMBIOS table: 3.3; root alone can read it")
-    cluster_mode: str | None = optional("Knights Landing only: Quadrant, SNC4, ... as its firmware reports")
-    memory_mode: str | None = optional("Knights Landing only: Cache, Flat, Hybrid50, ... as its firmware reports")
+    system_vendor: str | None = None
+    """vendor of the system: Dell Inc."""
+    product: str | None = None
+    """product name: PowerEdge R7425"""
+    product_version: str | None = None
+    """the vendor's version of the product"""
+    board_vendor: str | None = None
+    """vendor of the board"""
+    board: str | None = None
+    """board name: 02MJ3T"""
+    bios_vendor: str | None = None
+    """vendor of the BIOS"""
+    bios_version: str | None = None
+    """1.26.0"""
+    bios_date: str | None = None
+    """ISO date: 2024-01-01"""
+    smbios: str | None = None
+    """version of the SMBIOS table: 3.3; readable only as root"""
+    cluster_mode: str | None = None
+    """Knights Landing only: Quadrant, SNC4, ... as reported by its firmware"""
+    memory_mode: str | None = None
+    """Knights Landing only: Cache, Flat, Hybrid50, ... as reported by its firmware"""
+
+    @property
+    def sold(self) -> str:
+        """Return what the system was sold as, with its vendor once: HPE's Gen12 say "HPE ProLiant Compute DL360 Gen12"."""
+        vendor, product = self.system_vendor or "", self.product or ""
+        return product if vendor and product.lower().startswith(f"{vendor.lower()} ") else f"{vendor} {product}".strip()
 
 
 Scalar = bool | int | str
@@ -442,16 +598,14 @@ Scalar = bool | int | str
 class Bios(Value):
     """The BIOS as it is set, and as it will be after the next restart."""
 
-    attributes: Settings[dict[str, Scalar | None]] = Field(
-        description="attribute -> value; serial numbers and addresses left out, passwords withheld"
-    )
-    pending: Settings[dict[str, Scalar | None] | None] = optional(
-        "what waits for the next restart; None where it was not read, {} where nothing waits"
-    )
-    also: dict[str, str] = optional(
-        "attribute -> its value's other name, where a registry has both that and the menu's words", {}
-    )
-    registry: str | None = optional("attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60")
+    attributes: Settings[dict[str, Scalar | None]]
+    """attribute -> value; serial numbers and addresses left out, passwords withheld"""
+    pending: Settings[dict[str, Scalar | None] | None] = None
+    """what is pending for the next restart; None if not read, {} if nothing is"""
+    also: dict[str, str] = optional({})
+    """attribute -> other name of its value: the menu's text for a registry name, or the reverse"""
+    registry: str | None = None
+    """attribute registry that explains the names: BiosAttributeRegistryA42.v1_2_60"""
 
     def changed(self) -> dict[str, Scalar | None]:
         """Return the pending values that differ from the present ones: HPE and Lenovo list all of them as pending."""
@@ -479,15 +633,19 @@ class Attribute(Value):
     """One attribute as the registry describes it."""
 
     name: str
-    kind: str = Field(description="Enumeration, Integer, String, Boolean, Password")
-    shown: str | None = optional("DisplayName")
+    kind: str
+    """Enumeration, Integer, String, Boolean, Password"""
+    shown: str | None = None
+    """DisplayName"""
     values: tuple[Allowed, ...] = ()
-    flags: tuple[str, ...] = optional("of ReadOnly, GrayOut, Hidden, Immutable, those that it states", ())
+    flags: tuple[str, ...] = ()
+    """the flags it states: ReadOnly, GrayOut, Hidden, Immutable"""
     lower: int | None = None
     upper: int | None = None
     shortest: int | None = None
     longest: int | None = None
-    expression: str | None = optional("what a text must match")
+    expression: str | None = None
+    """the pattern that a text must match"""
 
     def named(self, value: Scalar | None) -> Scalar | None:
         """Return the registry's own name for a value, where the menu's words for it were given."""
@@ -528,9 +686,8 @@ class Term(Value):
     property: str
     condition: Condition
     value: Scalar | None
-    joined: tuple[Literal["AND", "OR"], ...] = optional(
-        "in postfix: each joins the last two of what came so far, once this term has come", ()
-    )
+    joined: tuple[Literal["AND", "OR"], ...] = ()
+    """in postfix: joins the last two results, after this term"""
 
 
 class Dependency(Value):
@@ -550,7 +707,8 @@ class Registry(Value):
     """An attribute registry."""
 
     id: str | None = None
-    maker: str | None = optional("OwningEntity: Dell, HPE, AMI")
+    maker: str | None = None
+    """OwningEntity: Dell, HPE, AMI"""
     product: str | None = None
     attributes: dict[str, Attribute]
     dependencies: tuple[Dependency, ...] = ()
@@ -559,49 +717,68 @@ class Registry(Value):
 class MadtEntry(Value):
     """A processor in the order in which the firmware lists it."""
 
-    apic_id: Number = Field(description="APIC ID; on Arm the MPIDR")
-    uid: Number = Field(description="ACPI processor UID")
-    enabled: bool = Field(description="whether it may be used from the start")
-    online_capable: bool = optional("may be enabled later, at run time", default=False)
-    x2apic: bool = optional("listed as a Local x2APIC (type 9)", default=False)
+    apic_id: Number
+    """APIC ID; on Arm the MPIDR"""
+    uid: Number
+    """ACPI processor UID"""
+    enabled: bool
+    """whether it is usable at boot"""
+    online_capable: bool = False
+    """may be enabled later, at run time"""
+    x2apic: bool = False
+    """listed as a Local x2APIC (type 9)"""
 
 
 class SratCpu(Value):
     """Which proximity domain a processor is in."""
 
-    apic_id: Number | None = optional("None where the table names the UID instead (Arm)")
-    uid: Number | None = optional("ACPI processor UID, as in the MADT; None on x86")
-    domain: Number = Field(description="proximity domain")
-    enabled: bool = Field(description="whether the entry counts")
+    apic_id: Number | None = None
+    """None if the table names the UID instead (Arm)"""
+    uid: Number | None = None
+    """ACPI processor UID, as in the MADT; None on x86"""
+    domain: Number
+    """proximity domain"""
+    enabled: bool
+    """whether the entry is enabled"""
 
 
 class SratMemory(Value):
     """A range of memory and its proximity domain."""
 
-    domain: Number = Field(description="proximity domain")
-    base: MemoryAddress = Field(description="first physical address")
-    size: Bytes = Field(description="bytes")
-    enabled: bool = Field(description="whether the entry counts")
-    hotplug: bool = Field(description="whether memory may come in at run time")
-    non_volatile: bool = Field(description="whether it keeps its content without power")
+    domain: Number
+    """proximity domain"""
+    base: MemoryAddress
+    """first physical address"""
+    size: Bytes
+    """bytes"""
+    enabled: bool
+    """whether the entry is enabled"""
+    hotplug: bool
+    """whether memory may be added at run time"""
+    non_volatile: bool
+    """whether it is non-volatile"""
 
 
 class HmatEntry(Value):
-    """One latency or bandwidth of the HMAT, of the memory itself and not of a cache in front of it."""
+    """One latency or bandwidth from the HMAT: that of the memory itself, not of a cache in front of it."""
 
-    initiator: Number = Field(description="proximity domain that accesses")
-    target: Number = Field(description="proximity domain of the memory")
-    kind: str = Field(
-        description="access-latency, read-latency, write-latency, access-bandwidth, read-bandwidth, write-bandwidth"
-    )
-    value: SecondsOrBandwidth = Field(description="seconds or bytes a second")
+    initiator: Number
+    """proximity domain of the initiator"""
+    target: Number
+    """proximity domain of the memory"""
+    kind: str
+    """access-latency, read-latency, write-latency, access-bandwidth, read-bandwidth, write-bandwidth"""
+    value: SecondsOrBandwidth
+    """seconds or bytes per second"""
 
 
 class Acpi(Value):
     """The tables that could be read; None for each that could not, () for each that the firmware does not have."""
 
-    madt: PerCpu[tuple[MadtEntry, ...] | None] = optional("the APIC table's processors, in its order")
+    madt: PerCpu[tuple[MadtEntry, ...] | None] = None
+    """the processors listed in the APIC table (MADT), in table order"""
     srat_cpus: PerCpu[tuple[SratCpu, ...] | None] = None
     srat_memory: tuple[SratMemory, ...] | None = None
-    slit: tuple[tuple[Number, ...], ...] | None = optional("distances, one row a proximity domain")
+    slit: tuple[tuple[Number, ...], ...] | None = None
+    """distances, one row per proximity domain"""
     hmat: tuple[HmatEntry, ...] | None = None

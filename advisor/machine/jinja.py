@@ -13,11 +13,12 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 from textwrap import wrap
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.machine.hosts.base import SLURM_CONFS
@@ -26,6 +27,9 @@ from advisor.machine.registers import registers
 from advisor.machine.secrecy import BOOT_OPTIONS, KEPT_VARIABLES, NEVER_VARIABLES, PLACED_VARIABLES, SLURM_KEYS, WITHHELD
 from advisor.machine.units import plain
 from advisor.paths import templates
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 RULES = (Path("/etc/advisor/rules.d"), Path("~/.config/advisor/rules.d"))
 """Where a site keeps its own rules, thresholds and waivers."""
@@ -51,17 +55,17 @@ def template_text(path: Path) -> str:
         with path.open("rb") if own else open_trusted(path) as file:
             data = file.read(_LARGEST + 1)
         if len(data) > _LARGEST:
-            raise BadValue(f"{path} is larger than any template")
+            raise BadValue(f"{path} is too large for a template")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
 
 
-REBOOTS = "Then, once for all changes, on a drained node (this reboots it):"
+REBOOTS = "Then, once for all changes, on a drained node (this restarts it):"
 """What stands above the lines that make staged BIOS changes take effect, wherever they may be copied."""
 UNDO_REBOOTS = "Like the change itself, this takes effect at the next reboot; delete a job that is still pending first."
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
-_CURE = "docs/adding.md says what a template may use"
+_CURE = "see docs/adding.md for what a template may use"
 _LONGEST = 4000
 _LINE = 100_000
 """Letters of a shell line: cut anywhere, its quotes would be open; Linux takes 131,072 (MAX_ARG_STRLEN)."""
@@ -89,17 +93,31 @@ def about(template: str) -> About:
         return About("")
     words = (part.partition(":") for part in (head["rest"] or "").split("|") if part.strip())
     said = {key.strip(): value.strip() for key, _, value in words}
-    odd = next((f"{key[:40]!a} is none of escape, vendors" for key in said if key not in ("escape", "vendors")), None)
+    odd = next((f"unknown key {key[:40]!a}: use escape or vendors" for key in said if key not in ("escape", "vendors")), None)
     if said.get("escape", "none") not in ("none", "html"):
-        odd = f"escape is {said['escape'][:40]!a}, and not none or html"
+        odd = f"escape is {said['escape'][:40]!a}, not none or html"
     if said.get("escape", "none") == "none" and _MARKUP.search(template):
-        odd = "it makes HTML or XML of words from outside, and does not say escape: html"
+        odd = "it inserts values into HTML or XML: add the line escape: html to its header"
     return About(head["summary"], said.get("escape", "none"), tuple(said.get("vendors", "").replace(",", " ").split()), odd)
 
 
 def fill(template: str, values: Mapping[str, object], name: str = "template") -> str:
     """Return the text that a template makes of values; its mistakes are named with their line."""
-    from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
+    from jinja2 import TemplateError, TemplateSyntaxError
+
+    try:
+        return _compiled(template).render(values)
+    except TemplateSyntaxError as error:
+        raise BadInput(
+            (error.message or "is not a template").rstrip("."), file=name, place=f"line {error.lineno}", cure=_CURE
+        ) from error
+    except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
+        raise BadInput(str(error)[:200].rstrip("."), file=name, place=_line(error.__traceback__), cure=_CURE) from error
+
+
+@lru_cache(maxsize=64)
+def _compiled(template: str) -> "Template":
+    from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(
@@ -112,14 +130,7 @@ def fill(template: str, values: Mapping[str, object], name: str = "template") ->
     environment.filters.update(note=note, comment=comment, sh=sh, ini=ini, yaml=yaml, code=code, md=md, command=command)
     environment.globals["reboots"] = REBOOTS
     environment.globals["undo_reboots"] = UNDO_REBOOTS
-    try:
-        return environment.from_string(template).render(values)
-    except TemplateSyntaxError as error:
-        raise BadInput(
-            (error.message or "is not a template").rstrip("."), file=name, place=f"line {error.lineno}", cure=_CURE
-        ) from error
-    except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
-        raise BadInput(str(error)[:200].rstrip("."), file=name, place=_line(error.__traceback__), cure=_CURE) from error
+    return environment.from_string(template)
 
 
 def _line(trace: TracebackType | None) -> str | None:
@@ -229,7 +240,7 @@ def capture_script(
     asked = tuple(dict.fromkeys(patterns))
     for pattern in asked:
         if not _PATTERN.fullmatch(pattern):
-            raise BadInput("is not a pattern of paths", place=ascii(pattern), cure="it begins with / and is one line")
+            raise BadInput("not a pattern of paths", place=ascii(pattern), cure="it must begin with / and be one line")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script, quoted by shlex
     own = tuple(pattern for pattern in asked if CGROUP in pattern)
     return environment.from_string(template).render(

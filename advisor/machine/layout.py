@@ -16,14 +16,12 @@ from functools import lru_cache
 from itertools import count, pairwise
 from typing import Any, Literal
 
-from pydantic import Field
-
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.machine import Machine
 from advisor.machine.platform_traits import Scheme
 from advisor.machine.topology import Distances, NumaNode, Topology
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -31,29 +29,34 @@ Confidence = Literal["high", "medium", "low"]
 class Cut(Value):
     """How the firmware divides a socket into NUMA nodes, in the word its vendor uses."""
 
-    name: str = Field(description="channel-interleaving, NPS4, L3-as-NUMA, COD, SNC2, ..., none, unknown")
-    nodes_per_socket: int | None = optional("NUMA nodes with CPUs in each socket; None where sockets differ or it is not known")
+    name: str
+    """channel-interleaving, NPS4, L3-as-NUMA, COD, SNC2, ..., none, unknown"""
+    nodes_per_socket: int | None = None
+    """NUMA nodes with CPUs in each socket; None if sockets differ or unknown"""
     confidence: Confidence
-    beneath: int | None = optional("NPS under L3-as-NUMA, where the distances tell it")
-    why: tuple[str, ...] = Field(description="the reasons, most important first")
+    beneath: int | None = None
+    """underlying NPS setting with L3-as-NUMA, if the distances show it"""
+    why: tuple[str, ...]
+    """the reasons, most important first"""
 
 
 class Numbering(Value):
-    """The order in which the kernel's CPU numbers go over the machine."""
+    """The order in which the kernel numbers the machine's CPUs."""
 
     name: Literal["linear", "round-robin", "other", "unknown"]
-    over: Literal["packages", "nodes"] | None = optional("what a round-robin alternates over")
-    siblings: Literal["adjacent", "offset", "other", "none", "unknown"] = Field(
-        description="where a core's second thread is numbered"
-    )
+    over: Literal["packages", "nodes"] | None = None
+    """what a round-robin numbering alternates over"""
+    siblings: Literal["adjacent", "offset", "other", "none", "unknown"]
+    """how a core's second thread is numbered"""
     why: tuple[str, ...]
 
 
 class Smt(Value):
-    """Whether cores show more than one hardware thread."""
+    """Whether cores have more than one hardware thread online."""
 
     state: Literal["on", "off", "unknown"]
-    threads: int | None = optional("most hardware threads of a core")
+    threads: int | None = None
+    """largest number of hardware threads per core"""
     why: tuple[str, ...]
 
 
@@ -80,13 +83,20 @@ Interleave = Literal["channel", "die", "socket"]
 class Assumption(Value):
     """Firmware settings taken as given; None leaves a setting as it is."""
 
-    nps: Literal[0, 1, 2, 4] | None = optional("NUMA nodes per socket of EPYC 7002 and later")
-    l3_as_node: bool | None = optional("whether each L3 group is a NUMA node (EPYC 7002 and later)")
-    interleave: Interleave | None = optional("memory interleaving of EPYC 7001")
-    snc: Literal[1, 2, 3, 4, 6] | None = optional("sub-NUMA clusters of a socket; 1 is off")
-    cod: bool | None = optional("whether cluster on die is on (Haswell, Broadwell)")
-    smt: bool | None = optional("whether cores show their second thread")
-    enumeration: Enumeration | None = optional("the order in which the firmware lists the cores")
+    nps: Literal[0, 1, 2, 4] | None = None
+    """NUMA nodes per socket of EPYC 7002 and later"""
+    l3_as_node: bool | None = None
+    """whether each L3 group is a NUMA node (EPYC 7002 and later)"""
+    interleave: Interleave | None = None
+    """memory interleaving of EPYC 7001"""
+    snc: Literal[1, 2, 3, 4, 6] | None = None
+    """sub-NUMA clusters of a socket; 1 is off"""
+    cod: bool | None = None
+    """whether cluster on die is on (Haswell, Broadwell)"""
+    smt: bool | None = None
+    """whether cores show their second thread"""
+    enumeration: Enumeration | None = None
+    """the order in which the firmware lists the cores"""
 
     @property
     def text(self) -> str:
@@ -108,12 +118,12 @@ def parse_assumption(texts: Iterable[str]) -> Assumption:
         name, equals, value = (part.strip() for part in word.lower().partition("="))
         key = _key(name, value)
         if not equals or not value:
-            raise BadValue(f"{word[:40]!r} assumes nothing", cure=f"write {name[:40]}={'|'.join(_VALUES[key])}")
+            raise BadValue(f"{word[:40]!r} sets nothing", cure=f"write {name[:40]}={'|'.join(_VALUES[key])}")
         if value not in _VALUES[key]:
-            raise BadValue(f"{name} cannot be {value[:40]!r}", cure=f"it is one of {', '.join(_VALUES[key])}")
+            raise BadValue(f"{name} cannot be {value[:40]!r}", cure=f"use one of {', '.join(_VALUES[key])}")
         meaning = _VALUES[key][value]
         if wanted.setdefault(key, meaning) != meaning:
-            raise BadValue(f"{name} is assumed to be two things", cure="give each setting once")
+            raise BadValue(f"{name} is given two values", cure="give each setting once")
     return Assumption(**wanted)
 
 
@@ -137,8 +147,8 @@ def _key(name: str, value: str) -> str:
     near = get_close_matches(key, _VALUES, n=1, cutoff=0.5)
     shown = ", ".join(key.replace("_", "-") for key in _VALUES)
     meant = value if near and value in _VALUES[near[0]] else next(iter(_VALUES[near[0]])) if near else ""
-    cure = f"did you mean {near[0].replace('_', '-')}={meant}?" if near else f"there are {shown}"
-    raise BadValue(f"there is no setting {name[:40]!r} whose change can be predicted", cure=cure)
+    cure = f"did you mean {near[0].replace('_', '-')}={meant}?" if near else f"available: {shown}"
+    raise BadValue(f"cannot predict a change of {name[:40]!r}", cure=cure)
 
 
 def _word(name: str, value: object) -> str:
@@ -149,17 +159,17 @@ def judge_distances(topology: Topology, scheme: Scheme) -> DistanceTable:
     """Return whether the distances tell the whole layout, part of it, nothing, or what cannot be."""
     table = topology.distances
     if table is None or len(table.nodes) < 2:
-        why = "one NUMA node needs none" if len(topology.nodes) < 2 else "the kernel shows no distances"
+        why = "not needed for one NUMA node" if len(topology.nodes) < 2 else "the kernel reports no NUMA distances"
         return DistanceTable(name="absent", why=(why,))
     fault = _fault(topology, table)
     if fault:
         return DistanceTable(name="contradicting", why=(fault,))
     inside, outside = _split(topology, table)
     if scheme is Scheme.DIES and inside and len(outside) == 1:
-        why = "all nodes of the other socket are equally far; EPYC 7001 links dies in pairs, and the full table shows it"
+        why = "all nodes of the other socket have the same distance; EPYC 7001 links dies in pairs, which a full table shows"
         return DistanceTable(name="simplified", why=(why,))
     if inside and inside == outside:
-        return DistanceTable(name="simplified", why=("nodes of the same socket and of another are equally far in it",))
+        return DistanceTable(name="simplified", why=("nodes of the same socket and of other sockets are equally far",))
     parts = [
         f"{words} {' '.join(map(str, sorted(values)))}"
         for words, values in (("same socket", inside), ("other socket", outside))
@@ -174,12 +184,12 @@ def _fault(topology: Topology, table: Distances) -> str | None:
         for j, b in enumerate(table.nodes):
             here, there = table.rows[i][j], table.rows[j][i]
             if i != j and here < table.rows[i][i]:
-                return f"node {b} is nearer to node {a} ({here}) than node {a} itself ({table.rows[i][i]})"
+                return f"node {b} is nearer to node {a} ({here}) than node {a} is to itself ({table.rows[i][i]})"
             if here != there:
-                return f"from node {a} to {b} it is {here}, back it is {there}"
+                return f"the distance from node {a} to {b} is {here}, but from {b} to {a} it is {there}"
     inside, outside = _split(topology, table)
     if inside and outside and max(inside) > min(outside):
-        return f"some nodes of one socket are {max(inside)} apart, some of different sockets {min(outside)}"
+        return f"some nodes of one socket are {max(inside)} apart, but some of different sockets only {min(outside)}"
     return None
 
 
@@ -211,15 +221,15 @@ def infer_numbering(topology: Topology) -> Numbering:
             name="round-robin", over="nodes", siblings=siblings, why=(f"consecutive cores go to nodes {_few(nodes)}",)
         )
     if not _fills(packages):
-        why = f"consecutive cores go to packages {_few(packages)}: in no plain order to the end"
+        why = f"consecutive cores go to packages {_few(packages)}: in no simple order"
         return Numbering(name="other", siblings=siblings, why=(why,))
     return Numbering(name="linear", siblings=siblings, why=_linear_reasons(len(set(packages)), nodes))
 
 
 def _linear_reasons(packages: int, nodes: Sequence[int]) -> tuple[str, ...]:
-    first = "numbers fill one package before the next" if packages > 1 else "there is one package"
+    first = "CPU numbers fill one package after another" if packages > 1 else "there is only one package"
     if len(set(nodes)) > 1 and not _fills(nodes):
-        return (first, "inside a package the numbers go back and forth between its NUMA nodes")
+        return (first, "but inside a package the numbers alternate between its NUMA nodes")
     return (first,)
 
 
@@ -285,7 +295,7 @@ def srat_agreement(machine: Machine, topology: Topology) -> tuple[str, ...]:
         return ()
     if told == shown:
         return (f"the firmware's SRAT has the same {told} nodes with CPUs",)
-    return (f"the firmware's SRAT has {told} nodes with CPUs, the kernel shows {shown}",)
+    return (f"the firmware's SRAT has {told} nodes with CPUs, but the kernel shows {shown}",)
 
 
 def madt_order(machine: Machine, topology: Topology) -> tuple[str, ...]:
@@ -300,8 +310,8 @@ def madt_order(machine: Machine, topology: Topology) -> tuple[str, ...]:
     if len(listed) != len(numbered) or None in listed or None in numbered or len(set(listed)) < 2:
         return ()
     if _pattern(listed) == _pattern(numbered):
-        return ("the firmware's MADT lists the processors in the same order",)
-    return ("the firmware's MADT lists the processors in another order than the kernel numbers them",)
+        return ("in the same order as the firmware's MADT",)
+    return ("the order of the firmware's MADT differs from the kernel's numbering",)
 
 
 def _pattern(owners: Iterable[int | None]) -> list[int]:
@@ -348,13 +358,13 @@ class LogicalNumbering:
     @staticmethod
     def _known(table: dict[int, int], cpu: int) -> int:
         if cpu not in table:
-            raise BadValue(f"CPU {cpu} is not among those that this machine allows")
+            raise BadValue(f"CPU {cpu} is not among the CPUs that this machine allows")
         return table[cpu]
 
 
 def _refuse_beyond(numbers: CpuSet, count: int, kind: str) -> None:
     if numbers and (numbers.last or 0) >= count:
-        raise BadValue(f"logical {kind} {numbers.last} does not exist", cure=f"the last one is {count - 1}")
+        raise BadValue(f"logical {kind} {numbers.last} does not exist", cure=f"the last {kind} is {count - 1}")
 
 
 class _Same:

@@ -6,8 +6,6 @@ Every source yields a part; merged they are the whole: the first source that kno
 from functools import reduce
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
-
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import (
     BootOptions,
@@ -31,46 +29,64 @@ from advisor.machine.value import HostName, Value, Whole, optional
 class Hugepages(Value):
     """Hugepages reserved on one NUMA node."""
 
-    node: Key[Number] = Field(description="the kernel's number of the NUMA node")
-    page: Key[Bytes] = Field(description="bytes of a page")
-    count: Count = Field(description="pages reserved")
+    node: Key[Number]
+    """the kernel's number of the NUMA node"""
+    page: Key[Bytes]
+    """page size in bytes"""
+    count: Count
+    """pages reserved"""
 
 
 class Kernel(Value):
-    """The kernel and what was asked of it."""
+    """The kernel and its configuration."""
 
-    release: Annotated[str | None, Section.MACHINE] = optional("uname -r: 5.14.0-427.el9.x86_64")
-    version: str | None = optional("uname -v: the build")
-    os_name: Annotated[str | None, Section.MACHINE] = optional("PRETTY_NAME of os-release")
-    cmdline: BootOptions[tuple[tuple[str, str | None], ...] | None] = optional(
-        "boot options in order: (iommu, pt), (nosmt, None); of those not known the value is withheld"
-    )
-    thp: str | None = optional("transparent hugepages: always, madvise, never")
-    thp_defrag: str | None = optional("when the kernel compacts memory for transparent hugepages: always, defer, madvise, never")
-    numa_balancing: Number | None = optional("kernel.numa_balancing: 0 off, 1 on, 2 tiering")
-    zone_reclaim_mode: Number | None = optional("vm.zone_reclaim_mode: 0 off, a sum of 1 reclaim, 2 write back, 4 swap")
-    swappiness: Number | None = optional("vm.swappiness")
-    overcommit_memory: Number | None = optional("vm.overcommit_memory: 0 heuristic, 1 always, 2 never")
-    min_free: Bytes | None = optional("vm.min_free_kbytes in bytes")
+    release: Annotated[str | None, Section.MACHINE] = None
+    """uname -r: 5.14.0-427.el9.x86_64"""
+    version: str | None = None
+    """uname -v: the build"""
+    os_name: Annotated[str | None, Section.MACHINE] = None
+    """PRETTY_NAME of os-release"""
+    cmdline: BootOptions[tuple[tuple[str, str | None], ...] | None] = None
+    """boot options in order: (iommu, pt), (nosmt, None); values of unknown options are withheld"""
+    thp: str | None = None
+    """transparent hugepages: always, madvise, never"""
+    thp_defrag: str | None = None
+    """when the kernel compacts memory for transparent hugepages: always, defer, madvise, never"""
+    numa_balancing: Number | None = None
+    """kernel.numa_balancing: 0 off, 1 on, 2 tiering"""
+    zone_reclaim_mode: Number | None = None
+    """vm.zone_reclaim_mode: 0 off, a sum of 1 reclaim, 2 write back, 4 swap"""
+    swappiness: Number | None = None
+    """vm.swappiness"""
+    overcommit_memory: Number | None = None
+    """vm.overcommit_memory: 0 heuristic, 1 always, 2 never"""
+    min_free: Bytes | None = None
+    """vm.min_free_kbytes in bytes"""
     hugepages: tuple[Hugepages, ...] | None = None
-    clocksource: str | None = optional("the clock in use: tsc, hpet")
-    clocksources: tuple[str, ...] | None = optional("those the kernel offers")
-    isolated: CpuSet | None = optional("CPUs the scheduler leaves alone")
-    nohz_full: CpuSet | None = optional("CPUs without the scheduler's tick while one task runs")
-    tuned: str | None = optional("active tuned profile; 'none' where tuned is not in use")
-    tuned_latency: str | None = optional(
-        "what that profile writes to /dev/cpu_dma_latency (force_latency): 1, cstate.id:1|3; 'none' where nothing"
-    )
-    irqbalance: bool | None = optional("whether the daemon runs")
-    modules: tuple[str, ...] | None = optional(
-        "the loaded ones of gdrdrv, knem, nv_peer_mem, nvidia_peermem, xpmem: what MPI and GPUs copy with"
-    )
-    ptrace_scope: Number | None = optional(
-        "kernel.yama.ptrace_scope: 0 any own process, 1 those that allow it, 2 root alone, 3 nobody"
-    )
-    nmi_watchdog: Number | None = optional("kernel.nmi_watchdog: 1 where each CPU is watched by interrupts")
-    ksm: Number | None = optional("samepage merging: 0 stopped, 1 running, 2 stopped and undone")
-    nvidia_open: bool | None = optional("whether NVIDIA's kernel module is the open one, which shares memory by DMA-BUF")
+    clocksource: str | None = None
+    """the clock in use: tsc, hpet"""
+    clocksources: tuple[str, ...] | None = None
+    """clock sources that the kernel offers"""
+    isolated: CpuSet | None = None
+    """CPUs isolated from the scheduler"""
+    nohz_full: CpuSet | None = None
+    """CPUs without the scheduler's tick while one task runs"""
+    tuned: str | None = None
+    """active tuned profile; 'none' if tuned is not in use"""
+    tuned_latency: str | None = None
+    """what that profile writes to /dev/cpu_dma_latency (force_latency): 1, cstate.id:1|3; 'none' if nothing"""
+    irqbalance: bool | None = None
+    """whether the daemon runs"""
+    modules: tuple[str, ...] | None = None
+    """loaded modules that MPI and GPUs use to copy data: gdrdrv, knem, nv_peer_mem, nvidia_peermem, xpmem"""
+    ptrace_scope: Number | None = None
+    """kernel.yama.ptrace_scope: 0 any own process, 1 those that allow it, 2 only root, 3 nobody"""
+    nmi_watchdog: Number | None = None
+    """kernel.nmi_watchdog: 1 if the hard lockup detector runs on every CPU"""
+    ksm: Number | None = None
+    """samepage merging: 0 stopped, 1 running, 2 stopped and all pages unmerged"""
+    nvidia_open: bool | None = None
+    """whether NVIDIA's kernel module is the open one, which shares memory by DMA-BUF"""
 
     def option(self, name: str) -> tuple[str, ...] | None:
         """Return every value given to a boot option ('' for a bare word), () if absent, None if the line is not known."""
@@ -80,39 +96,48 @@ class Kernel(Value):
 
 
 class Limits(Value):
-    """What this process may use; unlimited is -1, for None means not known."""
+    """What this process may use; -1 means unlimited, None not known."""
 
-    memlock: BytesLimit | None = optional("bytes it may lock; -1 unlimited")
-    stack: BytesLimit | None = optional("bytes; -1 unlimited")
-    files: CountLimit | None = optional("open files; -1 unlimited")
-    affinity: Volatile[CpuSet | None] = optional("CPUs the process may run on (sched_getaffinity)")
-    memory_nodes: Volatile[CpuSet | None] = optional("NUMA nodes it may allocate on (Mems_allowed)")
-    cgroup: Volatile[Identity[str | None]] = optional("cgroup path of the process")
-    slurmd_memlock: BytesLimit | None = optional("bytes that slurmd, and so any job of it, may lock; -1 unlimited")
-    slurmd_stack: BytesLimit | None = optional("bytes of slurmd's stack at most; -1 unlimited")
-    slurmd_files: CountLimit | None = optional("files slurmd may open at most; -1 unlimited")
-    slurm_carries: tuple[str, ...] | None = optional(
-        "limits of the submitting shell that Slurm gives a job: memlock, stack, nofile"
-    )
+    memlock: BytesLimit | None = None
+    """maximum bytes that this process may lock; -1 unlimited"""
+    stack: BytesLimit | None = None
+    """bytes; -1 unlimited"""
+    files: CountLimit | None = None
+    """open files; -1 unlimited"""
+    affinity: Volatile[CpuSet | None] = None
+    """CPUs the process may run on (sched_getaffinity)"""
+    memory_nodes: Volatile[CpuSet | None] = None
+    """NUMA nodes it may allocate on (Mems_allowed)"""
+    cgroup: Volatile[Identity[str | None]] = None
+    """cgroup path of the process"""
+    slurmd_memlock: BytesLimit | None = None
+    """bytes that slurmd, and therefore its jobs, may lock; -1 unlimited"""
+    slurmd_stack: BytesLimit | None = None
+    """maximum bytes of slurmd's stack; -1 unlimited"""
+    slurmd_files: CountLimit | None = None
+    """maximum number of files slurmd may open; -1 unlimited"""
+    slurm_carries: tuple[str, ...] | None = None
+    """limits of the submitting shell that Slurm gives a job: memlock, stack, nofile"""
 
 
 class Iommu(Value):
-    """Whether addresses of devices are translated, and who may talk to whom on PCIe, as the running kernel has it."""
+    """Whether device addresses are translated, and which PCIe devices may access each other, in the running kernel."""
 
-    units: tuple[str, ...] | None = optional("IOMMUs at work: dmar0, ivhd0, smmu3; () none")
-    types: tuple[str, ...] | None = optional(
-        "default domains of the groups of devices: identity is passed through, DMA and DMA-FQ translated"
-    )
-    redirecting: tuple[str, ...] | None = optional(
-        "ports of PCIe switches whose ACS sends packets between devices up to the root; known to root only"
-    )
+    units: tuple[str, ...] | None = None
+    """active IOMMUs: dmar0, ivhd0, smmu3; () none"""
+    types: tuple[str, ...] | None = None
+    """default domains of the device groups: identity passes addresses through, DMA and DMA-FQ translate them"""
+    redirecting: tuple[str, ...] | None = None
+    """PCIe switch ports whose ACS sends packets between devices up to the root complex; readable only as root"""
 
 
 class Environment(Value):
     """Whether this is real hardware."""
 
-    virtual: str | None = optional("kvm, vmware, qemu, ...; 'none' on real hardware")
-    container: str | None = optional("docker, podman, apptainer, ...; 'none' outside")
+    virtual: str | None = None
+    """kvm, vmware, qemu, ...; 'none' on bare metal"""
+    container: str | None = None
+    """docker, podman, apptainer, ...; 'none' outside"""
 
     @property
     def is_virtual(self) -> bool:
@@ -123,48 +148,75 @@ class Environment(Value):
 class Tool(Value):
     """A launcher, scheduler or library on PATH."""
 
-    name: Key[str] = Field(description="openmpi, prrte, mpich, intelmpi, mvapich, slurm, pbs, flux, ucx, libfabric, hwloc")
-    version: str | None = optional("as the program prints it")
-    path: str | None = optional("the program found")
+    name: Key[str]
+    """openmpi, prrte, mpich, intelmpi, mvapich, slurm, pbs, flux, ucx, libfabric, hwloc"""
+    version: str | None = None
+    """as the program prints it"""
+    path: str | None = None
+    """the program found"""
 
 
 class SlurmNode(Value):
-    """What Slurm believes this node is."""
+    """What Slurm reports about this node."""
 
-    source: Key[str] = Field(description="slurmd -C or scontrol show node")
-    cpus: Count | None = optional("CPUs")
-    boards: Count | None = optional("boards")
-    sockets: Count | None = optional("sockets of a board (SocketsPerBoard) or in all (Sockets)")
-    cores_per_socket: Count | None = optional("cores of a socket")
-    threads_per_core: Count | None = optional("hardware threads of a core")
-    memory: Bytes | None = optional("bytes (RealMemory)")
-    core_spec: Count | None = optional("cores kept for the system (CoreSpecCount)")
-    cpu_spec: CpuSet | None = optional("CPUs kept for the system, in Slurm's own numbers (CPUSpecList)")
-    gres: str | None = optional("generic resources: gpu:4; empty where there are none")
+    source: Key[str]
+    """slurmd -C or scontrol show node"""
+    cpus: Count | None = None
+    """CPUs"""
+    boards: Count | None = None
+    """boards"""
+    sockets: Count | None = None
+    """sockets per board (SocketsPerBoard) or in total (Sockets)"""
+    cores_per_socket: Count | None = None
+    """cores per socket"""
+    threads_per_core: Count | None = None
+    """hardware threads per core"""
+    memory: Bytes | None = None
+    """bytes (RealMemory)"""
+    core_spec: Count | None = None
+    """cores reserved for the system (CoreSpecCount)"""
+    cpu_spec: CpuSet | None = None
+    """CPUs reserved for the system, in Slurm's own numbers (CPUSpecList)"""
+    gres: str | None = None
+    """generic resources: gpu:4; empty if there are none"""
 
 
 class Slurm(Value):
-    """How Slurm is set up to confine and bind what it starts, as its files say."""
+    """How Slurm confines and binds the processes that it starts, according to its configuration files."""
 
-    task_plugins: tuple[str, ...] | None = optional("affinity, cgroup; () where there is none (TaskPlugin)")
-    proctrack: str | None = optional("cgroup, linuxproc, pgid (ProctrackType)")
-    select: str | None = optional("cons_tres, linear (SelectType)")
-    off_spec: bool | None = optional("whether slurmd stays off the cores kept for the system (SlurmdOffSpec)")
-    constrain_cores: bool | None = optional("whether a job is held to its cores (cgroup.conf)")
-    constrain_memory: bool | None = optional("whether a job is held to its memory (ConstrainRAMSpace)")
-    constrain_devices: bool | None = optional("whether a job sees its own GPUs alone")
-    autodetect: str | None = optional("how Slurm finds GPUs: nvml, rsmi, nvidia, oneapi, off (gres.conf)")
-    gres_cores: bool | None = optional("whether gres.conf names the cores near a resource")
+    task_plugins: tuple[str, ...] | None = None
+    """affinity, cgroup; () if there is none (TaskPlugin)"""
+    proctrack: str | None = None
+    """cgroup, linuxproc, pgid (ProctrackType)"""
+    select: str | None = None
+    """cons_tres, linear (SelectType)"""
+    off_spec: bool | None = None
+    """whether slurmd stays off the cores reserved for the system (SlurmdOffSpec)"""
+    constrain_cores: bool | None = None
+    """whether jobs are confined to their cores (cgroup.conf)"""
+    constrain_memory: bool | None = None
+    """whether jobs are confined to their memory (ConstrainRAMSpace)"""
+    constrain_devices: bool | None = None
+    """whether jobs see only their own GPUs"""
+    autodetect: str | None = None
+    """how Slurm finds GPUs: nvml, rsmi, nvidia, oneapi, off (gres.conf)"""
+    gres_cores: bool | None = None
+    """whether gres.conf names the cores near a resource"""
 
 
 class Allocation(Value):
     """The job this process runs in."""
 
-    scheduler: str = Field(description="slurm, pbs, flux, lsf")
-    job: Identity[str | None] = optional("its number")
-    hosts: Identity[str | None] = optional("the scheduler's own text of the hosts")
-    tasks: Count | None = optional("that it was asked for")
-    cpus: CpuSet | None = optional("CPUs of the job on this host")
+    scheduler: str
+    """slurm, pbs, flux, lsf"""
+    job: Identity[str | None] = None
+    """its ID"""
+    hosts: Identity[str | None] = None
+    """the scheduler's own list of hosts"""
+    tasks: Count | None = None
+    """number of requested tasks"""
+    cpus: CpuSet | None = None
+    """CPUs of the job on this host"""
 
 
 NOT_OFFERED = "this kernel or platform does not offer it"
@@ -174,16 +226,21 @@ NOT_OFFERED = "this kernel or platform does not offer it"
 class Source(Value):
     """Where a fact or a group of facts was read."""
 
-    fact: Key[str] = Field(description="dotted name of the fact, or of the section that holds it: kernel.thp, memory")
-    where: str = Field(description="file or command")
+    fact: Key[str]
+    """dotted name of the fact, or of the section that contains it: kernel.thp, memory"""
+    where: str
+    """file or command"""
 
 
 class Gap(Value):
-    """A fact that could not be learnt."""
+    """A fact that could not be read."""
 
-    fact: str = Field(description="dotted name of the fact, or of the section that lacks: memory.dimms")
-    why: str = Field(description="what stood in the way: permission denied, not in an hwloc XML, ...")
-    help: str = Field(description="what would make it known: run as root, install hwloc, ...")
+    fact: str
+    """dotted name of the missing fact or section: memory.dimms"""
+    why: str
+    """the reason: permission denied, not in an hwloc XML, ..."""
+    help: str
+    """what would reveal it: run as root, install hwloc, ..."""
 
 
 SCHEMA = 1
@@ -193,20 +250,21 @@ SCHEMA = 1
 class Facts(Value):
     """What the sources say; None where none did. Rules may ask of all of it: the Case has the same fields."""
 
-    name: Annotated[Identity[HostName | None], Section.MACHINE] = optional("host name")
-    architecture: Annotated[str | None, Section.MACHINE] = optional("x86_64, aarch64, ...")
+    name: Annotated[Identity[HostName | None], Section.MACHINE] = None
+    """host name"""
+    architecture: Annotated[str | None, Section.MACHINE] = None
+    """x86_64, aarch64, ..."""
     topology: Annotated[Topology | None, Section.TOPOLOGY] = None
     tiers: Annotated[tuple[MemoryTier, ...] | None, Section.MEMORY_KINDS] = None
-    dax: Annotated[tuple[DaxDevice, ...] | None, Section.MEMORY_KINDS] = optional(
-        "memory kept apart from the system's: CXL, NVDIMM, HBM"
-    )
+    dax: Annotated[tuple[DaxDevice, ...] | None, Section.MEMORY_KINDS] = None
+    """memory separate from the system's: CXL, NVDIMM, HBM"""
     cpu: Annotated[Cpu | None, Section.PROCESSOR] = None
     registers: Annotated[Registers | None, Section.PROCESSOR] = None
-    socket_firmware: Annotated[tuple[SocketFirmware, ...] | None, Section.PROCESSOR] = optional(
-        "what the management firmware of each EPYC socket says (HSMP)"
-    )
+    socket_firmware: Annotated[tuple[SocketFirmware, ...] | None, Section.PROCESSOR] = None
+    """data from the management firmware of every EPYC socket (HSMP)"""
     firmware: Annotated[Firmware | None, Section.FIRMWARE] = None
-    bios: Annotated[Bios | None, Section.BIOS] = optional("the BIOS attributes that the management controller gives")
+    bios: Annotated[Bios | None, Section.BIOS] = None
+    """the BIOS attributes from the management controller"""
     memory: Annotated[Memory | None, Section.MEMORY] = None
     acpi: Annotated[Acpi | None, Section.TABLES] = None
     pci: Annotated[tuple[PciDevice, ...] | None, Section.DEVICES] = None
@@ -226,7 +284,8 @@ class Facts(Value):
 class _Versioned(Value):
     """What a reader looks at first."""
 
-    schema_version: Annotated[Literal[1], Section.EVIDENCE] = optional("of this document", SCHEMA)
+    schema_version: Annotated[Literal[1], Section.EVIDENCE] = optional(SCHEMA)
+    """of this document"""
 
 
 class Machine(Facts, _Versioned):

@@ -173,36 +173,36 @@ def _dies(view: View, nodes: int) -> Cut:
     groups = view.l3_per_socket
     dies = groups // 2 if groups and groups % 2 == 0 else None
     if nodes in (2, 4) and all(socket.nodes_are_l3 for socket in view.sockets):
-        reason = "each is one L3 group: the other of its die is switched off"
+        reason = "each is one L3 group: the other L3 group of its die is disabled"
         return _counted("channel-interleaving", nodes, "medium", reason)
     if dies == 1 and nodes == 1:
-        return _cut("none", nodes, "high", "one die a socket, nothing to interleave")
+        return _cut("none", nodes, "high", "one die per socket, nothing to interleave")
     if nodes == dies or (dies is None and nodes == 4):
-        reason = "one node for each die, so memory is interleaved over the channels of a die"
+        reason = "one node per die, so memory is interleaved over the channels of a die"
         return _counted("channel-interleaving", nodes, "high" if dies else "medium", reason)
     if nodes == 1:
         sure: Confidence = "high" if dies else "medium"
         return _counted("die-interleaving", nodes, sure, "the memory of all its dies is interleaved")
-    return _counted("unknown", nodes, "low", f"{dies or 'an unknown number of'} dies a socket: no BIOS setting gives that")
+    return _counted("unknown", nodes, "low", f"{dies or 'an unknown number of'} dies per socket: no BIOS setting produces that")
 
 
 def _nps(view: View, nodes: int) -> Cut:
     """EPYC 7002 and later. Whether L3-as-NUMA is on top of NPS2 or NPS4 shows only in the distances."""
     alike = all(socket.nodes_are_l3 for socket in view.sockets)
-    halves = ("a die has two of them, and NPS divides no die",) if nodes in (2, 4) and _halves_of_dies(view) else ()
+    halves = ("a die has two L3 groups, and NPS never divides a die",) if nodes in (2, 4) and _halves_of_dies(view) else ()
     if alike and (nodes not in (2, 4) or halves or _virtual_distance(view)):
         sure: Confidence = "high" if nodes not in (2, 4) or halves else "medium"
         beneath, told = _nps_below(view)
         cut = _cut("L3-as-NUMA", nodes, sure, "every NUMA node is one L3 group", *halves, *told)
         return cut.but(beneath=beneath)
     if nodes not in (1, 2, 4):
-        return _counted("unknown", nodes, "low", "neither an NPS setting nor the number of L3 groups")
+        return _counted("unknown", nodes, "low", "this number matches neither an NPS setting nor the number of L3 groups")
     if alike:
-        reason = "each is also one L3 group, so L3-as-NUMA would look the same"
+        reason = "each NUMA node is also one L3 group, so L3-as-NUMA would look the same"
         return _counted(f"NPS{nodes}", nodes, "medium", reason)
     groups = sorted({len(socket.l3) for socket in view.sockets})
     if groups == [0]:
-        return _counted(f"NPS{nodes}", nodes, "medium", "the L3 groups are not shown, so L3-as-NUMA is not ruled out")
+        return _counted(f"NPS{nodes}", nodes, "medium", "the L3 groups are not visible, so L3-as-NUMA is not ruled out")
     shown = " or ".join(map(str, groups))
     return _counted(f"NPS{nodes}", nodes, "high", f"L3 groups in each: {shown}, so L3-as-NUMA is off")
 
@@ -227,12 +227,12 @@ def _nps_below(view: View) -> tuple[int | None, tuple[str, ...]]:
     table = view.topology.distances
     first = view.sockets[0].nodes
     if table is None or not _virtual_distance(view):
-        return None, ("the distances do not tell the NPS setting beneath",)
+        return None, ("the distances do not show the underlying NPS setting",)
     near = sum(1 for node in first if table.between(first[0].os_index, node.os_index) in (10, _VIRTUAL))
     if not near:
         return None, ()
     nps = len(first) // near
-    return nps, (f"distance {_VIRTUAL} groups {near} of {len(first)} nodes, which means NPS{nps} beneath",)
+    return nps, (f"distance {_VIRTUAL} groups {near} of {len(first)} nodes: the underlying setting is NPS{nps}",)
 
 
 def _cod(view: View, nodes: int) -> Cut:
@@ -244,9 +244,9 @@ def _cod(view: View, nodes: int) -> Cut:
             "COD",
             nodes,
             "high" if split else "medium",
-            "and two L3 groups" if split else "the L3 groups are not shown split",
+            "and two L3 groups" if split else "the L3 groups do not appear to be split",
         )
-    return _counted("unknown", nodes, "low", "cluster on die gives two")
+    return _counted("unknown", nodes, "low", "cluster on die gives two nodes per socket")
 
 
 def _snc(view: View, nodes: int) -> Cut:
@@ -257,16 +257,16 @@ def _snc(view: View, nodes: int) -> Cut:
     if nodes == dies:
         return _counted("none", nodes, "high", "the dies of a Xeon Platinum 9200, each with an L3")
     if dies and nodes == 2 * dies:
-        return _counted("SNC2", nodes, "high", "two on each die of a Xeon Platinum 9200")
+        return _counted("SNC2", nodes, "high", "two nodes on each die of a Xeon Platinum 9200")
     if nodes in (2, 3, 4, 6):
         spans = all(socket.l3_spans_nodes for socket in view.sockets)
         return _counted(
             f"SNC{nodes}",
             nodes,
             "high" if spans else "medium",
-            *(("one L3 over all of them",) if spans else ()),
+            *(("one L3 shared by all of them",) if spans else ()),
         )
-    return _counted("unknown", nodes, "low", "sub-NUMA clustering gives 2, 3, 4 or 6")
+    return _counted("unknown", nodes, "low", "sub-NUMA clustering gives 2, 3, 4 or 6 nodes per socket")
 
 
 def _knl(view: View, nodes: int) -> Cut:
@@ -282,21 +282,21 @@ def _knl(view: View, nodes: int) -> Cut:
     name = "-".join(
         word for word in ("KNL", cluster if not cluster or cluster.startswith("SNC") else cluster.lower(), memory) if word
     )
-    reason = "MCDRAM is a node of its own" if fast else "MCDRAM shows no node, so it is the cache of the DRAM"
+    reason = "MCDRAM is a separate NUMA node" if fast else "MCDRAM is not a NUMA node, so it is a cache for the DRAM"
     if all(told):
-        return _counted(name, nodes, "high", "the firmware's own tables tell the modes")
+        return _counted(name, nodes, "high", "the firmware's own tables distinguish the modes")
     more = () if cluster else ("quadrant, hemisphere and all-to-all look alike to the operating system",)
     return _counted(name, nodes, "high" if cluster else "medium", reason, *more)
 
 
 def _fixed(_view: View, nodes: int) -> Cut:
-    return _counted("none", nodes, "high", *(["the dies of the package, which the BIOS does not cut"] if nodes > 1 else []))
+    return _counted("none", nodes, "high", *(["one node per die; the BIOS offers no partitioning"] if nodes > 1 else []))
 
 
 def _whole(_view: View, nodes: int) -> Cut:
     if nodes == 1:
         return _counted("none", nodes, "high", "this processor has no NUMA partitioning")
-    return _counted("unknown", nodes, "low", "this processor is not known to be cut")
+    return _counted("unknown", nodes, "low", "this processor is not known to have NUMA partitioning")
 
 
 def _by_shape(view: View, nodes: int) -> Cut:
@@ -307,7 +307,9 @@ def _by_shape(view: View, nodes: int) -> Cut:
     if nodes == 1:
         return _counted("none", nodes, "medium")
     if x86 and nodes in (2, 3, 4) and all(socket.l3_spans_nodes for socket in view.sockets):
-        return _counted(f"SNC{nodes}", nodes, "medium", "one L3 over all of them, as only Intel's clusters have it")
+        return _counted(
+            f"SNC{nodes}", nodes, "medium", "one L3 shared by all of them, found only with Intel's sub-NUMA clustering"
+        )
     return _counted("unknown", nodes, "low", "advisor does not know the NUMA partitioning of this processor")
 
 
@@ -371,7 +373,7 @@ def infer_smt(topology: Topology, control: str | None) -> Smt:
     """Return whether the cores show more than one thread."""
     threads = max((len(core.cpuset) for core in topology.inside.cores), default=0)
     if not threads:
-        return Smt(state="unknown", why=("the input names no cores",))
+        return Smt(state="unknown", why=("the input lists no cores",))
     if threads > 1:
         return Smt(state="on", threads=threads, why=(f"cores have {threads} threads online",))
     if control in ("off", "forceoff"):
@@ -449,12 +451,12 @@ def _socket(topology: Topology, cpus: CpuSet) -> Socket:
 def _obstacle(machine: Machine, topology: Topology) -> str | None:
     """Return what else than the BIOS made or hides nodes, or None."""
     if not topology.numa_known:
-        return "this input has no NUMA information; one node stands for the whole machine"
+        return "this input has no NUMA information; one node represents the whole machine"
     for value in (machine.kernel.option("numa") if machine.kernel else None) or ():
         if value == "off" or value.startswith(("fake", "noacpi")):
             return f"the kernel was started with numa={value}, so its NUMA nodes are not the firmware's"
     if not topology.packages:
-        return "this input names no packages"
+        return "this input lists no packages"
     homeless = topology.pus - covered(topology)
     if homeless:
         return f"CPUs {homeless} belong to no NUMA node shown: their nodes have no memory or are hidden"
@@ -463,7 +465,7 @@ def _obstacle(machine: Machine, topology: Topology) -> str | None:
     table = topology.distances
     for a, b in combinations((node.os_index for node in topology.cpu_nodes), 2):
         if table and table.between(a, b) == table.between(a, a) == 10:
-            return f"nodes {a} and {b} are at distance 10, as only numa=fake makes them"
+            return f"nodes {a} and {b} are at distance 10, which only numa=fake produces"
     return None
 
 
@@ -473,28 +475,30 @@ def _interleaved(machine: Machine, topology: Topology, sockets: int) -> Cut:
         return _unknown(reason)
     name = _INTERLEAVED.get(scheme(machine.cpu))
     if name is None or sockets > 2:
-        return _unknown("one NUMA node holds several sockets: node interleaving in the BIOS")
+        return _unknown("one NUMA node spans several sockets: node interleaving in the BIOS")
     return Cut(
         name=name,
         nodes_per_socket=None,
         confidence="high" if srat_nodes(machine) else "medium",
-        why=("one NUMA node holds both sockets, and numa=off was not asked for",),
+        why=("one NUMA node spans both sockets, although numa=off is not set",),
     )
 
 
 def _not_interleaved(machine: Machine, topology: Topology, sockets: int) -> str | None:
     """Return what else than the BIOS may have put several sockets into one NUMA node."""
     if sockets < 2:
-        return "a NUMA node reaches beyond the packages the kernel reports"
+        return "a NUMA node extends beyond the packages that the kernel reports"
     if _virtual(machine):
-        return "a NUMA node holds several sockets of a virtual machine: its hypervisor chose the layout"
+        return "a NUMA node spans several sockets of a virtual machine: its hypervisor chose the layout"
     if len(topology.cpu_nodes) > 1:
-        return "there are several NUMA nodes, and one holds several packages: the packages shown are not the sockets"
+        return "one of several NUMA nodes spans several packages: the packages shown are not the sockets"
     domains = srat_nodes(machine)
     if domains and domains > 1:
-        return f"the firmware's SRAT has {domains} nodes with CPUs and the kernel shows one: memory is missing, or NUMA is off"
+        return f"the firmware's SRAT has {domains} nodes with CPUs, but the kernel shows one: memory is missing, or NUMA is off"
     if machine.kernel is None or machine.kernel.cmdline is None:
-        return "one NUMA node holds several sockets: interleaved by the BIOS, or numa=off; the kernel command line would tell"
+        return (
+            "one NUMA node spans several sockets: interleaved by the BIOS, or numa=off; the kernel command line would show which"
+        )
     return None
 
 
@@ -511,19 +515,19 @@ def _weigh(machine: Machine, topology: Topology, cut: Cut, notes: tuple[str, ...
         why.append("this is a virtual machine: its hypervisor chose the layout")
     if confidence == "high" and known_by_name_only(machine.cpu):
         confidence = "medium"
-        why.append("the input gives the processor's marketing name only, not its family and model")
+        why.append("the input gives only the processor's marketing name, not its family and model")
     first = topology.nodes[0].os_index if topology.nodes else 0
     if first > 0 and topology.cpu_nodes:
         confidence = "low" if confidence == "low" else "medium"
-        why.append(f"the node numbers begin at {first}: part of the machine may be hidden")
+        why.append(f"the node numbers start at {first}: part of the machine may be hidden")
     alone = [node.os_index for node in topology.nodes if not node.cpuset]
     if alone:
-        why.append(f"not counted: {_plural(len(alone), 'node')} of memory without CPUs ({CpuSet(alone)})")
+        why.append(f"not counted: {_plural(len(alone), 'memory-only node')} ({CpuSet(alone)})")
     plain = [node.os_index for node in topology.nodes if not node.cpuset and node.kind in (None, "dram")]
     known = scheme(machine.cpu) is not Scheme.UNKNOWN  # on POWER9 such nodes are GPUs, and CPUs are offline for many reasons
     if known and plain and topology.missing and not _only_second_threads(machine, topology):
         confidence = "low"
-        why.append(f"CPUs {topology.missing} are offline or hidden: some of these nodes may be theirs")
+        why.append(f"CPUs {topology.missing} are offline or hidden: some of the nodes without CPUs may belong to them")
     empty = [node.os_index for node in topology.cpu_nodes if node.memory == 0]
     if empty:
         cause = "" if cut.name == "L3-as-NUMA" else ": DIMMs missing"
@@ -571,7 +575,7 @@ class FastMemory:
 
     mode: Literal["flat", "cache", "only"]
     nodes: tuple[NumaNode, ...]
-    """The NUMA nodes that are HBM: without CPUs in flat mode, () where it is a cache, all where there is no other memory."""
+    """The NUMA nodes that are HBM: without CPUs in flat mode, () if it is a cache, all where there is no other memory."""
 
     def near(self, cpus: CpuSet) -> tuple[int, ...]:
         """Return the nodes that are nearest to some CPUs."""

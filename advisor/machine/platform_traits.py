@@ -31,8 +31,8 @@ class Scheme(StrEnum):
     SNC = "sub-NUMA clusters (Skylake and later)"
     KNL = "cluster and memory modes (Knights Landing)"
     FIXED = "none: the package's dies are its nodes (Opteron, A64FX)"
-    WHOLE = "none: one node a socket"
-    UNKNOWN = "not known to advisor"
+    WHOLE = "none: one node per socket"
+    UNKNOWN = "unknown to advisor"
 
 
 def _spelled(data: Any) -> Any:
@@ -44,7 +44,7 @@ def _spelled(data: Any) -> Any:
 def _numbers(item: Any) -> Any:
     ends = re.fullmatch(r"(\d{1,5})-(\d{1,5})", item) if isinstance(item, str) else None
     if isinstance(item, str) and (ends is None or int(ends[1]) > int(ends[2])):
-        raise ValueError(f"{item[:40]} is not a number and no range of numbers; write 3, or 0-7 with the lower one first")
+        raise ValueError(f"{item[:40]} is neither a number nor a range; write 3, or 0-7 with the lower number first")
     return range(int(ends[1]), int(ends[2]) + 1) if ends else (item,)
 
 
@@ -55,7 +55,7 @@ def _is_pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"no regular expression: {error}") from error
+        raise ValueError(f"not a regular expression: {error}") from error
     return text
 
 
@@ -64,8 +64,8 @@ NamePattern = Annotated[str, Field(max_length=120), BeforeValidator(_is_pattern)
 
 def _is_scheme(text: str) -> str:
     if text not in Scheme.__members__:
-        near = did_you_mean(text, Scheme.__members__, f"there are {', '.join(Scheme.__members__)}")
-        raise ValueError(f"{text[:40]} is not a scheme; {near}")
+        near = did_you_mean(text, Scheme.__members__, f"available: {', '.join(Scheme.__members__)}")
+        raise ValueError(f"{text[:40]} is not a NUMA partitioning scheme; {near}")
     return text
 
 
@@ -78,14 +78,22 @@ class Match(Value):
     Refinements single out a part of those: a sheet that has some fits where any of them holds.
     """
 
-    vendor: str = Field(description="the CPUID vendor, or the Arm implementer")
-    family: int | None = optional("CPU family; None on Arm, where the kernel has none")
-    models: Numbers = Field(description="models of that family, or Arm parts: [0-7, 16]", min_length=1)
-    steppings: Numbers = optional("only these steppings; () for all", ())
-    never: NamePattern | None = optional("marketing names of the same model that are another platform")
-    l3: Bytes | None = optional("refinement: bytes of the largest L3 group, at least")
-    hbm: bool = optional("refinement: some NUMA node is HBM", default=False)
-    name: NamePattern | None = optional("refinement: the marketing name has this in it")
+    vendor: str
+    """the CPUID vendor, or the Arm implementer"""
+    family: int | None = None
+    """CPU family; None on Arm, where the kernel reports none"""
+    models: Numbers = Field(min_length=1)
+    """models of that family, or Arm parts: [0-7, 16]"""
+    steppings: Numbers = ()
+    """only these steppings; () for all"""
+    never: NamePattern | None = None
+    """marketing names of the same model that belong to another platform"""
+    l3: Bytes | None = None
+    """refinement: minimum bytes of the largest L3 group"""
+    hbm: bool = False
+    """refinement: some NUMA node is HBM"""
+    name: NamePattern | None = None
+    """refinement: text in the marketing name"""
 
     @property
     def refines(self) -> bool:
@@ -102,23 +110,34 @@ def maker_of(cpu_vendor: str) -> Maker:
 class Traits(Value):
     """What tells a processor generation from others."""
 
-    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", description="short name: rome, sapphire-rapids")
-    name: str = Field(min_length=1, description="as the vendor sells it: EPYC 7002 (Rome)")
-    vendor: str = Field(description="of the processor: AMD, Intel, NVIDIA")
-    architecture: str = Field(min_length=1, description="of its cores: Zen 2")
-    inherits: str | None = optional("id of the platform whose traits, figures and cuts hold where none stand here")
-    family: str = Field(
-        pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",
-        description="the product line, in small letters: epyc, xeon, xeon-e5, grace",
-    )
-    generation: int = Field(ge=1, description="which of its family, as the vendor counts: 2 for EPYC 7002, 6 for Xeon 6")
-    socket: str | None = optional("SP5, LGA4677; None where models differ, or it is soldered")
-    core_type: CoreType = optional("dense: Zen 4c and 5c; efficient: E-cores", "performance")
-    hbm_and_dimms: bool = optional("whether the package holds HBM beside channels of DIMMs", default=False)
-    scheme: SchemeName = Field(description="how its sockets can be cut: DIES, NPS, COD, SNC, WHOLE, UNKNOWN")
-    l3_per_die: int | None = optional("L3 groups of a compute die; None where the L3 is not cut by dies", ge=1, le=64)
-    match: Match = Field(description="how it is recognised: {vendor: AuthenticAMD, family: 26, models: [0-7]}")
-    series: NamePattern = Field(description="names of its processors as they stand on an order, for --cpu: EPYC 7\\w\\w2P?")
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    """short name: rome, sapphire-rapids"""
+    name: str = Field(min_length=1)
+    """the vendor's product name: EPYC 7002 (Rome)"""
+    vendor: str
+    """vendor of the processor: AMD, Intel, NVIDIA"""
+    architecture: str = Field(min_length=1)
+    """microarchitecture of its cores: Zen 2"""
+    inherits: str | None = None
+    """id of the platform that supplies traits, figures and partitionings missing here"""
+    family: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    """the product line, in lower case: epyc, xeon, xeon-e5, grace"""
+    generation: int = Field(ge=1)
+    """its generation, by the vendor's count: 2 for EPYC 7002, 6 for Xeon 6"""
+    socket: str | None = None
+    """SP5, LGA4677; None if models differ or the processor is soldered"""
+    core_type: CoreType = "performance"
+    """dense: Zen 4c and 5c; efficient: E-cores"""
+    hbm_and_dimms: bool = False
+    """whether the package has HBM besides DIMM channels"""
+    scheme: SchemeName
+    """how its sockets can be partitioned: DIES, NPS, COD, SNC, WHOLE, UNKNOWN"""
+    l3_per_die: int | None = optional(ge=1, le=64)
+    """L3 groups per compute die; None if the L3 is not divided by dies"""
+    match: Match
+    """how it is recognised: {vendor: AuthenticAMD, family: 26, models: [0-7]}"""
+    series: NamePattern
+    r"""names of its processors as they appear on an order, for --cpu: EPYC 7\w\w2P?"""
 
     @property
     def maker(self) -> Maker:
@@ -138,23 +157,27 @@ def _ends(data: Any) -> Any:
         return data, data
     ends = re.fullmatch(r"(\d{1,3})\.\.(\d{0,3})", data) if isinstance(data, str) else None
     if ends is None and isinstance(data, str):
-        raise ValueError("write a number, 4..5, or 6.. for that one and all later ones")
+        raise ValueError("write a number, a range such as 4..5, or 6.. for 6 and above")
     if ends and ends[2] and int(ends[2]) < int(ends[1]):
-        raise ValueError(f"{data} holds none; the lower one stands first")
+        raise ValueError(f"{data} is an empty range; write the lower number first")
     return (int(ends[1]), int(ends[2]) if ends[2] else None) if ends else data
 
 
 class TraitQuery(Value):
     """Platforms by their traits: what stands here must hold, all of it."""
 
-    maker: Maker | None = optional("who builds the processors: amd, intel, arm")
-    family: str | None = optional("the product line: epyc, xeon")
-    generation: Annotated[tuple[int, int | None] | None, BeforeValidator(_ends)] = optional(
-        "3, 4..5, or 6.. for that one and all later ones"
-    )
-    socket: str | None = optional("SP5")
-    core_type: CoreType | None = optional("performance, dense or efficient")
-    hbm_and_dimms: bool | None = optional("whether the package holds HBM beside channels of DIMMs")
+    maker: Maker | None = None
+    """processor vendor: amd, intel, arm"""
+    family: str | None = None
+    """the product line: epyc, xeon"""
+    generation: Annotated[tuple[int, int | None] | None, BeforeValidator(_ends)] = None
+    """3, 4..5, or 6.. for that one and all later ones"""
+    socket: str | None = None
+    """SP5"""
+    core_type: CoreType | None = None
+    """performance, dense or efficient"""
+    hbm_and_dimms: bool | None = None
+    """whether the package has HBM besides DIMM channels"""
 
     def fits(self, platform: Traits) -> bool:
         """Return whether a platform has all the traits."""
@@ -174,7 +197,7 @@ def queries_written(data: Any) -> Any:
     queries = [data] if isinstance(data, str | dict) else data
     for each in queries if isinstance(queries, list | tuple) else ():
         if isinstance(each, str) or each == {}:
-            said = f"{each[:40]} is an id" if each else "no trait is named, so every platform fits"
+            said = f"{each[:40]} is an id" if each else "no trait is given, so every platform would match"
             raise ValueError(f"{said}; name platforms by traits: {{family: epyc, generation: 5..}}")
     return queries
 
@@ -210,9 +233,9 @@ def with_inherited(sheet: Sheet, only: Iterable[str] = (), younger: tuple[str, .
         )
     line = (*younger, Path(sheet.file).stem)
     if elder in line:
-        raise sheet.wrong(("inherits",), f"{' inherits '.join((*line, elder))}", "name an elder platform, or none")
+        raise sheet.wrong(("inherits",), f"{' inherits '.join((*line, elder))}", "name an older platform, or none")
     if len(line) > _FARTHEST:
-        raise sheet.wrong(("inherits",), "too many sheets inherit one from the other", f"at most {_FARTHEST}")
+        raise sheet.wrong(("inherits",), "too many levels of inheritance", f"at most {_FARTHEST}")
     whole = with_inherited(read_sheet(platform_files()[elder], only=only), only, line).data
     from_elder = whole if isinstance(whole, dict) else {}
     merged = {**{key: value for key, value in from_elder.items() if key not in _OWN}, **data}
@@ -227,7 +250,7 @@ def must_be_named(found: Traits, sheet: Sheet) -> None:
     """Refuse a sheet whose id is not its file's name."""
     name = Path(sheet.file).stem
     if found.id != name:
-        raise sheet.wrong(("id",), f"the id {found.id} is not the file's name", f"write id: {name}")
+        raise sheet.wrong(("id",), f"the id {found.id} differs from the file's name", f"write id: {name}")
 
 
 @cache

@@ -66,13 +66,13 @@ def machine_from_json(data: bytes, source: str) -> Machine:
         if isinstance(found, dict) and isinstance(found.get("machine"), dict):
             found = found["machine"]
         if isinstance(found, dict) and found.get("schema_version", SCHEMA) != SCHEMA:
-            problem = f"its schema_version is {str(found.get('schema_version'))[:20]}, this advisor reads {SCHEMA}"
+            problem = f"its schema_version is {str(found.get('schema_version'))[:20]}, but this advisor reads {SCHEMA}"
             raise BadMachine(problem, cure="update advisor, or write the file again")
     except BadInput as error:
         raise error.within(source) from error
     machine = validated(Machine, found, source, BadMachine("not a Machine", cure="see advisor topology --json"))
     if machine.topology is None:
-        raise BadMachine("a Machine without a topology", file=source, cure="write it with advisor topology --json")
+        raise BadMachine("this Machine JSON contains no topology", file=source, cure="write it with advisor topology --json")
     return machine
 
 
@@ -142,8 +142,8 @@ _PATIENCE = 5.0
 """Seconds for a look: a driver asks its card for each counter, and one that is sick may not answer at all."""
 _SICK = Gap(
     fact="watch",
-    why=f"the counters could not be read within {_PATIENCE:g} seconds",
-    help="see which file hangs: cat /sys/class/infiniband/*/ports/*/counters/symbol_error",
+    why=f"could not read the counters within {_PATIENCE:g} seconds",
+    help="find the file that hangs: cat /sys/class/infiniband/*/ports/*/counters/symbol_error",
 )
 
 

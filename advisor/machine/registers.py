@@ -52,13 +52,20 @@ def _spans(data: Any) -> Any:
 class BitField(Value):
     """What some bits of an answer say."""
 
-    bits: Annotated[tuple[tuple[int, int], ...], BeforeValidator(_spans)] = Field(description="ranges; any of several")
-    word: int = optional("in which word of the answer", 0, ge=0, le=7)
-    on: int | None = optional("the value that means on", ge=0, le=1)
-    times: float = optional("what the number is multiplied by: to hertz, to watts", 1, gt=0)
-    words: dict[int, str] = optional("value -> word; another value is not known", {})
-    flags: tuple[str, ...] = optional("names of the single bits, the lowest first", ())
-    setting: str | None = optional("what it is a witness of")
+    bits: Annotated[tuple[tuple[int, int], ...], BeforeValidator(_spans)]
+    """ranges; any of several"""
+    word: int = optional(0, ge=0, le=7)
+    """word of the answer"""
+    on: int | None = optional(ge=0, le=1)
+    """the value for on"""
+    times: float = optional(1, gt=0)
+    """factor to hertz or watts"""
+    words: dict[int, str] = optional({})
+    """value -> word; other values are unknown"""
+    flags: tuple[str, ...] = ()
+    """names of the single bits, the lowest first"""
+    setting: str | None = None
+    """what it is evidence of"""
 
     def value(self, answer: int) -> bool | int | float | str | tuple[str, ...] | None:
         """Return what an answer says; None of a code that no document names."""
@@ -75,11 +82,16 @@ class BitField(Value):
 class _Asked(Value):
     """What registers and messages have in common."""
 
-    title: str = Field(min_length=1, description="its name in the vendor's documents")
-    vendor: str = optional("the CPUID vendor", "AuthenticAMD")
-    models: dict[int, Numbers] = Field(description="family -> models whose documents name it")
-    source: str = Field(description="publication: its ID in rules/sources.yaml")
-    fields: dict[str, BitField] = Field(description="name of the fact -> its bits", min_length=1)
+    title: str = Field(min_length=1)
+    """its name in the vendor's documents"""
+    vendor: str = "AuthenticAMD"
+    """the CPUID vendor"""
+    models: dict[int, Numbers]
+    """family -> models whose documents list it"""
+    source: str
+    """publication: its ID in rules/sources.yaml"""
+    fields: dict[str, BitField] = Field(min_length=1)
+    """name of the fact -> its bits"""
 
     def serves(self, processor: Processor) -> bool:
         """Return whether the documents of a processor name it; those of a guest's none."""
@@ -94,19 +106,27 @@ class _Asked(Value):
 class Msr(_Asked):
     """A model-specific register."""
 
-    msr: int = Field(ge=0, lt=1 << 32, description="its number")
-    per: Literal["core", "package"] = Field(description="on one thread of what it is read")
-    writers: str = Field(min_length=1, description="who may have written it besides the BIOS")
+    msr: int = Field(ge=0, lt=1 << 32)
+    """its number"""
+    per: Literal["core", "package"]
+    """on one thread of what it is read"""
+    writers: str = Field(min_length=1)
+    """who may have written it besides the BIOS"""
 
 
 class Message(_Asked):
     """A message to the management firmware of a socket."""
 
-    message: int = Field(ge=1, lt=0x100, description="its number")
-    words: int = Field(ge=1, le=8, description="how many words come back, as the driver's own table has it")
-    arguments: tuple[int, ...] = optional("one run for each; () one run without", ())
-    protocol: int = optional("the least version of the firmware's interface", 0)
-    samples: int = optional("how often it is sent", 1, ge=1, le=20)
+    message: int = Field(ge=1, lt=0x100)
+    """its number"""
+    words: int = Field(ge=1, le=8)
+    """how many words come back, as the driver's own table has it"""
+    arguments: tuple[int, ...] = ()
+    """one run for each; () one run without"""
+    protocol: int = 0
+    """the least version of the firmware's interface"""
+    samples: int = optional(1, ge=1, le=20)
+    """how often it is sent"""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,65 +162,113 @@ def registers_of(processor: Processor) -> Iterator[Msr]:
 class RegisterDifference(Value):
     """A register that is not the same on all cores."""
 
-    field: Key[str] = Field(description="the fact that it would give: l2_stream")
-    msr: str = Field(description="0x1a4 MISC_FEATURE_CONTROL")
-    most: str = Field(description="what most of the CPUs asked have")
-    other: str = Field(description="what the others have")
-    cpus: CpuSet = Field(description="the others: one thread of each core was asked")
+    field: Key[str]
+    """the fact that it would provide: l2_stream"""
+    msr: str
+    """0x1a4 MISC_FEATURE_CONTROL"""
+    most: str
+    """the value on most of the CPUs read"""
+    other: str
+    """the value on the other CPUs"""
+    cpus: CpuSet
+    """the CPUs with the other value: one thread per core was read"""
 
 
 class Registers(Value):
-    """What the registers of the processors say now, where all that were asked say the same."""
+    """The current values of the processors' registers, if all registers that were read agree."""
 
-    l1_stream: bool | None = optional("whether the L1 stream prefetcher (Intel: DCU) is on")
-    l1_ip: bool | None = optional("whether the L1 prefetcher by instruction (Intel: DCU IP) is on")
-    l1_stride: bool | None = optional("whether AMD's L1 stride prefetcher is on")
-    l1_region: bool | None = optional("whether AMD's L1 region prefetcher is on")
-    l2_stream: bool | None = optional("whether the L2 stream prefetcher (the hardware prefetcher) is on")
-    l2_adjacent: bool | None = optional("whether the adjacent line prefetcher is on")
-    l2_updown: bool | None = optional("whether AMD's L2 up/down prefetcher is on")
-    l2_amp: bool | None = optional("whether the AMP prefetcher (Sapphire Rapids and later) is on")
-    llc_prefetch: bool | None = optional("whether the LLC prefetcher (Sapphire Rapids and later) is on")
-    turbo: bool | None = optional("whether turbo, AMD's core performance boost, is allowed")
-    c1e: bool | None = optional("whether C1 is promoted to C1E")
-    package_cstate_limit: str | None = optional("deepest state of the package: C0, C2, C6, C6R, none")
-    package_cstate_locked: bool | None = optional("whether that limit is locked until the next reset")
-    hwp: bool | None = optional("whether the processor chooses its clock itself (HWP, Speed Shift)")
-    firmware_pstates: bool | None = optional("whether the firmware chooses the clock (out of band)")
-    energy_bias: Number | None = optional("energy and performance bias, 0 performance, 15 power save")
-    uncore_max: Hertz | None = optional("the highest clock that the uncore may run at")
-    uncore_min: Hertz | None = optional("the lowest clock that the uncore may run at")
-    power_limit_locked: bool | None = optional("whether the package's power limits are locked")
-    tdp_level: Number | None = optional("which of the configurable TDPs holds; 0 the nominal one")
-    tdp_level_locked: bool | None = optional("whether that choice is locked until the next reset")
-    x2apic: bool | None = optional("whether the interrupt controllers run in x2APIC mode")
-    memory_encryption: bool | None = optional("whether total memory encryption (Intel TME) is on")
-    sme: bool | None = optional("whether the system may encrypt pages (AMD SME)")
-    pstate1: bool | None = optional("whether P-state 1, the second clock of the cores, is offered")
-    pstate2: bool | None = optional("whether P-state 2, the third clock of the cores, is offered")
-    differing: tuple[RegisterDifference, ...] | None = optional("registers that are not the same on all cores; () all are")
+    l1_stream: bool | None = None
+    """whether the L1 stream prefetcher (Intel: DCU) is on"""
+    l1_ip: bool | None = None
+    """whether the L1 prefetcher by instruction (Intel: DCU IP) is on"""
+    l1_stride: bool | None = None
+    """whether AMD's L1 stride prefetcher is on"""
+    l1_region: bool | None = None
+    """whether AMD's L1 region prefetcher is on"""
+    l2_stream: bool | None = None
+    """whether the L2 stream prefetcher (the hardware prefetcher) is on"""
+    l2_adjacent: bool | None = None
+    """whether the adjacent line prefetcher is on"""
+    l2_updown: bool | None = None
+    """whether AMD's L2 up/down prefetcher is on"""
+    l2_amp: bool | None = None
+    """whether the AMP prefetcher (Sapphire Rapids and later) is on"""
+    llc_prefetch: bool | None = None
+    """whether the LLC prefetcher (Sapphire Rapids and later) is on"""
+    turbo: bool | None = None
+    """whether turbo, AMD's core performance boost, is allowed"""
+    c1e: bool | None = None
+    """whether C1 is promoted to C1E"""
+    package_cstate_limit: str | None = None
+    """deepest package C-state: C0, C2, C6, C6R, none"""
+    package_cstate_locked: bool | None = None
+    """whether the package C-state limit is locked until the next reset"""
+    hwp: bool | None = None
+    """whether the processor chooses its clock itself (HWP, Speed Shift)"""
+    firmware_pstates: bool | None = None
+    """whether the firmware chooses the clock (out of band)"""
+    energy_bias: Number | None = None
+    """energy and performance bias: 0 is performance, 15 is power saving"""
+    uncore_max: Hertz | None = None
+    """the highest clock that the uncore may run at"""
+    uncore_min: Hertz | None = None
+    """the lowest clock that the uncore may run at"""
+    power_limit_locked: bool | None = None
+    """whether the package's power limits are locked"""
+    tdp_level: Number | None = None
+    """the active configurable TDP; 0 is nominal"""
+    tdp_level_locked: bool | None = None
+    """whether the TDP level is locked until the next reset"""
+    x2apic: bool | None = None
+    """whether the interrupt controllers run in x2APIC mode"""
+    memory_encryption: bool | None = None
+    """whether total memory encryption (Intel TME) is on"""
+    sme: bool | None = None
+    """whether the system may encrypt pages (AMD SME)"""
+    pstate1: bool | None = None
+    """whether P-state 1, the second clock of the cores, is offered"""
+    pstate2: bool | None = None
+    """whether P-state 2, the third clock of the cores, is offered"""
+    differing: tuple[RegisterDifference, ...] | None = None
+    """registers that differ between cores; () if none"""
 
 
 class SocketFirmware(Value):
     """What the management firmware of an EPYC socket says (HSMP)."""
 
-    socket: Key[Number] = Field(description="position, from 0")
-    protocol: Number | None = optional("version of its interface: 5 Genoa, 7 Turin")
-    power_limit: Watts | None = optional("the limit that it keeps")
-    power_limit_max: Watts | None = optional("the highest that may be set")
-    fabric_clock: Volatile[Hertz | None] = optional("clock of the data fabric (FCLK), highest of the looks")
-    fabric_clock_lowest: Volatile[Hertz | None] = optional("the lowest of the looks")
-    memory_clock: Hertz | None = optional("clock of the memory; transfers are twice as many")
-    memory_clock_lowest: Volatile[Hertz | None] = optional("the lowest of the looks")
-    busy: Volatile[Count | None] = optional("per cent of the time in which cores were awake (C0)")
-    limits: Volatile[tuple[str, ...] | None] = optional("what holds the clock of the cores back now")
-    io_clock_lowest: tuple[Number, ...] | None = optional(
-        "lowest level of the I/O clock (LCLK) for each of the four NBIOs, 0 to 3"
-    )
-    io_clock_highest: tuple[Number, ...] | None = optional("the highest levels")
-    xgmi_narrowest: str | None = optional("narrowest width that the links between sockets may take")
-    xgmi_widest: str | None = optional("the widest")
-    fabric_fixed: bool | None = optional("whether the fabric's clock does not follow the load (APB off)")
-    fabric_pstate: Number | None = optional("the P-state that it is fixed at")
-    power_mode: str | None = optional("performance, efficiency, io or balanced")
-    fabric_sleeps: bool | None = optional("whether the fabric has C-states")
+    socket: Key[Number]
+    """position, from 0"""
+    protocol: Number | None = None
+    """version of its interface: 5 Genoa, 7 Turin"""
+    power_limit: Watts | None = None
+    """its power limit"""
+    power_limit_max: Watts | None = None
+    """the highest power limit that may be set"""
+    fabric_clock: Volatile[Hertz | None] = None
+    """clock of the data fabric (FCLK), highest reading"""
+    fabric_clock_lowest: Volatile[Hertz | None] = None
+    """the lowest reading"""
+    memory_clock: Hertz | None = None
+    """clock of the memory; the transfer rate is twice this"""
+    memory_clock_lowest: Volatile[Hertz | None] = None
+    """the lowest reading"""
+    busy: Volatile[Count | None] = None
+    """percentage of time that cores were awake (C0)"""
+    limits: Volatile[tuple[str, ...] | None] = None
+    """what currently limits the core clock"""
+    io_clock_lowest: tuple[Number, ...] | None = None
+    """lowest level of the I/O clock (LCLK) for each of the four NBIOs, 0 to 3"""
+    io_clock_highest: tuple[Number, ...] | None = None
+    """the highest levels"""
+    xgmi_narrowest: str | None = None
+    """narrowest width that the socket links may use"""
+    xgmi_widest: str | None = None
+    """the widest"""
+    fabric_fixed: bool | None = None
+    """whether the fabric's clock does not follow the load (APB off)"""
+    fabric_pstate: Number | None = None
+    """the P-state at which it is fixed"""
+    power_mode: str | None = None
+    """performance, efficiency, io or balanced"""
+    fabric_sleeps: bool | None = None
+    """whether the fabric has C-states"""

@@ -86,7 +86,7 @@ class SlurmConf:
     """Key in small letters -> value; the last counts, as slurmctld says."""
     nodes: tuple[ConfLine, ...] = ()
     gres: tuple[ConfLine, ...] | None = None
-    """None where there is no gres.conf."""
+    """None if there is no gres.conf."""
     unread: tuple[str, ...] = ()
     """Included files that could not be read, and why."""
 
@@ -226,7 +226,7 @@ class Gres:
     """GPUs of one model near the same cores."""
 
     type: str | None
-    """a100: a word of the name that Slurm's AutoDetect would find; None where the model is not known."""
+    """a100: a word of the name that Slurm's AutoDetect would find; None if the model is not known."""
     files: tuple[str, ...]
     cores: CpuSet | None
     """By Slurm's numbers; None for all of them, or where it is not known."""
@@ -287,7 +287,7 @@ def definition_of(machine: Machine, *, several: bool = False) -> Definition | No
     least = total and (total - total // _ALIKE if several else total)
     made = Definition(found, least, least and less_margin(least), architecture=machine.architecture)
     made = _with_gpus(made, machine.gpus, topology)
-    hidden = (f"CPUs {topology.missing}: offline, or hidden from this source; slurmd counts those that are online",)
+    hidden = (f"CPUs {topology.missing}: offline, or hidden from this source; slurmd counts only online CPUs",)
     return replace(
         made,
         other=_other(made, machine.gpus or (), topology),
@@ -314,10 +314,10 @@ def total_memory(topology: Topology) -> int | None:
 def _with_gpus(made: Definition, gpus: Sequence[Gpu] | None, topology: Topology) -> Definition:
     """Return a definition with its GPUs, where the device file of each is known: without File= Slurm drains the node."""
     if gpus is None:
-        return replace(made, not_known=("Gres: GPUs are not known, this source shows no PCI devices",))
+        return replace(made, not_known=("Gres: GPUs unknown because this source shows no PCI devices",))
     if any(gpu.instances for gpu in gpus):
         return replace(
-            made, not_known=("Gres: GPUs are split into MIG instances; AutoDetect=nvml lists those, or MultipleFiles=",)
+            made, not_known=("Gres: GPUs are split into MIG instances; list them with AutoDetect=nvml or MultipleFiles=",)
         )
     if any(gpu.file is None for gpu in gpus):
         return replace(made, not_known=tuple(_unnamed(made, gpus, topology)))
@@ -326,7 +326,7 @@ def _with_gpus(made: Definition, gpus: Sequence[Gpu] | None, topology: Topology)
     grouped = groupby(rows, key=lambda row: (row[0], str(row[1] or "")))
     lines = [list(group) for _, group in grouped]
     unplaced = [gpu.address for gpu in gpus if local_cpus(gpu, topology) is None]
-    why = (f"Cores: of {', '.join(unplaced)}: nothing shows which NUMA node is near",) if unplaced else ()
+    why = (f"Cores: unknown for {', '.join(unplaced)}: nothing shows the nearest NUMA node",) if unplaced else ()
     return replace(
         made, gpus=tuple(Gres(group[0][0], tuple(row[2] for row in group), group[0][1]) for group in lines), not_known=why
     )
@@ -334,8 +334,8 @@ def _with_gpus(made: Definition, gpus: Sequence[Gpu] | None, topology: Topology)
 
 def _unnamed(made: Definition, gpus: Sequence[Gpu], topology: Topology) -> Iterator[str]:
     yield (
-        f"Gres: {len(gpus)} GPUs, whose device files this source does not show, and a gpu without File= drains the node; "
-        "export on the node itself, or write AutoDetect=nvml (rsmi, oneapi) where slurmd has the library"
+        f"Gres: this source does not show the device files of the {len(gpus)} GPUs, and a gpu without File= drains the node; "
+        "run the export on the node itself, or write AutoDetect=nvml (rsmi, oneapi) where slurmd has the library"
     )
     for kind, cores, where in sorted((type_of(gpu) or "GPU", near(gpu, made.found, topology), gpu.address) for gpu in gpus):
         if cores:
@@ -424,7 +424,7 @@ _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*$", re.IGNORECASE)
 _COUNT = re.compile(r"\d{1,15}[kK]?", re.ASCII)
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _SPAN = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
-_STOPS = "slurmctld stops at such a line too"
+_STOPS = "correct the line: slurmctld refuses it too"
 _MOST_LINES = 100_000
 _DEEPEST = 8
 _MOST_NODES = 65_536
@@ -485,7 +485,7 @@ def _pairs(place: str, row: str) -> list[tuple[str, str]]:
     """Return the keys and values of a line; refuse one that slurmctld would not parse."""
     rest = _PAIR.sub(" ", row).split()
     if rest:
-        raise BadInput(f"{rest[0][:40]!a} is no KEY=value", place=place, cure=_STOPS)
+        raise BadInput(f"{rest[0][:40]!a} is not KEY=value", place=place, cure=_STOPS)
     return [(key, value.strip('"')) for key, value in _PAIR.findall(row)]
 
 
@@ -494,12 +494,12 @@ def _rows(file: str, text: str, reading: _Reading, depth: int = 0) -> Iterator[t
     for number, row in _joined(text):
         reading.lines += 1
         if reading.lines > _MOST_LINES:
-            raise BadInput(f"more than {_MOST_LINES} lines with what it includes", file=file, cure="refused as unsafe")
+            raise BadInput(f"more than {_MOST_LINES} lines, counting included files", file=file, cure="refused as unsafe")
         include = _INCLUDE.match(row)
         if include is None:
             yield f"{PurePath(file).name} line {number}", row
         elif depth >= _DEEPEST:
-            raise BadInput(f"files include each other more than {_DEEPEST} deep", file=file, place=f"line {number}")
+            raise BadInput(f"include lines are nested more than {_DEEPEST} deep", file=file, place=f"line {number}")
         else:
             name = include[1].strip('"').replace("%c", reading.settings.get("clustername", "%c"))
             path = str(reading.folder / name)
@@ -536,7 +536,7 @@ def names_of(line: ConfLine) -> frozenset[str]:
     except BadValue as error:
         raise BadInput(error.problem, place=line.place, cure=error.cure) from error
     if names is None:
-        raise BadInput(f"{text[:60]!a} is more than {_MOST_NODES} nodes", place=line.place, cure="write them in several lines")
+        raise BadInput(f"{text[:60]!a} has more than {_MOST_NODES} nodes", place=line.place, cure="split them into several lines")
     return names
 
 

@@ -8,58 +8,74 @@ from pydantic import Field, model_validator
 from advisor.errors import BadValue
 from advisor.machine.cpuset import LIMIT, CpuSet, union
 from advisor.machine.fact import Bytes, Number
-from advisor.machine.value import Value, Whole, optional
+from advisor.machine.value import Value, Whole
 
 
 class Package(Value):
     """A socket, as the kernel reports it."""
 
-    os_index: Number | None = Field(description="the kernel's physical_package_id")
-    cpuset: CpuSet = Field(description="its CPUs")
+    os_index: Number | None
+    """the kernel's physical_package_id"""
+    cpuset: CpuSet
+    """its CPUs"""
 
 
 class Die(Value):
     """A die of a package that has several."""
 
-    os_index: Number | None = Field(description="the kernel's die_id")
-    cpuset: CpuSet = Field(description="its CPUs")
+    os_index: Number | None
+    """the kernel's die_id"""
+    cpuset: CpuSet
+    """its CPUs"""
 
 
 class L3(Value):
     """CPUs that share one last level cache: a CCX on EPYC, a socket or a cluster on Xeon."""
 
-    cpuset: CpuSet = Field(description="the CPUs that share it")
-    size: Bytes | None = Field(description="bytes")
+    cpuset: CpuSet
+    """the CPUs that share it"""
+    size: Bytes | None
+    """bytes"""
 
 
 class SharedL2(Value):
     """CPUs that share a level 2 cache and are not just one core (Xeon E5345): hwloc, and so launchers, count in their order."""
 
-    cpuset: CpuSet = Field(description="the CPUs that share it")
+    cpuset: CpuSet
+    """the CPUs that share it"""
 
 
 class NumaNode(Value):
-    """Memory at one distance from its CPUs."""
+    """A NUMA node: memory, and the CPUs closest to it."""
 
-    os_index: Number = Field(description="the kernel's node number", ge=0, lt=LIMIT)
-    cpuset: CpuSet = Field(description="the node's own CPUs; empty for a node of memory alone")
-    near: CpuSet = Field(description="the CPUs closest to this memory; the same as cpuset where it has CPUs")
-    memory: Bytes | None = Field(description="bytes; 0 where the node has no memory")
-    kind: str | None = optional("dram, hbm, cxl, nvdimm or gpu where the source says so")
+    os_index: Number = Field(ge=0, lt=LIMIT)
+    """the kernel's node number"""
+    cpuset: CpuSet
+    """the node's own CPUs; empty for a memory-only node"""
+    near: CpuSet
+    """the CPUs closest to this memory; the same as cpuset if it has CPUs"""
+    memory: Bytes | None
+    """bytes; 0 if the node has no memory"""
+    kind: str | None = None
+    """dram, hbm, cxl, nvdimm or gpu, if the source says"""
 
 
 class Core(Value):
     """A core and its hardware threads."""
 
-    os_index: Number | None = Field(description="the kernel's core_id, unique in its package at most")
-    cpuset: CpuSet = Field(description="its hardware threads")
+    os_index: Number | None
+    """the kernel's core_id, unique only within its package"""
+    cpuset: CpuSet
+    """its hardware threads"""
 
 
 class Distances(Value):
     """The table of relative memory latencies the firmware gave (SLIT): 10 means local."""
 
-    nodes: tuple[Number, ...] = Field(description="node numbers, in the order of rows and columns")
-    rows: tuple[tuple[Number, ...], ...] = Field(description="one row a node")
+    nodes: tuple[Number, ...]
+    """node numbers, in the order of rows and columns"""
+    rows: tuple[tuple[Number, ...], ...]
+    """one row per node"""
 
     @model_validator(mode="after")
     def _is_square(self) -> "Distances":
@@ -83,19 +99,28 @@ class Topology(Whole):
     """The whole machine; ``inside`` is the part that a cgroup leaves to this process."""
 
     packages: tuple[Package, ...] = ()
-    dies: tuple[Die, ...] = optional("only where a package has several", ())
+    dies: tuple[Die, ...] = ()
+    """only if a package has several dies"""
     nodes: tuple[NumaNode, ...] = ()
     l3: tuple[L3, ...] = ()
-    shared_l2: tuple[SharedL2, ...] = optional("only those of several cores, or of a part of one", ())
+    shared_l2: tuple[SharedL2, ...] = ()
+    """only the L2 caches that serve several cores, or just part of one core"""
     cores: tuple[Core, ...] = ()
-    own_caches: tuple[Number, ...] = optional("levels of cache, 1 and 2, of which each core is known to have one of its own", ())
-    pus: CpuSet = optional("CPUs online", CpuSet())
-    missing: CpuSet = optional("CPUs that exist but are offline or hidden from the source", CpuSet())
-    missing_nodes: CpuSet = optional("NUMA nodes that exist but are hidden from the source", CpuSet())
-    allowed: CpuSet = optional("CPUs that the cgroup of the process allows", CpuSet())
-    allowed_nodes: CpuSet = optional("NUMA nodes that the cgroup of the process allows", CpuSet())
+    own_caches: tuple[Number, ...] = ()
+    """cache levels (1, 2) that are known to be private to each core"""
+    pus: CpuSet = CpuSet()
+    """CPUs online"""
+    missing: CpuSet = CpuSet()
+    """CPUs that exist but are offline or hidden from the source"""
+    missing_nodes: CpuSet = CpuSet()
+    """NUMA nodes that exist but are hidden from the source"""
+    allowed: CpuSet = CpuSet()
+    """CPUs that the cgroup of the process allows"""
+    allowed_nodes: CpuSet = CpuSet()
+    """NUMA nodes that the cgroup of the process allows"""
     distances: Distances | None = None
-    numa_known: bool = optional("false when the source has no NUMA information and one node stands for all", default=True)
+    numa_known: bool = True
+    """false when the source has no NUMA information and one node represents all"""
 
     @model_validator(mode="after")
     def _is_plausible(self) -> "Topology":
@@ -111,12 +136,12 @@ class Topology(Whole):
         for parts, limit in most:
             if len(parts) > limit:
                 kind = type(parts[0]).__name__
-                raise BadValue(f"{len(parts)} parts of the kind {kind}, more than any machine has", cure="refused as unsafe")
+                raise BadValue(f"{len(parts)} parts of kind {kind}, more than any machine has", cure="refused as unsafe")
             named = 0
             for part in parts:
                 named += len(part.cpuset)
                 if named > 4 * LIMIT:
-                    raise BadValue(f"its parts name more than {4 * LIMIT} CPUs in all", cure="refused as unsafe")
+                    raise BadValue(f"the topology's parts name more than {4 * LIMIT} CPUs in total", cure="refused as unsafe")
         return self
 
     @property

@@ -82,7 +82,7 @@ def generation(transfers: float | None) -> str:
 
 
 def link_state(now: Link | None, card: Link | None) -> str:
-    """Return a link as it runs and, where that is less, what the card could do: ``PCIe 4.0 x8 of x16``."""
+    """Return a link as it runs and, where that is less, the fastest link that the card supports: ``PCIe 4.0 x8 of x16``."""
     if now is None or card is None or not slower(now, card):
         return link(now)
     faster = "" if generation(now.speed) == generation(card.speed) else f"{generation(card.speed)} "
@@ -90,7 +90,7 @@ def link_state(now: Link | None, card: Link | None) -> str:
 
 
 def slower(now: Link | None, card: Link | None) -> bool:
-    """Return whether a link is known to run below what the card could do."""
+    """Return whether a link is known to run below the fastest link that the card supports."""
     if now is None or card is None:
         return False
     pairs = ((now.speed, card.speed), (now.width, card.width))

@@ -1,9 +1,14 @@
 """Values: the frozen base of all models, names of devices and hosts, and quantities with a unit."""
 
+import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from inspect import getsource
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
@@ -13,6 +18,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     ValidationInfo,
     model_validator,
 )
@@ -34,14 +40,46 @@ class Value(BaseModel):
         _stop_at_first(schema)
         return schema
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return the schema with what each field means."""
+        schema = handler(core)
+        shown = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, field in cls.model_fields.items():
+            if text := meaning(cls, name):
+                shown[name if name in shown else field.alias].setdefault("description", text)
+        return schema
+
     def but(self, **changes: Any) -> Self:
         """Return the same with other values of some fields."""
         return self.model_copy(update=changes)
 
 
-def optional(description: str, default: Any = None, **limits: Any) -> Any:
-    """Return a field that may be left out, with what it says."""
-    return Field(default=default, description=description, **limits)
+def optional(default: Any = None, **limits: Any) -> Any:
+    """Return a field that may be left out, and has limits or a default of its own in each record."""
+    return Field(default=default, **limits)
+
+
+def meaning(model: type[BaseModel], field: str) -> str:
+    """Return what a field means: the text below it in its class, which is read when somebody asks."""
+    owners = (each for each in model.__mro__ if issubclass(each, Value) and field in each.__annotations__)
+    texts = (_documented(each.__module__).get(each.__qualname__, {}).get(field) for each in owners)
+    return next(filter(None, texts), model.model_fields[field].description or "")
+
+
+@cache
+def _documented(module: str) -> Mapping[str, Mapping[str, str]]:
+    """Return what stands below the fields of each class of a module."""
+    return {
+        each.name: {
+            field.target.id: " ".join(below.value.value.split())
+            for field, below in pairwise(each.body)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+        }
+        for each in ast.walk(ast.parse(getsource(import_module(module))))
+        if isinstance(each, ast.ClassDef)
+    }
 
 
 class Whole(Value):
@@ -85,7 +123,7 @@ def is_name(text: str) -> bool:
 def _checked(text: Any) -> Any:
     if is_name(text):
         return text
-    raise PydanticCustomError("name", "{name} is not a name of a device or a host", {"name": ascii(text[:40])})
+    raise PydanticCustomError("name", "{name} is not a device or host name", {"name": ascii(text[:40])})
 
 
 DeviceName = Annotated[str, AfterValidator(_checked)]
@@ -188,9 +226,12 @@ class Quantity(NamedTuple):
 class Amount(Value):
     """A quantity or a range of one, in a base unit."""
 
-    low: float | None = Field(description="the least of it, the value itself where there is no range; None without a lower end")
-    high: float | None = Field(description="the most of it, the value itself where there is no range; None without an upper end")
-    unit: Unit = Field(description="what the numbers count")
+    low: float | None
+    """lower end, or the value itself if there is no range; None without a lower end"""
+    high: float | None
+    """upper end, or the value itself if there is no range; None without an upper end"""
+    unit: Unit
+    """unit of the numbers"""
 
     @model_validator(mode="before")
     @classmethod
@@ -206,7 +247,7 @@ class Amount(Value):
         if self.low is None and self.high is None:
             raise ValueError("a range needs at least one end")
         if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError("the lower end of a range stands first")
+            raise ValueError("write the lower end of a range first")
         return self
 
 
@@ -229,7 +270,7 @@ def quantity(text: str) -> Quantity:
     """
     fields = amount_fields(text)
     if fields["low"] != fields["high"]:
-        raise BadValue(f"{text[:60]!r} is a range", cure="one number is expected here")
+        raise BadValue(f"{text[:60]!r} is a range", cure="a single number is expected here")
     return Quantity(fields["low"], fields["unit"])
 
 

@@ -65,7 +65,7 @@ def _for_this_run(named: str) -> Path:
             atexit.register(shutil.rmtree, made, ignore_errors=True)
             Path(made, "kernels").mkdir(mode=0o700)
             return Path(made)
-    raise CannotWork("no private folder to build in; set XDG_CACHE_HOME to one")
+    raise CannotWork("no private folder to build in; set XDG_CACHE_HOME to a folder of your own")
 
 
 def open_program(program: Path) -> int | None:
@@ -104,7 +104,7 @@ _PATIENCE = 180.0
 """Seconds; a login node under load compiles the largest kernel in ten."""
 _KEY = 16
 _ERROR = re.compile(r"(?:^|\s)(?:fatal )?error:|undefined reference")
-ELSEWHERE = "build them on a node that has one with advisor measure --build-only --march X -o DIR, and give --kernels DIR here"
+ELSEWHERE = "build them on a node with a compiler (advisor measure --build-only --march X -o DIR), and give --kernels DIR here"
 
 
 class Starter(Protocol):
@@ -153,7 +153,7 @@ class Recipe:
         try:
             return [text for file in files for text in (file.name, file.read_text(encoding="utf-8"))]
         except OSError as error:
-            raise CannotWork(f"{error.filename}: {error.strerror}; this copy is incomplete, install advisor again") from error
+            raise CannotWork(f"{error.filename}: {error.strerror}; this copy is incomplete: reinstall advisor") from error
 
     def _sources(self, name: str) -> tuple[Path, ...]:
         """Return the files that are compiled: the kernel's own, and those that it shares with others."""
@@ -171,14 +171,14 @@ def find_compiler(host: Starter, named: str | None) -> Compiler:
         ran = host.run((*command, "--version"), timeout=20)
         if ran.text is not None:
             return Compiler(command, next(iter(ran.text.splitlines()), "")[:200])
-    what = f"the compiler {named[:60]} of $CC does not run here" if named and named.split() else "there is no C compiler here"
+    what = f"the compiler {named[:60]} from $CC does not run here" if named and named.split() else "no C compiler found here"
     raise CannotWork(f"{what}; load one, or {ELSEWHERE}")
 
 
 def flags_for(machine: Machine, march: str | None = None) -> tuple[str, ...]:
     """Return the flags of a build for this machine, or for the architecture that ``march`` names."""
     if march is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}", march):
-        raise CannotWork(f"--march {march[:40]!a} is not an architecture; give one that the compiler knows, such as znver4")
+        raise CannotWork(f"--march {march[:40]!a} is not an architecture; give one that the compiler supports, such as znver4")
     native = "-mcpu=native" if machine.architecture == "aarch64" else "-march=native"
     return ("-std=c11", "-O3", native if march is None else f"-march={march}", "-pthread", "-fdiagnostics-color=never")
 
@@ -227,7 +227,9 @@ class Builder:
                 build(self._host, self._recipe, name, place)
                 handle = open_program(place)
             if handle is None:
-                raise CannotWork(f"{place}: others may change it or a folder above; set XDG_CACHE_HOME to a folder of your own")
+                raise CannotWork(
+                    f"{place}: other users can change it or a parent folder; set XDG_CACHE_HOME to a folder of your own"
+                )
             self._held[place] = handle
         return descriptor_path(self._held[place], place) if self._open_only else str(place)
 
@@ -247,7 +249,7 @@ def build(host: Starter, recipe: Recipe, name: str, place: Path) -> None:
         unfinished.replace(place)
     except OSError as error:
         why = (error.strerror or "cannot be written").lower()
-        raise CannotWork(f"{place.parent}: {why}; set XDG_CACHE_HOME to another folder, or name another with -o") from error
+        raise CannotWork(f"{place.parent}: {why}; set XDG_CACHE_HOME to another folder, or name one with -o") from error
     finally:
         if unfinished is not None:
             with suppress(OSError):
@@ -257,7 +259,7 @@ def build(host: Starter, recipe: Recipe, name: str, place: Path) -> None:
 def _complaint(ran: Ran) -> str:
     """Return the compiler's first error."""
     if ran.why is Why.TIMEOUT:
-        return f"did not end within {_PATIENCE:g} s"
+        return f"did not finish within {_PATIENCE:g} s"
     lines = [line.strip() for line in ran.err.decode("utf-8", "replace").splitlines() if line.strip()]
     first = next((line for line in lines if _ERROR.search(line)), lines[-1] if lines else f"ended with status {ran.status}")
     return f"says: {first[:300]}"
@@ -268,7 +270,7 @@ class PrebuiltPrograms:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise CannotWork(f"--kernels {folder}: there is no such folder; advisor measure --build-only -o DIR fills one")
+            raise CannotWork(f"--kernels {folder}: no such folder; advisor measure --build-only -o DIR creates one")
         trusted(folder, Use.NAMED)
         self._folder = folder
 
@@ -276,7 +278,7 @@ class PrebuiltPrograms:
         """Return the path of a kernel's program."""
         place = (self._folder / name).resolve()
         if not place.is_file() or not os.access(place, os.X_OK):
-            raise CannotWork(f"{place}: there is no such program; advisor measure --build-only -o DIR builds every kernel")
+            raise CannotWork(f"{place}: no such program; advisor measure --build-only -o DIR builds every kernel")
         trusted(self._folder / name, Use.NAMED)
         return str(place)
 
@@ -301,8 +303,8 @@ def find_mpicc(host: Starter, launcher: str | None, named: str | None) -> Compil
         ran = host.run((command, "--version"), timeout=30)
         if ran.text is not None and ran.status == 0:
             return Compiler((command,), next(iter(ran.text.splitlines()), "")[:200])
-    what = f"$MPICC is {tried[0]}, which does not run here" if named else f"there is no {' or '.join(tried)}"
-    raise CannotWork(f"{what}; load the MPI's module or install its compiler, or name a folder with the program: --kernels DIR")
+    what = f"$MPICC is {tried[0]}, which does not run here" if named else f"no {' or '.join(tried)} found"
+    raise CannotWork(f"{what}; load the MPI module, install its compiler, or give the folder of the built program: --kernels DIR")
 
 
 def _candidates(launcher: str | None, named: str | None) -> Iterator[str]:
@@ -329,8 +331,8 @@ def find_blas(host: Starter, compiler: Compiler, named: str | None) -> Blas:
     for flags in dict.fromkeys(tried):
         if flags and _links(host, compiler, flags):
             return Blas(flags)
-    what = f"--blas {named[:60]}: nothing is linked with it that has dgemm" if named else "there is no BLAS to link with"
-    raise CannotWork(f"{what}; install one (Debian: libopenblas-dev), or name it: --blas '-L/opt/blis/lib -lblis'")
+    what = f"--blas {named[:60]}: it provides no dgemm" if named else "no BLAS found to link with"
+    raise CannotWork(f"{what}; install one (Debian: libopenblas-dev), or give it: --blas '-L/opt/blis/lib -lblis'")
 
 
 def _packaged(host: Starter) -> Iterator[tuple[str, ...]]:
@@ -398,9 +400,9 @@ def limit_of(seconds: float) -> float:
 def failed(launcher: str, ran: Ran, limit: float) -> str | None:
     """Return in words why a start ended badly; None where it did not."""
     if ran.why is Why.ABSENT:
-        return f"{launcher} is not here; load the MPI's module"
+        return f"{launcher} is not installed here; load the MPI's module"
     if ran.why is Why.TIMEOUT:
-        return f"{launcher} did not end within {limit:.0f} s and was ended{_said(ran.err)}"
+        return f"{launcher} did not finish within {limit:.0f} s and was stopped{_said(ran.err)}"
     if ran.why is not None:
         return f"{launcher}: {ran.why.value}"
     return None if ran.status == 0 else f"{launcher} ended with status {ran.status}{_said(ran.err)}"
@@ -411,10 +413,10 @@ def _said(errors: bytes) -> str:
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines()]
     words = [line for line in lines if any(letter.isalnum() for letter in line) and not line.startswith(_ADVISORY)]
     if any(_NO_PAIRS.search(line) for line in words):
-        return ": every rank was started alone, by a launcher of another MPI than the one that the program was built with"
+        return ": every rank was started separately: the launcher belongs to a different MPI than the program"
     words = [line for line in words if "warning:" not in line.lower()] or words  # Open MPI 5 on a busy machine: setpgid failed
     telling = next((line for line in words if _TELLING.search(line)), None)
     own = next((line for line in words if line.startswith(("mbw_mr:", "hpl:"))), None)
     found = own or telling or (words[-1] if words else None)
     cure = f"; {_AS_ROOT}" if found and "as root" in found else ""
-    return f": {found[:240].rstrip('.')}{cure}" if found else " and said nothing"
+    return f": {found[:240].rstrip('.')}{cure}" if found else ", without a message"

@@ -94,7 +94,7 @@ _SETTINGS: dict[str, Any] = {
 def need_matplotlib() -> None:
     """Refuse in one line where matplotlib is not installed."""
     try:
-        import matplotlib.figure  # noqa: F401  only whether it is there
+        import matplotlib.figure  # noqa: F401 - only whether it is there
     except ImportError as error:
         problem = "charts need matplotlib, which is not installed; install it beside advisor: python -m pip install matplotlib"
         raise CannotWork(problem) from error
@@ -130,7 +130,7 @@ def written(figure: "Figure", form: Form) -> bytes:
 def entitle(figure: "Figure", title: str, measurements: Measurements, results: Sequence[Result], more: str = "") -> None:
     """Write what is drawn, of which machine, and under which conditions, in two lines where one is too short."""
     machine, told = measurements.machine, measurements.conditions
-    idle = {True: "idle machine", False: "BUSY machine, results disturbed", None: "not known whether idle"}[told.idle]
+    idle = {True: "idle machine", False: "BUSY machine, results unreliable", None: "unknown whether idle"}[told.idle]
     parts = (plain(machine.cpu, 60) if machine.cpu else "", plain(told.started[:10], 10), idle, how(results), more)
     name = f"{plain(machine.name, 40)}: {title}" if machine.name else title[:1].upper() + title[1:]
     write_head(figure, name, parts)
@@ -310,7 +310,7 @@ def _draw_parts(measurements: Measurements) -> "Figure":
     results = [result for bar in bars for result in bar.results]
     drawn = _bars(bars, [_beside(bar) for bar in bars], "bytes/s", [COLOURS[0]] * len(bars))
     spread = any(bar.high > bar.low for bar in bars)
-    about = "whiskers: from the slowest to the fastest of its kind" if spread else "all of a kind alike"
+    about = "whiskers: slowest to fastest part of each kind" if spread else "no difference between parts of the same kind"
     entitle(drawn, f"bandwidth of one part at a time ({headline(results) or ''})", measurements, results, about)
     return drawn
 
@@ -335,14 +335,14 @@ def _draw_peaks(measurements: Measurements) -> "Figure":
         f"{word}\nHPL reaches {percent(bars[0].value / bar.value)}" for word, bar in zip(words[1:], bars[1:], strict=True)
     ]
     drawn = _bars(bars, words, "flop/s", [COLOURS[0], *[FAINT] * (len(bars) - 1)])
-    entitle(drawn, "HPL beside its peaks", measurements, bars[0].results)
+    entitle(drawn, "HPL compared with its peaks", measurements, bars[0].results)
     return drawn
 
 
 def _beside(bar: Bar, near: float | None = None) -> str:
     share = f", {percent(bar.value / bar.ceiling)} of {amount(bar.ceiling, 'bytes/s')}" if bar.ceiling else ""
     size = max((result.bytes or 0 for result in bar.results), default=0)
-    far = f"\n{100 * (bar.value / near - 1):+.0f} % against near, {binary(size)} messages" if near else ""
+    far = f"\n{100 * (bar.value / near - 1):+.0f} % relative to near ranks, {binary(size)} messages" if near else ""
     return f"{amount(bar.value, 'bytes/s')}{share}{bar.words}{far}"
 
 
@@ -412,13 +412,13 @@ def _draw_ladder(measurements: Measurements, levels: Mapping[str, int]) -> "Figu
     axes.set_yticks(steps, [f"{step:g}" for step in steps])
     axes.set_yticks([], minor=True)
     axes.set_xlabel("working set")
-    axes.set_ylabel("ns a load")
+    axes.set_ylabel("ns per load")
     look: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 9, "color": FAINT, "textcoords": "offset points"}
     for name, size in levels.items():
         if sizes[0] < size < sizes[-1]:
             axes.axvline(size, color=FAINT, linewidth=1.1, linestyle=(0, (3, 2)))
             axes.annotate(f"{name}\n{binary(size)}", (size, 1.0), (-4, -3), xycoords=("data", "axes fraction"), **look)
-    entitle(whole, "latency over the working set", measurements, _label(axes, curves, "seconds"))
+    entitle(whole, "latency by working set", measurements, _label(axes, curves, "seconds"))
     return whole
 
 
@@ -430,8 +430,8 @@ def _draw_loaded(measurements: Measurements) -> "Figure":
     whole, axes, highest = _curves(curves, "seconds")
     axes.set_xlim(0, 1.03 * max(x for curve in curves for x, _ in curve.points) or 1)
     axes.set_ylim(0, 1.1 * highest)
-    axes.set_xlabel("GB/s that the other cores stream")
-    axes.set_ylabel("ns a load")
+    axes.set_xlabel("GB/s streamed by the other cores")
+    axes.set_ylabel("ns per load")
     results = _label(axes, curves, "seconds")
     for curve in curves:
         x, y = curve.points[0]
@@ -489,9 +489,9 @@ def _draw_nodes(measurements: Measurements, unit: Unit) -> "Figure":
         _squares(whole, axes, (matrix.rows, matrix.columns), matrix.values, unit)
         axes.set_ylabel("CPUs of NUMA node")
         axes.set_xlabel(f"{matrix.variant}, {unit_name(unit)}: memory of NUMA node")
-    better, what = ("more", "bandwidth") if unit == "bytes/s" else ("less", "latency")
+    better, what = ("higher", "bandwidth") if unit == "bytes/s" else ("lower", "latency")
     results = [result for matrix in shown for result in matrix.results]
-    entitle(whole, f"{what} between NUMA nodes", measurements, results, f"{better} is better, light is good")
+    entitle(whole, f"{what} between NUMA nodes", measurements, results, f"{better} is better; light colours are good")
     return whole
 
 
@@ -509,8 +509,8 @@ def _draw_cores(measurements: Measurements) -> "Figure":
         axes.axvline(edge, color=INK, linewidth=0.8)
     axes.set_ylabel("CPU")
     axes.set_xlabel("round trip of a cache line to CPU, ns")
-    lines = "; lines between NUMA nodes" if edges else ""
-    entitle(whole, "from core to core", measurements, [], f"lower is better, light is good{lines}")
+    lines = "; lines separate NUMA nodes" if edges else ""
+    entitle(whole, "core-to-core latency", measurements, [], f"lower is better; light colours are good{lines}")
     return whole
 
 
@@ -583,7 +583,7 @@ def _scales(axes: "Axes", line: Roofline, intensity: float | None) -> None:
     ticks = [2.0**power for power in range(round(log2(low)), round(log2(high)) + 1)]
     axes.set_xticks(ticks, [f"{tick:g}" if tick >= 1 else f"1/{1 / tick:g}" for tick in ticks])
     axes.yaxis.set_major_formatter(lambda value, _: figure(value) if value < 1 else f"{value:g}")
-    axes.set_xlabel("intensity: FLOP per byte from or to memory")
+    axes.set_xlabel("intensity: FLOP per byte of memory traffic")
     axes.set_ylabel("GFLOP/s, double precision")
     axes.grid(visible=True)
 
@@ -692,7 +692,7 @@ def chart_named(measurements: Measurements, name: str | None) -> str:
     there = charts_of(measurements)
     found = name or (there[0] if len(there) == 1 else None)
     if found is None:
-        raise BadValue(f"there are {len(there)} charts to draw", cure=f"choose with --chart: {', '.join(there or KINDS)}")
+        raise BadValue(f"{len(there)} charts can be drawn from this", cure=f"choose with --chart: {', '.join(there or KINDS)}")
     return found
 
 
@@ -710,12 +710,12 @@ def chart(
     """
     wanted = next((each for each in get_args(Form) if each == form), None)
     if wanted is None:
-        raise BadValue(f"{form[:40]!a} is not a format of charts", cure="use svg or png")
+        raise BadValue(f"{form[:40]!a} is not a chart format", cure="use svg or png")
     _check_wish(kind, intensity)
     if not _KINDS[kind][0](measurements):
         there = charts_of(measurements)
         has = f"they have {', '.join(there)}" if there else "no chart can be drawn from them"
-        raise CannotWork(f"these measurements have nothing for the chart {kind}; {has}")
+        raise CannotWork(f"these measurements contain no data for the chart {kind}; {has}")
     need_matplotlib()
     with settings():
         return written(drawing(measurements, kind, intensity, caches(machine)), wanted)
@@ -733,20 +733,20 @@ def must_be_drawable(kind: str | None, intensity: float | None, charts: Sequence
     """
     _check_wish(kind, intensity)
     if drawn and several and kind is None:
-        raise BadValue("one file holds one chart", cure=f"choose with --chart: {', '.join(charts)}")
+        raise BadValue("a file can contain only one chart", cure=f"choose with --chart: {', '.join(charts)}")
     if (drawn or kind) and kind not in (None, *charts):
-        has = f"there {'is' if len(charts) == 1 else 'are'} {', '.join(charts)}" if charts else "no chart can be drawn from it"
-        raise BadValue(f"the chart {kind} cannot be made of what is measured here", cure=has)
+        has = f"available: {', '.join(charts)}" if charts else "this kind of measurement has no charts"
+        raise BadValue(f"the chart {kind} cannot be drawn from this measurement", cure=has)
     if drawn and not charts:
-        raise BadValue("no chart can be drawn from these measurements", cure="leave --svg and --png out")
+        raise BadValue("no chart can be drawn from these measurements", cure="omit --svg and --png")
     if intensity is not None and "roofline" not in charts:
-        raise BadValue("--intensity marks a code in the roofline", cure="advisor measure roofline --intensity 0.25")
+        raise BadValue("--intensity applies only to the roofline", cure="advisor measure roofline --intensity 0.25")
     if drawn:
         need_matplotlib()
 
 
 def _check_wish(kind: str | None, intensity: float | None) -> None:
     if kind is not None and kind not in KINDS:
-        raise BadValue(f"{kind[:40]!a} is not a chart", cure=did_you_mean(kind, KINDS, f"there are {', '.join(KINDS)}"))
+        raise BadValue(f"{kind[:40]!a} is not a chart", cure=did_you_mean(kind, KINDS, f"available: {', '.join(KINDS)}"))
     if intensity is not None and not (isfinite(intensity) and 1e-6 <= intensity <= 1e6):
-        raise BadValue(f"an intensity of {intensity:g} FLOP/byte is not possible", cure="give a number above 0: a triad has 1/12")
+        raise BadValue(f"an intensity of {intensity:g} FLOP/byte is not possible", cure="give 1e-6 to 1e6; STREAM triad has 1/12")

@@ -37,7 +37,7 @@ class Kernels:
         if name in self.wrong:
             raise self.wrong[name]
         if name not in self.sheets:
-            raise BadValue(f"there is no kernel {name[:40]}", cure=did_you_mean(name, self.sheets, "advisor measure --list"))
+            raise BadValue(f"unknown kernel {name[:40]}", cure=did_you_mean(name, self.sheets, "advisor measure --list"))
         return self.sheets[name]
 
 
@@ -70,9 +70,9 @@ def read_header(file: Path) -> KernelSheet:
     rows = [[None if word == "-" else word for word in row.split(maxsplit=6)] for row in listed]
     needed = {
         f"/* {file.stem}: what it measures": first and first[1] == file.stem,
-        "arguments: those of its own, or none": arguments,
-        f"parts: on which of {', '.join(PARTS)} it can run": parts or mpi,
-        f"variant below a table's head, {' '.join(_COLUMNS)}": rows,
+        "arguments: its own options, or none": arguments,
+        f"parts: those of {', '.join(PARTS)} that it can run on": parts or mpi,
+        f"a variant below the table header {' '.join(_COLUMNS)}": rows,
     }
     cure = "kernels/README.md shows a header comment"
     lacking = next((line for line, there in needed.items() if not there), None)
@@ -116,8 +116,8 @@ def patterns(text: str) -> tuple[str, ...]:
     wrong = next((name for name in names if name not in known), None)
     if wrong is not None or not names:
         raise BadValue(
-            f"there is no pattern {wrong[:40]}" if wrong else "--pattern names nothing",
-            cure=did_you_mean(wrong or "", known, f"there are {', '.join(known)}, and all of them"),
+            f"unknown pattern {wrong[:40]}" if wrong else "--pattern is empty",
+            cure=did_you_mean(wrong or "", known, f"available: {', '.join(known)}, all"),
         )
     return names
 
@@ -169,20 +169,20 @@ def results_of(task: Task, lines: Iterable[bytes], sheet: KernelSheet | None = N
         if sheet is not None:
             variant, unit = sheet.variant(results[-1].variant), results[-1].unit
             if variant is None:
-                raise _bad(task, f"the variant {results[-1].variant[:40]}, which its header comment does not name")
+                raise _bad(task, f"the variant {results[-1].variant[:40]}, which its header comment does not list")
             if variant.unit != unit:
-                raise _bad(task, f"{variant.name[:40]} in {unit}, its header comment says {variant.unit}")
+                raise _bad(task, f"{variant.name[:40]} in {unit}, but its header comment says {variant.unit}")
     if sheet is not None and task.purpose == "kernel" and results:
         alike = [(each.variant, each.cpus, each.bytes, tuple(sorted(each.details.items()))) for each in results]
         if twice := next((key[0] for at, key in enumerate(alike) if key in alike[:at]), None):
             raise _bad(task, f"{twice} twice")
         if never := [name for name in task.variants if name not in {each.variant for each in results}]:
-            raise _bad(task, f"no {' and no '.join(never)}, which its header comment names")
+            raise _bad(task, f"no {' and no '.join(never)}, though listed in its header comment")
         asked = dict(zip(task.arguments, task.arguments[1:], strict=False)).get("--repeats", "0")
         wanted = int(asked) if asked.isdecimal() else 0
         if fewer := next((each for each in results if len(each.values) < wanted and not each.details.get("cut_short")), None):
             found = f"{len(fewer.values)} values of {fewer.variant}"
-            raise _bad(task, f"{found}, where --repeats {wanted} was asked for and nothing was cut short")
+            raise _bad(task, f"{found}, although --repeats {wanted} was requested and nothing was cut short")
     return tuple(results)
 
 
@@ -197,7 +197,7 @@ def _result(task: Task, line: bytes) -> Result:
         raise _bad(task, f"a result of {told.kernel[:40]!a}")
     cpus, asked = tuple(told.cpus), set(task.cpus)
     if not asked.issuperset(cpus) or len(set(cpus)) != len(cpus):
-        raise _bad(task, f"CPUs {CpuSet(cpus)}, where {CpuSet(asked)} were asked for")
+        raise _bad(task, f"CPUs {CpuSet(cpus)}, although {CpuSet(asked)} were requested")
     alone = task.part not in ("core", "pair") and len(cpus) == 1 < len(task.cpus)
     pages = {int(node): count for node, count in (told.pages or {}).items() if node != "unknown"}
     return Result(
@@ -225,13 +225,13 @@ def _result(task: Task, line: bytes) -> Result:
 def object_of(task: Task, line: bytes) -> dict[str, Any]:
     """Return the object of a line; refuse what is none."""
     if len(line) > _LONGEST:
-        raise _bad(task, f"a line of {len(line)} bytes")
+        raise _bad(task, f"a line of {len(line)} bytes is too long")
     try:
         data: Any = json.loads(line, parse_constant=_no_number, parse_int=_integer)
     except (ValueError, RecursionError) as error:
-        raise _bad(task, f"what is no JSON: {line[:40]!a}") from error
+        raise _bad(task, f"something that is not JSON: {line[:40]!a}") from error
     if not isinstance(data, dict):
-        raise _bad(task, f"what is not an object: {line[:40]!a}")
+        raise _bad(task, f"JSON that is not an object: {line[:40]!a}")
     return data
 
 
@@ -258,7 +258,7 @@ def _details(data: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str |
 
 
 def _bad(task: Task, what: str) -> BadInput:
-    cure = f"kernels/README.md says what kernels/{task.kernel}.c prints; one built before is built again by --build-only"
+    cure = f"kernels/README.md says what kernels/{task.kernel}.c prints; rebuild an older kernel with --build-only"
     return BadInput(f"{task.kernel} printed {what}", cure=cure)
 
 

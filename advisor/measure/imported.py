@@ -2,18 +2,31 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.errors import BadValue
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.units import count, flop_rate
+from advisor.machine.units import binary, count, flop_rate
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Part, Purpose, Result, Unit
+from advisor.measure.plan import home_of
 from advisor.measure.resources import TIMES_L3, CoreGroup, Memory, Resources
 
-PLACES = "machine, socket N, numa N, l3 N, core N, or cpus LIST"
+PLACES = "machine, socket N, numa N, l3 N, core N or cpus LIST; for messages between two hosts: hosts, or hosts ADAPTER"
 _PARTS: tuple[Part, ...] = ("socket", "numa", "l3", "core")
 _GPU = ("CUDA", "HIP", "SYCL", "OpenCL", "OpenACC", "Kokkos")
 """Models of BabelStream that run on a GPU: their bandwidth is not that of the host's memory."""
+
+
+def adapter_of(ground: Resources, words: str | None) -> str | None:
+    """Return the adapter beside which one rank on each of two hosts sat, where words say so: hosts, hosts mlx5_0."""
+    kind, _, name = (words or "").strip().partition(" ")
+    if kind.lower() != "hosts":
+        return None
+    there = [each.name for each in ground.machine.hcas or ()]
+    if name.strip() in there or (not name and len(there) == 1):
+        return name.strip() or there[0]
+    cure = f"write hosts, then one of: {', '.join(there)}" if there else "only a machine with an adapter sends to other hosts"
+    raise BadValue(f"--placed {(words or '')[:40]} does not name an adapter in this machine", cure=cure)
 
 
 def place_of(ground: Resources, words: str) -> CoreGroup:
@@ -27,7 +40,7 @@ def place_of(ground: Resources, words: str) -> CoreGroup:
             return next((each for each in _pieces(ground) if set(each.cpus) == set(cpus)), CoreGroup("machine", None, cpus))
     found = next((each for each in _pieces(ground) if each.part == kind and str(each.index) == number.strip()), None)
     if found is None:
-        raise BadValue(f"--placed {words[:40]}: there is no such part of this machine", cure=f"one of: {PLACES}")
+        raise BadValue(f"--placed {words[:40]}: this machine has no such part", cure=f"one of: {PLACES}")
     return found
 
 
@@ -51,7 +64,7 @@ _ARRAYS = {"stream": 3}
 """Arrays that a program walks, where its size is that of one."""
 
 
-FASTEST: Final = 5e9
+FASTEST = 5e9
 """The highest boost of any server processor here (EPYC 9575F): what is above the peak at that clock ran elsewhere."""
 
 
@@ -62,9 +75,11 @@ class Placing:
     ground: Resources
     task: str
     peak: float | None = None
-    """FLOP/s of a core at its base clock; None where either is not known."""
+    """FLOP/s of a core at its base clock; None if either is not known."""
     most: float | None = None
     """FLOP/s of a core at the fastest clock there is; None where its FLOP/cycle are not known."""
+    adapter: str | None = None
+    """Through which messages went to another host, from beside it; None where nobody says that they did."""
 
     def result(self, run: ImportedRun, figure: ImportedFigure, place: CoreGroup, **more: Any) -> Result:
         """Return a figure as a result, marked with the program that it is from."""
@@ -91,7 +106,7 @@ Results = tuple[list[Result], str | None]
 def results_of_run(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     """Return the results of a run, and why not all of it could be taken."""
     reader = _READERS.get(run.format)
-    return reader(on, run, place) if reader else ([], "shown only: no rule uses such figures")
+    return reader(on, run, place) if reader else ([], "displayed only: no rule uses these values")
 
 
 def _machine_of(on: Placing, *counts: object) -> CoreGroup | None:
@@ -125,7 +140,7 @@ def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Result
         first = (place.cpus if place else on.ground.order)[:1]
         where = next(each for each in on.ground.pieces("core") if each.cpus == first)
     if where is None:
-        return [], f"it does not say where it ran: --placed {PLACES}"
+        return [], f"it does not say where it ran; give --placed {PLACES}"
     if not alone and (strange := _too_many(run.conditions.get("threads"), "thread", where)):
         return [], strange
     size, l3 = (
@@ -134,15 +149,15 @@ def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Result
     )
     size = size if isinstance(size, int) else None
     if size is not None and l3 and size < l3:
-        return [], f"{size >> 20} MiB fit into the L3 of {where.label} ({l3 >> 20} MiB): not the bandwidth of its memory"
+        return [], f"arrays of {binary(size)} fit into the L3 ({where.label}: {l3 >> 20} MiB): not memory bandwidth"
     own = {**_memory(on.ground.memory_of(where.cpus)), "bytes": size and size * _ARRAYS.get(run.format, 1)}
     kept = (figure for figure in run.figures if figure.at is None and figure.unit == "bytes/s")
     made = [on.result(run, figure, where, variant=figure.what.replace(" ", "-"), **own) for figure in kept]
     remarks = []
     if alone and not place:
-        remarks.append("one thread: the figure of a core, not of the machine, and of which core it does not say")
+        remarks.append("measured with one thread: the figure is for one core (not named), not for the whole machine")
     if size is not None and l3 and size < TIMES_L3 * l3:
-        remarks.append(f"taken, though its arrays are below {TIMES_L3} times the L3: part of it may be the cache's")
+        remarks.append(f"used, although its arrays are below {TIMES_L3} times the L3: part of it may come from the cache")
     return made, "; ".join(remarks) or None
 
 
@@ -151,7 +166,7 @@ def _too_many(number: object, what: str, where: CoreGroup) -> str | None:
     if not isinstance(number, int) or number <= len(where.cpus):
         return None
     there = f"{where.label.replace('/', ' ')} has {count(len(where.cpus), 'CPU')}"
-    return f"it ran {count(number, what)}, and {there}: another machine, or a larger part"
+    return f"it ran {count(number, what)}, but {there}: it ran on another machine, or on a larger part"
 
 
 def _memory(memory: Memory) -> dict[str, Any]:
@@ -168,7 +183,10 @@ def _nodes(on: Placing, run: ImportedRun, _: CoreGroup | None) -> Results:
     if strange or (isinstance(nodes, int) and nodes != len(homes)):
         return (
             [],
-            f"of a machine with {nodes or strange} NUMA nodes, this one has {len(homes)}: another machine, or other partitioning",
+            (
+                f"from a machine with {nodes or strange} NUMA nodes, but this one has {len(homes)}: another machine, or "
+                f"different partitioning"
+            ),
         )
     made = []
     for figure in run.figures:
@@ -188,18 +206,19 @@ def _hpl(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     memory = sum(node.memory or 0 for node in on.ground.memories)
     if memory and 8 * n * n > memory:
         need, have = 8 * n * n / 2**30, memory / 2**30
-        return [], f"its matrix of {need:.0f} GiB is more than this machine's {have:.0f} GiB: several nodes, or another machine"
+        why = f"its matrix of {need:.0f} GiB is more than this machine's {have:.0f} GiB"
+        return [], f"{why}: it ran on several nodes, or on another machine"
     ranks = int(run.conditions.get("P", 0)) * int(run.conditions.get("Q", 0))
     where = place or _machine_of(on, ranks)
     if where is None:
-        return [], f"it does not say on how many cores {ranks} ranks ran: --placed {PLACES}"
+        return [], f"it does not say how many cores its {count(ranks, 'rank')} ran on; give --placed {PLACES}"
     cores = sum(1 for core in on.ground.inside.cores if core.cpuset & CpuSet(where.cpus))
     fastest = max((figure.value for figure in run.figures), default=0.0)
     if strange := _too_many(ranks, "rank", where):
         return [], strange
     if on.most and fastest > on.most * cores:
-        most = flop_rate(on.most * cores)
-        return [], f"{flop_rate(fastest)} is more than {cores} cores give at any clock ({most}): more hosts, or another machine"
+        most = f"{cores} cores can deliver ({flop_rate(on.most * cores)})"
+        return [], f"{flop_rate(fastest)} is more than {most}: the benchmark ran on more hosts or on another machine"
     # Its matrix fits into this machine, on all of whose cores, or where the user says, it ran: so one host solved it.
     told = {name.lower(): run.conditions.get(name, 0) for name in ("N", "NB", "P", "Q")} | {"hosts": 1, "ranks": ranks}
     told |= {"peak_base": on.peak * cores} if on.peak else {}
@@ -216,7 +235,10 @@ def _pairs(on: Placing, run: ImportedRun, _: CoreGroup | None) -> Results:
     if run.conditions.get("CPUs") != len(cpus):
         return (
             [],
-            f"of {run.conditions.get('CPUs')} CPUs, and this machine has {len(cpus)}: of another one, or of some of its cores",
+            (
+                f"run on {run.conditions.get('CPUs')} CPUs, but this machine has {len(cpus)}: another machine, or only some of "
+                f"its cores"
+            ),
         )
     place = CoreGroup("pair", None, ())
     return [
@@ -230,19 +252,23 @@ _TESTS = {"bandwidth": "mbw_mr", "both ways": "bibw", "latency": "latency"}
 
 
 def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
-    """Return messages between hosts: the user says that they were, by saying where on each host the ranks sat."""
+    """Return messages: between two hosts where the user says so, and inside this one where he says on which part."""
+    home = next(iter(home_of(on.ground.machine, on.adapter).numa_nodes or ()), None)
+    beside = next((each for each in on.ground.pieces("numa") if each.index == home), next(iter(on.ground.pieces("machine"))))
+    place = beside if on.adapter else place
     if place is None:
-        return [], "it does not say between which hosts, and where its ranks sat: --placed, if it was between two hosts"
+        return [], "it does not say where its ranks ran; give --placed hosts for two hosts, --placed machine for this one"
     pairs = run.conditions.get("pairs")
     pairs = 1 if all(figure.scope == "pair" for figure in run.figures) else int(pairs) if pairs else None
     if pairs is None:
-        return [], "it does not say how many pairs sent: shown only"
+        return [], "the output does not say how many pairs sent messages: shown only, no rule uses it"
     rates = {figure.size: figure.value for figure in run.figures if figure.what == "message rate"}
     purpose: Purpose = "network-pair" if pairs == 1 else "network"
     made = []
     for figure in run.figures:
         if figure.what in _TESTS:
-            mark = {"imported": run.tool, "pairs": pairs}
+            mark = {"imported": f"{run.tool}, {figure.statistic}", "pairs": pairs}
+            mark |= {"across": 1, "hca": on.adapter, "hca_distance": "local"} if on.adapter else {}
             rate = {"messages": rates[figure.size]} if figure.what == "bandwidth" and figure.size in rates else {}
             made.append(on.result(run, figure, place, purpose=purpose, variant=_TESTS[figure.what], details={**mark, **rate}))
     return made, None

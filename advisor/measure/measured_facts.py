@@ -2,10 +2,8 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value
 from advisor.measure.platform import Metric
 
 MEASURED = "measured"
@@ -24,87 +22,135 @@ MEASURE = "advisor measure --quick, about 40 s"
 class Speed(Value):
     """How fast the cores of one part reach their own memory, all of them at work; medians of the repeats."""
 
-    index: int = Field(description="number of the core, L3 group, NUMA node or socket; 0 of the machine")
-    cpus: CpuSet = Field(description="CPUs whose threads worked")
-    load: float | None = optional("bytes a second")
-    copying: float | None = optional("bytes a second, of regular and streaming stores the better")
-    triad: float | None = optional("bytes a second, of regular and streaming stores the better")
-    regular: float | None = optional("triad through the cache, in bytes a second")
-    streaming: float | None = optional("triad past the cache, in bytes a second")
-    rate: float | None = optional("what parts are compared by: triad, or load where that was not measured")
-    what: str | None = optional("which of the two it is")
-    spread: float | None = optional("how far apart the repeats of rate lie, as a share; None of fewer than three repeats")
-    siblings: float | None = optional(
-        "median rate of those like it: the other sockets, nodes of its memory's kind, L3 groups of its node"
-    )
-    share: float | None = optional("rate as a share of that of its siblings")
-    ceiling: float | None = optional("bytes a second that its DIMMs could carry")
-    latency: float | None = optional("seconds of one load of its own memory; of NUMA nodes and the machine")
-    latency_spread: float | None = optional("how far apart the repeats of latency lie, as a share")
-    latency_siblings: float | None = optional("median latency of the other NUMA nodes of its kind")
+    index: int
+    """number of the core, L3 group, NUMA node or socket; 0 for the machine"""
+    cpus: CpuSet
+    """CPUs that ran threads"""
+    load: float | None = None
+    """bytes per second"""
+    copying: float | None = None
+    """bytes per second, the better of regular and streaming stores"""
+    triad: float | None = None
+    """bytes per second, the better of regular and streaming stores"""
+    regular: float | None = None
+    """triad through the cache, in bytes per second"""
+    streaming: float | None = None
+    """triad with stores that bypass the cache, in bytes per second"""
+    rate: float | None = None
+    """the figure used to compare parts: triad, or load if triad was not measured"""
+    what: str | None = None
+    """the name of the figure in rate: triad or load"""
+    spread: float | None = None
+    """spread of the repeats of rate, as a fraction; None for fewer than three repeats"""
+    siblings: float | None = None
+    """median rate of its peers: the other sockets, nodes with the same kind of memory, L3 groups of its node"""
+    share: float | None = None
+    """rate as a fraction of its peers' rate"""
+    ceiling: float | None = None
+    """bytes per second that its DIMMs could deliver"""
+    latency: float | None = None
+    """seconds per load from its own memory; for NUMA nodes and the machine"""
+    latency_spread: float | None = None
+    """spread of latency's repeats, as a fraction"""
+    latency_siblings: float | None = None
+    """median latency of the other NUMA nodes of its kind"""
 
 
 class Way(Value):
     """Memory at one distance, against local memory; medians over all pairs of NUMA nodes."""
 
-    distance: str = Field(description="same-socket or other-socket")
-    bandwidth: float | None = optional("as a share of that of local memory")
-    latency: float | None = optional("times that of local memory")
-    spread: float | None = optional("how far apart the repeats of bandwidth lie, as a share")
-    published: float | None = optional("the same share in a publication of this platform")
-    ref: str | None = optional("that publication")
+    distance: str
+    """same-socket or other-socket"""
+    bandwidth: float | None = None
+    """bandwidth as a fraction of that of local memory"""
+    latency: float | None = None
+    """as a multiple of local memory's"""
+    spread: float | None = None
+    """spread of bandwidth's repeats, as a fraction"""
+    published: float | None = None
+    """bandwidth fraction published for this platform"""
+    ref: str | None = None
+    """that publication"""
 
 
 class Compared(Value):
     """A published result whose conditions this machine meets, and what was measured here."""
 
-    name: str = Field(description="what was run, on which part: stream-triad of the machine")
-    value: float = Field(description="measured here, bytes a second or seconds")
-    spread: float | None = optional("how far apart its repeats lie, as a share")
-    low: float | None = optional("the least that was published")
-    high: float | None = optional("the most that was published")
-    conditions: str = Field(description="what both have in common: EPYC 7702, 2 sockets, NPS4, 3200 MT/s")
-    ref: str = Field(description="the publication")
+    name: str
+    """benchmark and part: stream-triad of the machine"""
+    value: float
+    """measured here, bytes per second or seconds"""
+    spread: float | None = None
+    """spread of its repeats, as a fraction"""
+    low: float | None = None
+    """the lowest published value"""
+    high: float | None = None
+    """the highest published value"""
+    conditions: str
+    """what both have in common: EPYC 7702, 2 sockets, NPS4, 3200 MT/s"""
+    ref: str
+    """the publication"""
 
 
 class Publication(Value):
     """A published figure beside one of this machine: which of its conditions hold here."""
 
-    processor: str = Field(description="of which processor: EPYC 7702")
-    low: float = Field(description="the least of it, in base units")
-    high: float = Field(description="the most of it")
-    outcome: Literal["meets", "other", "unknown"] = Field(
-        description="whether this machine meets its conditions; other: one differs; unknown: one is not known, or it states none"
-    )
-    stated: bool = Field(description="whether it states how its sockets were partitioned or what memory ran")
-    conditions: tuple[str, ...] = optional("those that hold here too: NPS4, 128 threads", ())
-    differs: tuple[str, ...] = optional("those that are different here: NPS1 (here NPS4)", ())
-    unknown: tuple[str, ...] = optional("those of which nobody knows here: DDR4-3200", ())
-    ref: str = Field(description="where it was published")
+    processor: str
+    """its processor: EPYC 7702"""
+    low: float
+    """the lowest value that it gives, in base units"""
+    high: float
+    """the highest value that it gives, in base units"""
+    outcome: Literal["meets", "other", "unknown"]
+    """whether this machine meets its conditions; other: one differs; unknown: one is unknown, or none is stated"""
+    stated: bool
+    """whether it states the NUMA partitioning or the memory configuration"""
+    conditions: tuple[str, ...] = ()
+    """conditions that also hold here: NPS4, 128 threads"""
+    differs: tuple[str, ...] = ()
+    """conditions that differ here: NPS1 (here NPS4)"""
+    unknown: tuple[str, ...] = ()
+    """conditions unknown here: DDR4-3200"""
+    ref: str
+    """where it was published"""
 
 
 class Place(Value):
     """Where a figure of this machine stands: below its ceiling, and among what others published."""
 
-    name: str = Field(description="triad of the machine")
+    name: str
+    """triad of the machine"""
     metric: Metric
-    value: float = Field(description="in base units")
-    ceiling: float | None = optional("what the memory carries at most, as its DIMMs or arithmetic say")
-    because: str | None = optional("what the ceiling is made of: 8 channels of DDR4-3200 in each of 2 sockets")
-    processor: str | None = optional("2 x EPYC 7702, of which the publications are")
-    published: tuple[Publication, ...] = optional("of this processor, or of its nearest kin", ())
-    kin: bool = optional("whether they are of other models of this generation", default=False)
-    count: int = optional("how many can be compared: of as many sockets, on the hardware itself or not, as here", 0)
-    low: float | None = optional("the least of those; None where none can be compared")
-    high: float | None = optional("the most of them")
-    median: float | None = optional("the middle of all that are published here, whether they can be compared or not")
-    stated_low: float | None = optional("the least of those that state their conditions, none of which is known to differ here")
-    judged: bool = optional(
-        "whether one whose conditions are all met judges it, as it was measured idle with steady repeats", default=False
-    )
-    doubts: str = optional("what cannot be excluded, in words", default="")
-    says: str = optional("where it stands, in words: 40 GB/s: 15 % of the 270 to 300 GB/s published for ...", default="")
-    of_ceiling: str = optional("its share of the ceiling in words; empty where that is not known", default="")
+    value: float
+    """in base units"""
+    ceiling: float | None = None
+    """the highest possible value, from the DIMMs or by calculation"""
+    because: str | None = None
+    """basis of the ceiling: 8 channels of DDR4-3200 in each of 2 sockets"""
+    processor: str | None = None
+    """the processors in the publications: 2 x EPYC 7702"""
+    published: tuple[Publication, ...] = ()
+    """published values of this processor or its nearest relatives"""
+    kin: bool = False
+    """whether the published values are from other models of this generation"""
+    count: int = 0
+    """number of comparable values: the same number of sockets, and bare metal or virtual as here"""
+    low: float | None = None
+    """the lowest comparable value; None if there is none"""
+    high: float | None = None
+    """the highest comparable value"""
+    median: float | None = None
+    """the median of all published values, comparable or not"""
+    stated_low: float | None = None
+    """the lowest value with stated conditions, none of which is known to differ here"""
+    judged: bool = False
+    """whether a value with all conditions met may be used to judge it: measured on an idle machine, with steady repeats"""
+    doubts: str = ""
+    """what cannot be ruled out, in words"""
+    says: str = ""
+    """how it compares, in words: 40 GB/s: 15 % of the 270 to 300 GB/s published for ..."""
+    of_ceiling: str = ""
+    """its fraction of the ceiling in words; empty if unknown"""
 
     @property
     def beside(self) -> str:
@@ -114,181 +160,298 @@ class Place(Value):
 
 
 class Caches(Value):
-    """Which cores share a cache, as round trips of a cache line between them show it."""
+    """Which cores share a cache, as shown by round trips of a cache line between them."""
 
-    groups: tuple[CpuSet, ...] | None = optional("cores that are near each other; None where not all were paired")
-    agrees: bool | None = optional("whether the firmware's L3 groups are those; None where round trips do not tell near from far")
-    near: float | None = optional("seconds: median round trip inside a group")
-    far: float | None = optional("seconds: median round trip between groups")
-    example: str | None = optional("a pair that contradicts the firmware, in words")
+    groups: tuple[CpuSet, ...] | None = None
+    """cores near each other; None if not all pairs were measured"""
+    agrees: bool | None = None
+    """whether the measured groups match the firmware's L3 groups; None if round trips do not separate near from far"""
+    near: float | None = None
+    """seconds: median round trip inside a group"""
+    far: float | None = None
+    """seconds: median round trip between groups"""
+    example: str | None = None
+    """a pair that contradicts the firmware, in words"""
 
 
 class Clock(Value):
     """The clock of the cores while all of them compute."""
 
-    isa: str = Field(description="scalar, sse4, avx2, avx512, neon, sve, ...")
-    hertz: float = Field(description="achieved")
-    spread: float | None = optional("how far apart the repeats lie, as a share")
-    nominal: float | None = optional("base clock of the processor")
-    share: float | None = optional("achieved clock as a share of the base clock")
+    isa: str
+    """scalar, sse4, avx2, avx512, neon, sve, ..."""
+    hertz: float
+    """achieved"""
+    spread: float | None = None
+    """spread of the repeats, as a fraction"""
+    nominal: float | None = None
+    """base clock of the processor"""
+    share: float | None = None
+    """achieved clock as a fraction of the base clock"""
 
 
 class Flops(Value):
     """Double-precision floating point of all cores together."""
 
-    rate: float = Field(description="operations a second")
-    isa: str = Field(description="instructions used")
-    cores: int = Field(description="cores that worked")
-    spread: float | None = optional("how far apart the repeats lie, as a share")
-    clock: float | None = optional("hertz achieved, or the base clock where none was measured")
-    peak: float | None = optional("operations a second that these cores could do at that clock")
-    share: float | None = optional("rate as a share of the peak")
+    rate: float
+    """operations per second"""
+    isa: str
+    """instructions used"""
+    cores: int
+    """cores in use"""
+    spread: float | None = None
+    """spread of the repeats, as a fraction"""
+    clock: float | None = None
+    """hertz achieved, or the base clock if none was measured"""
+    peak: float | None = None
+    """operations per second that these cores could do at that clock"""
+    share: float | None = None
+    """rate as a fraction of the peak"""
 
 
 class Reach(Value):
     """What ranks of one place reach through an adapter to those of another host; medians over places of the same kind."""
 
-    bandwidth: float | None = optional("bytes a second one way, at the size that is fastest")
-    spread: float | None = optional("how far apart the repeats of bandwidth lie, as a share")
-    messages: float | None = optional("messages/s at the smallest size")
-    messages_spread: float | None = optional("how far apart their repeats lie, as a share")
-    pairs: int | None = optional("pairs of ranks that sent")
+    bandwidth: float | None = None
+    """one-way bytes per second at the fastest message size"""
+    spread: float | None = None
+    """spread of bandwidth's repeats, as a fraction"""
+    messages: float | None = None
+    """messages/s at the smallest size"""
+    messages_spread: float | None = None
+    """spread of their repeats, as a fraction"""
+    pairs: int | None = None
+    """pairs of ranks that exchanged messages"""
 
 
 class Exchange(Value):
     """What one rank on each host reaches through an adapter."""
 
-    latency: float | None = optional("seconds: half a ping-pong, at the smallest size")
-    latency_spread: float | None = optional("how far apart its repeats lie, as a share")
-    bandwidth: float | None = optional("bytes a second one way, at the size that is fastest")
-    both: float | None = optional("bytes a second both ways at once")
-    spread: float | None = optional("how far apart the repeats of bandwidth lie, as a share")
+    latency: float | None = None
+    """seconds: half a ping-pong, at the smallest size"""
+    latency_spread: float | None = None
+    """spread of its repeats, as a fraction"""
+    bandwidth: float | None = None
+    """one-way bytes per second at the fastest message size"""
+    both: float | None = None
+    """bytes per second both ways at once"""
+    spread: float | None = None
+    """spread of bandwidth's repeats, as a fraction"""
 
 
 class MeasuredAdapter(Value):
     """Messages between hosts through one adapter."""
 
-    name: str = Field(description="mlx5_0")
-    hosts: tuple[str, ...] = optional("between which it was measured", ())
-    launcher: str | None = optional("which MPI, with its version: openmpi4 4.1.4")
-    line: float | None = optional("bytes a second one way that its port or PCIe path carries at most")
-    limit: str | None = optional("what says so: 100 Gbit/s (4X EDR)")
-    of_path: bool | None = optional("whether that is the PCIe path, which loses a part to its packets")
-    bandwidth: float | None = optional("the most bytes a second one way of any ranks beside it")
-    spread: float | None = optional("how far apart its repeats lie, as a share")
-    share: float | None = optional("that bandwidth as a share of the line")
-    messages: float | None = optional("the most messages/s of any ranks, wherever they are")
-    messages_spread: float | None = optional("how far apart their repeats lie, as a share")
-    messages_pairs: int | None = optional("pairs of ranks that sent those")
-    near: Reach | None = optional("all cores of its own NUMA node")
-    same_socket: Reach | None = optional("all cores of a NUMA node, of the other nodes of its socket")
-    other_socket: Reach | None = optional("all cores of a NUMA node of another socket")
-    socket: Reach | None = optional("all cores of its socket")
-    far_socket: Reach | None = optional("all cores of another socket")
-    everyone: Reach | None = optional("all cores of the machine")
-    one: Exchange | None = optional("one rank on each host, beside it")
-    one_far: Exchange | None = optional("one rank on each host, as far from it as can be")
-    gap: float | None = optional("what the other socket loses of the bandwidth beside it, as a share")
-    others: float | None = optional("median bandwidth through it between other hosts")
-    of_others: float | None = optional("bandwidth as a share of that between other hosts")
+    name: str
+    """mlx5_0"""
+    hosts: tuple[str, ...] = ()
+    """the hosts between which it was measured"""
+    launcher: str | None = None
+    """the MPI with its version: openmpi4 4.1.4"""
+    line: float | None = None
+    """the most bytes per second that its port or PCIe path can carry in one direction"""
+    limit: str | None = None
+    """the basis: 100 Gbit/s (4X EDR)"""
+    of_path: bool | None = None
+    """whether the PCIe path is the limit; packet headers take part of its bandwidth"""
+    bandwidth: float | None = None
+    """highest one-way bandwidth of any ranks near it, in bytes per second"""
+    spread: float | None = None
+    """spread of its repeats, as a fraction"""
+    share: float | None = None
+    """the highest bandwidth as a fraction of the line rate"""
+    messages: float | None = None
+    """highest message rate measured, with ranks near the adapter or far from it, in messages/s"""
+    messages_spread: float | None = None
+    """spread of their repeats, as a fraction"""
+    messages_pairs: int | None = None
+    """pairs of ranks that sent these messages"""
+    near: Reach | None = None
+    """all cores of its own NUMA node"""
+    same_socket: Reach | None = None
+    """all cores of another NUMA node of its socket"""
+    other_socket: Reach | None = None
+    """all cores of a NUMA node of another socket"""
+    socket: Reach | None = None
+    """all cores of the adapter's socket"""
+    far_socket: Reach | None = None
+    """all cores of another socket"""
+    everyone: Reach | None = None
+    """all cores of the machine"""
+    one: Exchange | None = None
+    """one rank per host, near the adapter"""
+    one_far: Exchange | None = None
+    """one rank per host, as far from the adapter as possible"""
+    gap: float | None = None
+    """the fraction of near bandwidth that the other socket loses"""
+    others: float | None = None
+    """median bandwidth through this adapter between other hosts"""
+    of_others: float | None = None
+    """bandwidth as a fraction of that between other hosts"""
 
 
 class AdapterWay(Value):
     """Ranks at one distance from an adapter, against those of its own NUMA node; medians over NUMA nodes."""
 
-    adapter: str = Field(description="mlx5_0")
-    hosts: tuple[str, ...] = optional("between which it was measured", ())
-    distance: str = Field(description="same-socket or other-socket")
-    near: float = Field(description="bytes a second of all cores of the adapter's NUMA node")
-    far: float = Field(description="bytes a second of all cores of a NUMA node at that distance")
-    bandwidth: float = Field(description="far as a share of near")
-    spread: float | None = optional("how far apart the repeats of bandwidth lie, as a share")
-    latency: float | None = optional("times that of one rank beside it")
-    published: float | None = optional("the same share of bandwidth in a publication of this platform")
-    ref: str | None = optional("that publication")
+    adapter: str
+    """mlx5_0"""
+    hosts: tuple[str, ...] = ()
+    """the hosts between which it was measured"""
+    distance: str
+    """same-socket or other-socket"""
+    near: float
+    """bytes per second of all cores of the adapter's NUMA node"""
+    far: float
+    """bytes per second of all cores of a NUMA node at that distance"""
+    bandwidth: float
+    """far divided by near"""
+    spread: float | None = None
+    """spread of bandwidth's repeats, as a fraction"""
+    latency: float | None = None
+    """latency as a multiple of that of one rank near the adapter"""
+    published: float | None = None
+    """bandwidth far from the adapter as a fraction of near, in a publication about this platform"""
+    ref: str | None = None
+    """that publication"""
 
 
 class Linpack(Value):
     """HPL, beside what bounds it."""
 
-    part: str = optional("what worked: machine, of all hosts, or numa, socket, l3 of this one", "machine")
-    index: int | None = optional("which of those; None of the machine")
-    rate: float = Field(description="operations a second; median of the repeats")
-    spread: float | None = optional("how far apart the repeats lie, as a share; None of fewer than three")
-    repeats: int = Field(description="how often it ran")
-    n: int | None = optional("equations")
-    nb: int | None = optional("columns of a block")
-    grid: str | None = optional("P x Q: 8 x 8")
-    ranks: int | None = optional("MPI ranks")
-    threads: int | None = optional("threads of each")
-    hosts: int | None = optional("hosts that worked; None where that is not known")
-    cores: int | None = optional("cores that worked, of all hosts")
-    per_core: float | None = optional("threads of all ranks for each core that worked")
-    whole: bool | None = optional("whether every core of the hosts worked")
-    program: str | None = optional("hpl: our own; xhpl: another build")
-    blas: str | None = optional("OpenBLAS, BLIS, MKL, unknown")
-    blas_core: str | None = optional("the processor that OpenBLAS took this one for")
-    blas_doubt: str | None = optional("what speaks against that, in words; None where nothing does")
-    blas_better: str | None = optional("what OPENBLAS_CORETYPE should be, where it should not stay")
-    peak_base: float | None = optional("operations a second of those cores at their base clock")
-    of_base: float | None = optional("rate as a share of that peak")
-    peak_load: float | None = optional("operations a second of multiply-adds on all cores, as measured")
-    of_load: float | None = optional("rate as a share of that peak")
-    dgemm: float | None = optional("operations a second of DGEMM of all ranks at once")
-    of_dgemm: float | None = optional("rate as a share of DGEMM")
-    dgemm_of_load: float | None = optional("DGEMM as a share of the peak under load")
-    of_one: float | None = optional("rate of each of several hosts as a share of that of one alone")
-    memory_share: float | None = optional("what the matrix takes of the hosts' memory, as a share")
-    clock: Clock | None = optional("the clock of the widest instructions while all cores compute")
-    like: str | None = optional("narrower instructions that give as much at best: AVX2, AVX, SSE2")
+    part: str = "machine"
+    """the part that ran: machine (all hosts), or numa, socket, l3 of this one"""
+    index: int | None = None
+    """the number of the part; None for the machine"""
+    rate: float
+    """operations per second; median of the repeats"""
+    spread: float | None = None
+    """spread of the repeats, as a fraction; None for fewer than three"""
+    repeats: int
+    """number of runs"""
+    n: int | None = None
+    """equations"""
+    nb: int | None = None
+    """columns of a block"""
+    grid: str | None = None
+    """P x Q: 8 x 8"""
+    ranks: int | None = None
+    """MPI ranks"""
+    threads: int | None = None
+    """threads per rank"""
+    hosts: int | None = None
+    """hosts that took part; None if unknown"""
+    cores: int | None = None
+    """cores that took part, on all hosts"""
+    per_core: float | None = None
+    """threads of all ranks, divided by the cores that took part"""
+    whole: bool | None = None
+    """whether every core of the hosts took part"""
+    program: str | None = None
+    """hpl: our own; xhpl: another build"""
+    blas: str | None = None
+    """OpenBLAS, BLIS, MKL, unknown"""
+    blas_core: str | None = None
+    """the processor that OpenBLAS detected"""
+    blas_doubt: str | None = None
+    """what contradicts that detection, in words; None if nothing does"""
+    blas_better: str | None = None
+    """the better OPENBLAS_CORETYPE, if the current one is wrong"""
+    peak_base: float | None = None
+    """operations per second of those cores at their base clock"""
+    of_base: float | None = None
+    """rate as a fraction of that peak"""
+    peak_load: float | None = None
+    """measured operations per second of multiply-adds on all cores"""
+    of_load: float | None = None
+    """rate as a fraction of that peak"""
+    dgemm: float | None = None
+    """operations per second of DGEMM on all ranks at once"""
+    of_dgemm: float | None = None
+    """rate as a fraction of DGEMM"""
+    dgemm_of_load: float | None = None
+    """DGEMM as a fraction of the peak under load"""
+    of_one: float | None = None
+    """rate per host on several hosts, as a fraction of the rate on one host"""
+    memory_share: float | None = None
+    """fraction of the hosts' memory that the matrix takes"""
+    clock: Clock | None = None
+    """the clock of the widest instructions while all cores compute"""
+    like: str | None = None
+    """narrower instructions that could give the same rate at best: AVX2, AVX, SSE2"""
 
 
 class Refused(Value):
     """A result that is not believed."""
 
-    name: str = Field(description="the task and what of it")
-    why: str = Field(description="above the ceiling, pages on another node, ...")
+    name: str
+    """the task and the part of the machine"""
+    why: str
+    """above the ceiling, pages on another node, ..."""
 
 
 class MeasuredFacts(Value):
     """What was measured on this machine."""
 
-    when: str = Field(description="local time: 2026-11-21 14:05")
-    idle: bool | None = Field(description="whether nobody else worked before and meanwhile; None where nobody looked")
-    busy: tuple[str, ...] = optional("who or what did", ())
-    results: int = Field(description="how many results there are")
-    worst_spread: float | None = optional("the widest spread of any believed result, as a share")
-    worst: str | None = optional("the task that has it")
-    cores: tuple[Speed, ...] | None = optional("each core alone")
-    groups: tuple[Speed, ...] | None = optional("each L3 group alone")
-    nodes: tuple[Speed, ...] | None = optional("each NUMA node alone")
-    sockets: tuple[Speed, ...] | None = optional("each socket alone")
-    machine: Speed | None = optional("the whole machine at once")
-    one_core_per_l3: float | None = optional("triad with one core of each L3 group, as a share of that with all cores")
-    one_core_spread: float | None = optional("how far apart the repeats of either lie, as a share")
-    remote: tuple[Way, ...] | None = optional("memory of other NUMA nodes")
-    nps_gain: float | None = optional(
-        "what local memory gives above memory interleaved over the nodes of a socket, as a share: estimated from "
-        "the bandwidth between its nodes"
-    )
-    nps_spread: float | None = optional("how far apart the repeats behind nps_gain lie, as a share")
+    when: str
+    """local time: 2026-11-21 14:05"""
+    idle: bool | None
+    """whether nobody else used the machine before and during it; None if not checked"""
+    busy: tuple[str, ...] = ()
+    """who or what used the machine"""
+    results: int
+    """number of results"""
+    worst_spread: float | None = None
+    """the widest spread of any accepted result, as a fraction"""
+    worst: str | None = None
+    """the task with the widest spread"""
+    cores: tuple[Speed, ...] | None = None
+    """each core alone"""
+    groups: tuple[Speed, ...] | None = None
+    """each L3 group alone"""
+    nodes: tuple[Speed, ...] | None = None
+    """each NUMA node alone"""
+    sockets: tuple[Speed, ...] | None = None
+    """each socket alone"""
+    machine: Speed | None = None
+    """the whole machine at once"""
+    one_core_per_l3: float | None = None
+    """triad with one core per L3 group, as a fraction of that with all cores"""
+    one_core_spread: float | None = None
+    """spread of the repeats of these two triads, as a fraction"""
+    remote: tuple[Way, ...] | None = None
+    """memory of other NUMA nodes"""
+    nps_gain: float | None = None
+    """gain of local memory over memory interleaved across the nodes of a socket, as a fraction, estimated from the
+    bandwidth between its nodes"""
+    nps_spread: float | None = None
+    """spread of the repeats behind nps_gain, as a fraction"""
     caches: Caches | None = None
-    clocks: tuple[Clock, ...] | None = optional("by instructions")
+    clocks: tuple[Clock, ...] | None = None
+    """by instructions"""
     flops: Flops | None = None
-    places: tuple[Place, ...] = optional("where the machine's figures stand among what others published", ())
-    published: tuple[Compared, ...] = optional("bandwidths published for machines like this one", ())
-    published_latency: tuple[Compared, ...] = optional("latencies published for machines like this one", ())
-    adapters: tuple[MeasuredAdapter, ...] = optional("adapters that messages went through to other hosts", ())
-    adapter_ways: tuple[AdapterWay, ...] = optional("ranks far from an adapter, against those beside it", ())
-    hpl: Linpack | None = optional("HPL on all cores of this machine; of several hosts where it ran on no fewer")
-    hpl_runs: tuple[Linpack, ...] = optional("every run of HPL that is believed: parts, and more hosts", ())
-    published_network: tuple[Compared, ...] = optional("bandwidths between such machines, published", ())
-    published_network_latency: tuple[Compared, ...] = optional("latencies between such machines, published", ())
-    published_hpl: tuple[Compared, ...] = optional(
-        "rates of HPL published for such machines; shares of a peak as rates of this machine", ()
-    )
-    refused: tuple[Refused, ...] = optional("results that are not believed", ())
-    missing: tuple[str, ...] = optional("tasks without a result", ())
+    places: tuple[Place, ...] = ()
+    """how the machine's figures compare with published ones"""
+    published: tuple[Compared, ...] = ()
+    """bandwidths published for machines like this one"""
+    published_latency: tuple[Compared, ...] = ()
+    """latencies published for machines like this one"""
+    adapters: tuple[MeasuredAdapter, ...] = ()
+    """adapters that carried messages to other hosts"""
+    adapter_ways: tuple[AdapterWay, ...] = ()
+    """ranks far from an adapter, compared with those near it"""
+    hpl: Linpack | None = None
+    """HPL on all cores of this machine; if there is no such run, on the fewest hosts"""
+    hpl_runs: tuple[Linpack, ...] = ()
+    """all accepted HPL runs, including those on parts of the machine and on several hosts"""
+    published_network: tuple[Compared, ...] = ()
+    """published bandwidths between machines of this kind"""
+    published_network_latency: tuple[Compared, ...] = ()
+    """published latencies between machines of this kind"""
+    published_hpl: tuple[Compared, ...] = ()
+    """HPL rates published for such machines; fractions of a peak converted to rates of this machine"""
+    refused: tuple[Refused, ...] = ()
+    """rejected results"""
+    missing: tuple[str, ...] = ()
+    """tasks without a result"""
 
     def place_of(self, metric: str, value: float) -> Place | None:
         """Return where a figure of the machine stands; None where nothing is known of that."""

@@ -26,13 +26,18 @@ KernelPart = Literal["core", "l3", "numa", "socket", "machine"]
 class Variant(Value):
     """One thing that a kernel can measure, and what one iteration of it costs; None where arguments decide."""
 
-    name: str = Field(description="triad-nt", pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")
+    name: str = Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")
+    """triad-nt"""
     unit: Unit
-    arrays: int = Field(description="that it walks in memory; 0 where it has none to speak of")
-    read: int | None = Field(description="bytes")
-    written: int | None = Field(description="bytes, without the read that a store through the cache makes first")
+    arrays: int
+    """number of arrays that it walks in memory; 0 if negligible"""
+    read: int | None
+    """bytes"""
+    written: int | None
+    """bytes, without the read before a store through the cache"""
     flops: int | None = None
-    iteration: str = Field(description="what one iteration does: a = b + s*c", pattern=r"^\s*[^\s,]")
+    iteration: str = Field(pattern=r"^\s*[^\s,]")
+    """one iteration: a = b + s*c"""
 
     @property
     def title(self) -> str:
@@ -44,9 +49,12 @@ class KernelSheet(Value):
     """What the header comment of a kernel says."""
 
     name: KernelName
-    summary: str = Field(description="what it measures, in a few words")
-    arguments: tuple[Annotated[str, Field(pattern="^--")], ...] = optional("those that are its own: --bytes SIZE", ())
-    parts: tuple[KernelPart, ...] = optional("on which parts of a machine it runs; none of a kernel of MPI", ())
+    summary: str
+    """what it measures, in a few words"""
+    arguments: tuple[Annotated[str, Field(pattern="^--")], ...] = ()
+    """its own arguments: --bytes SIZE"""
+    parts: tuple[KernelPart, ...] = ()
+    """parts of a machine that it runs on; none for an MPI kernel"""
     mpi: bool = False
     variants: tuple[Variant, ...]
 
@@ -89,28 +97,34 @@ Distance = Literal["local", "same-socket", "other-socket", "spread"]
 Order = Literal["filled", "dealt"]
 """How threads of a scaling curve take their places: one NUMA node after the other, or one to each in turn."""
 
-_SLIT = "the firmware's distance from the cores to that node (10: local): distinguishes one hop from two"
-
 
 class Task(Value):
-    """One thing to measure: where, with what, and how long it should take. The same task has the same name in every run."""
+    """One thing to measure: where, with what, and expected duration. The same task has the same name in every run."""
 
-    name: str = Field(description="membw/part/numa/3/triad-nt: kernel, purpose, part, number, variant")
+    name: str
+    """membw/part/numa/3/triad-nt: kernel, purpose, part, number, variant"""
     kernel: KernelName
     purpose: Purpose
-    variants: tuple[str, ...] = Field(description="what of the kernel, several where one start can do several: load, triad-nt")
+    variants: tuple[str, ...]
+    """variants of the kernel, several if one run can do several: load, triad-nt"""
     part: Part
-    index: int | None = optional(
-        "which core (number of its first CPU), L3 group (position), node (number), socket (position); None of machine and pair"
-    )
-    cpus: tuple[int, ...] = Field(description="one thread on each, in this order")
-    memory: int | None = optional("NUMA node of the memory; None: each thread touches its own first")
+    index: int | None = None
+    """its core (number of its first CPU), L3 group (position), node (number) or socket (position); None for machine and pair"""
+    cpus: tuple[int, ...]
+    """one thread per CPU, in this order"""
+    memory: int | None = None
+    """NUMA node of the memory; None: each thread touches its own first"""
     distance: Distance | None = None
-    slit: int | None = optional(_SLIT)
-    order: Order | None = optional("of a scaling curve: filled, or spread over the NUMA nodes")
-    groups: int | None = optional("L3 groups that the CPUs are in; None where they are not known")
-    arguments: tuple[str, ...] = optional("the kernel's other arguments, as given to it", ())
-    seconds: float = Field(description="how long it should take")
+    slit: int | None = None
+    """the firmware's distance from the cores to that node (10: local), which separates one hop from two"""
+    order: Order | None = None
+    """scaling curve: filled, or spread over the NUMA nodes"""
+    groups: int | None = None
+    """L3 groups of the CPUs; None if unknown"""
+    arguments: tuple[str, ...] = ()
+    """the kernel's other arguments"""
+    seconds: float
+    """expected duration"""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -122,26 +136,40 @@ class Task(Value):
 class Result(Value):
     """What one kernel said of one thing."""
 
-    task: str = Field(description="name of the task")
+    task: str
+    """name of the task"""
     kernel: KernelName
     purpose: Purpose
-    variant: str = Field(description="triad-nt, chase, avx512-fma, ...")
+    variant: str
+    """triad-nt, chase, avx512-fma, ..."""
     part: Part
     index: int | None = None
-    cpus: tuple[int, ...] = Field(description="CPUs whose threads worked; of a pair both")
-    memory: int | None = optional("NUMA node that the memory was bound to")
+    cpus: tuple[int, ...]
+    """CPUs that ran threads; both for a pair"""
+    memory: int | None = None
+    """NUMA node that the memory was bound to"""
     distance: Distance | None = None
-    slit: int | None = optional(_SLIT)
-    order: Order | None = optional("of a scaling curve: filled, or spread over the NUMA nodes")
+    slit: int | None = None
+    """the firmware's distance from the cores to that node (10: local), which separates one hop from two"""
+    order: Order | None = None
+    """scaling curve: filled, or spread over the NUMA nodes"""
     unit: Unit
-    values: tuple[float, ...] = Field(description="every repeat", min_length=1)
-    bytes: int | None = optional("size of the working set")
-    pages: dict[int, int] | None = optional("sampled pages by the NUMA node that they really lay on")
-    page_kind: str | None = optional("normal or huge, as asked and as got")
-    isa: str | None = optional("instructions used")
-    details: dict[str, float | int | str | bool] = Field(default_factory=dict, description="what else the kernel reported")
-    ceiling: float | None = optional("what the hardware cannot exceed, in the same unit")
-    refused: str | None = optional("why it is not believed: above the ceiling, pages elsewhere, ...")
+    values: tuple[float, ...] = Field(min_length=1)
+    """every repeat"""
+    bytes: int | None = None
+    """size of the working set"""
+    pages: dict[int, int] | None = None
+    """sampled pages by their actual NUMA node"""
+    page_kind: str | None = None
+    """normal or huge, requested and actual"""
+    isa: str | None = None
+    """instructions used"""
+    details: dict[str, float | int | str | bool] = Field(default_factory=dict)
+    """what else the kernel reported"""
+    ceiling: float | None = None
+    """hardware ceiling, in the same unit"""
+    refused: str | None = None
+    """why it is rejected: above the ceiling, pages elsewhere, ..."""
 
     @property
     def median(self) -> float:
@@ -166,23 +194,30 @@ class Missing(Value):
     """A task without a result."""
 
     task: str
-    why: str = Field(description="killed after 30 s, not enough memory on node 3, stopped by Ctrl-C, ...")
+    why: str
+    """killed after 30 s, not enough memory on node 3, stopped by Ctrl-C, ..."""
 
 
 class Conditions(Value):
     """Under which it was measured."""
 
-    started: str = Field(description="local time with its offset, ISO 8601")
-    seconds: float = optional("how long all of it took", 0.0)
-    idle: bool | None = Field(
-        description="whether the machine was idle before, and nobody else worked meanwhile; None where nobody looked: other hosts"
-    )
-    busy: tuple[str, ...] = optional("what spoke against it: load 3.2, user alice runs xhpl on 32 CPUs", ())
-    compiler: str | None = optional("its version line; None where the kernels were built elsewhere")
+    started: str
+    """local time with its offset, ISO 8601"""
+    seconds: float = 0.0
+    """total duration"""
+    idle: bool | None
+    """whether the machine was idle before and nobody else used it meanwhile; None if not checked (other hosts)"""
+    busy: tuple[str, ...] = ()
+    """evidence against it: load 3.2, user alice runs xhpl on 32 CPUs"""
+    compiler: str | None = None
+    """its version line; None if the kernels were built elsewhere"""
     flags: str | None = None
-    governor: str | None = optional("of the CPUs; all that there are, joined by a comma")
-    hugepages: str | None = optional("transparent huge pages: always, madvise, never")
-    imported: tuple[str, ...] = optional("other programs whose printed figures are among these: STREAM 5.10", ())
+    governor: str | None = None
+    """governors of the CPUs, joined by commas"""
+    hugepages: str | None = None
+    """transparent huge pages: always, madvise, never"""
+    imported: tuple[str, ...] = ()
+    """other programs whose figures are included: STREAM 5.10"""
 
     @property
     def when(self) -> str:
@@ -195,20 +230,26 @@ class Conditions(Value):
 class Identity(Value):
     """Which machine, cut in which way, it was measured on: results of another are refused."""
 
-    name: str | None = optional("host name")
-    cpu: str | None = optional("marketing name of the processor")
-    cpus: int | None = optional("CPUs online")
-    nodes: tuple[str, ...] = optional("CPU list of each NUMA node, in order", ())
+    name: str | None = None
+    """host name"""
+    cpu: str | None = None
+    """marketing name of the processor"""
+    cpus: int | None = None
+    """CPUs online"""
+    nodes: tuple[str, ...] = ()
+    """CPU list of each NUMA node, in order"""
 
 
 class Measurements(Value):
     """Everything that one run of advisor measure brought."""
 
     schema_version: Literal[1] = MEASUREMENTS_SCHEMA
-    advisor: str = Field(description="version that measured")
+    advisor: str
+    """version that measured"""
     machine: Identity
     conditions: Conditions
-    kernels: tuple[KernelSheet, ...] = optional("what the kernels that measured say of themselves", ())
+    kernels: tuple[KernelSheet, ...] = ()
+    """the kernels' own descriptions"""
     results: tuple[Result, ...] = ()
     missing: tuple[Missing, ...] = ()
 
@@ -279,12 +320,12 @@ def machine_mismatch(measured: Identity, machine: Machine) -> str | None:
     own = identity_of(machine)
     for theirs, ours in ((measured.name, own.name), (measured.cpu, own.cpu)):
         if theirs and ours and theirs != ours:
-            return f"measured on {theirs}, and this is {ours}"
+            return f"measured on {theirs}, but this is {ours}"
     for many, few, what in ((measured.cpus, own.cpus, "CPUs"), (len(measured.nodes), len(own.nodes), "NUMA nodes")):
         if many and few and many != few:
-            return f"measured with {many} {what}, and the machine has {few} now"
+            return f"measured with {many} {what}, but the machine now has {few}"
     if measured.nodes and own.nodes and measured.nodes != own.nodes:
-        return "measured with other CPUs in the NUMA nodes than the machine has now"
+        return "measured when the NUMA nodes had different CPUs"
     return None
 
 
@@ -324,10 +365,10 @@ def one_core_per_l3(measurements: Measurements, groups: int | None = None) -> Ga
 class MeasuredForPlacement(Value):
     """What was measured on a machine that bears on placement; None where it was not."""
 
-    one_core_per_l3: float | None = optional(
-        "memory bandwidth with one core of each L3 group, as a share of that with all cores", gt=0
-    )
-    near_messages: float | None = optional("message rate of the adapter's socket, as a share of the other socket's", gt=0)
+    one_core_per_l3: float | None = optional(gt=0)
+    """memory bandwidth with one core per L3 group, as a fraction of that with all cores"""
+    near_messages: float | None = optional(gt=0)
+    """message rate of the adapter's socket, as a fraction of the other socket's"""
 
 
 def measured_for_placement(measurements: Measurements, groups: int | None = None) -> MeasuredForPlacement:
@@ -437,46 +478,63 @@ def significance(p: float, ratio: float) -> Outcome:
 class Side(Value):
     """One of the two settings, of one thing."""
 
-    number: int = Field(description="of starts or repeats")
-    median: float = Field(description="in the unit of the row")
-    low: float = Field(description="the least of them")
-    high: float = Field(description="the most of them")
+    number: int
+    """number of runs or repeats"""
+    median: float
+    """median in the row's unit"""
+    low: float
+    """the smallest of them"""
+    high: float
+    """the largest of them"""
 
 
 class Contrast(Value):
     """One thing that was measured under both settings."""
 
-    hca: str | None = optional("the adapter; None where the MPI chose")
-    what: Literal["message rate", "bandwidth", "part"] = Field(description="of messages the first two; part: of one machine")
-    kernel: str | None = optional("of a part: what measured it")
-    variant: str | None = optional("of a part")
+    hca: str | None = None
+    """the adapter; None if the MPI chose"""
+    what: Literal["message rate", "bandwidth", "part"]
+    """the first two are for messages; part: of one machine"""
+    kernel: str | None = None
+    """for a part: the kernel that measured it"""
+    variant: str | None = None
+    """for a part: the kernel's variant"""
     part: Part | None = None
     index: int | None = None
-    distance: Distance | None = optional("of a part: to its memory")
-    bytes: int | None = optional("size of a message, or of the working set")
-    pairs: int = optional("pairs of ranks that sent at once", 0)
+    distance: Distance | None = None
+    """for a part: distance to its memory"""
+    bytes: int | None = None
+    """size of a message, or of the working set"""
+    pairs: int = 0
+    """pairs of ranks that sent simultaneously"""
     unit: Unit
     before: Side
     after: Side
-    ratio: float = Field(description="median after through median before")
-    p: float = Field(description="two-sided, rank-sum test of Mann and Whitney over all starts or repeats")
+    ratio: float
+    """median after divided by median before"""
+    p: float
+    """two-sided Mann-Whitney rank-sum test over all runs or repeats"""
     says: Outcome = Field(
-        description=f"faster or slower where p is at most {SIGNIFICANT} and the medians differ by {NEGLIGIBLE} or more"
+        description=f"faster or slower if p is at most {SIGNIFICANT} and the medians differ by {NEGLIGIBLE} or more"
     )
 
 
 class BeforeAfter(Value):
     """The same experiment under two settings, compared."""
 
-    hosts: str = Field(description="between which hosts: a,b; of one machine its name")
-    launcher: str = optional("empty of one machine", "")
-    before: str = Field(description="when the first run of it began")
-    after: str = Field(description="when the first run of it began")
-    of: Literal["starts", "repeats"] = Field(
-        description="what was compared: medians of several starts of each setting, or the repeats of one start"
-    )
+    hosts: str
+    """the hosts: a,b; for one machine its name"""
+    launcher: str = ""
+    """empty for one machine"""
+    before: str
+    """when its first run started"""
+    after: str
+    """when its first run started"""
+    of: Literal["starts", "repeats"]
+    """what was compared: medians of several runs of each setting, or the repeats of one run"""
     rows: tuple[Contrast, ...]
-    warnings: tuple[str, ...] = optional("what speaks against believing it", ())
+    warnings: tuple[str, ...] = ()
+    """reasons to doubt it"""
 
 
 HPL_ROW = re.compile(
@@ -500,28 +558,40 @@ Scope = Literal[
 class ImportedFigure(Value):
     """One number of a table."""
 
-    what: str = Field(description="triad, latency, bandwidth, both ways, message rate, hpl, ...")
+    what: str
+    """triad, latency, bandwidth, both ways, message rate, hpl, ..."""
     unit: Unit
     value: float
     statistic: Statistic = "one"
     scope: Scope
-    size: int | None = optional("bytes of a message or of the working set")
-    at: tuple[int, int] | None = optional("NUMA node of the cores and of the memory; of CPU to CPU the two positions")
+    size: int | None = None
+    """bytes of a message or of the working set"""
+    at: tuple[int, int] | None = None
+    """NUMA node of the cores and of the memory; for CPU to CPU the two positions"""
 
 
 class ImportedRun(Value):
     """One run of one program."""
 
-    format: str = Field(description="the reader: hpl, osu, stream, ...")
-    tool: str = Field(description="OSU Micro-Benchmarks, MPI Latency Test")
-    version: str | None = optional("as the program says it; None where it does not")
-    line: int = Field(description="at which it begins in its file")
+    format: str
+    """the reader: hpl, osu, stream, ..."""
+    tool: str
+    """OSU Micro-Benchmarks, MPI Latency Test"""
+    version: str | None = None
+    """as the program reports it; None if it does not"""
+    line: int
+    """the line of the file where it begins"""
     figures: tuple[ImportedFigure, ...] = ()
-    conditions: dict[str, str | int | float] = Field(default_factory=dict, description="what the file says: threads, N, device")
-    cpus: tuple[int, ...] = optional("on which it ran, where the file says so", ())
-    not_said: tuple[str, ...] = optional("what a verdict needs and the file does not say: host, binding", ())
-    notes: tuple[str, ...] = optional("what to keep in mind: no residual was checked", ())
-    refused: str | None = optional("why none of it is believed")
+    conditions: dict[str, str | int | float] = Field(default_factory=dict)
+    """conditions stated in the file: threads, N, device"""
+    cpus: tuple[int, ...] = ()
+    """hosts it ran on, if the file says"""
+    not_said: tuple[str, ...] = ()
+    """what a verdict needs but the file lacks: host, binding"""
+    notes: tuple[str, ...] = ()
+    """remarks: no residual was checked"""
+    refused: str | None = None
+    """why it is rejected as a whole"""
 
     @property
     def title(self) -> str:

@@ -44,7 +44,7 @@ from advisor.measure.measurement import (
 from advisor.measure.tables import NEAR, Seen, among_published, beside_published, section
 from advisor.show.lines import Line, Page, Span, cut, numbered, width_of, wrapped
 
-ANOTHER = "What is published for this machine is not looked up: the file is of another one, which --from would name."
+ANOTHER = "Published values are not looked up: the file is from another machine; give it with --from."
 _MOST_REFUSED, _MOST_TASKS = 12, 3
 """So many results and so many tasks of one reason are named; the file has all."""
 
@@ -64,7 +64,7 @@ def conditions(measurements: Measurements, width: int) -> list[Line]:
     why = f": {'; '.join(plain(each) for each in told.busy)}" if told.busy else ""
     idle = {
         True: ("The machine was idle.", "good"),
-        False: (f"! The machine was BUSY, the results are disturbed{why}", "warn"),
+        False: (f"! The machine was BUSY, so the results are unreliable{why}", "warn"),
         None: ("Whether the hosts were idle was not checked.", "unknown"),
     }[told.idle]
     kinds = sorted({plain(result.page_kind, 20) for result in measurements.results if result.page_kind})
@@ -73,7 +73,7 @@ def conditions(measurements: Measurements, width: int) -> list[Line]:
         built,
         f"governor {plain(told.governor, 80)}" if told.governor else "",
         f"transparent hugepages {plain(told.hugepages, 40)}" if told.hugepages else "",
-        f"memory came in {' and '.join(kinds)} pages" if kinds else "",
+        f"memory in {' and '.join(kinds)} pages" if kinds else "",
     ]
     return [
         *lines,
@@ -88,7 +88,7 @@ def rejected(measurements: Measurements, width: int) -> list[Line]:
     found = [result for result in measurements.results if result.refused is not None]
     if not found:
         return []
-    lines = heading("Not believed", f"{count(len(found), 'result')}, in no table above", width)
+    lines = heading("Rejected", f"{count(len(found), 'result')} not in any table above", width)
     for each in found[:_MOST_REFUSED]:
         cpus = f" {numbered(each.cpus)}" if each.part == "pair" else ""
         away = f", {distance(each.distance)}" if each.distance else ""
@@ -99,7 +99,7 @@ def rejected(measurements: Measurements, width: int) -> list[Line]:
             (f"  {plain(each.refused or '')}", "warn"),
         ]
         lines += wrapped(spans, width, indent=4)
-    more = f"  and {count(len(found) - _MOST_REFUSED, 'result')} more: --json has all"
+    more = f"  and {count(len(found) - _MOST_REFUSED, 'result')} more: --json lists all"
     return lines + (wrapped([(more, "dim")], width) if len(found) > _MOST_REFUSED else [])
 
 
@@ -210,7 +210,7 @@ def kernels_document(kernels: Iterable[KernelSheet], wrong: Sequence[str]) -> di
 
 
 def _kernel(sheet: KernelSheet, width: int) -> list[Line]:
-    where = "between hosts or ranks, by MPI" if sheet.mpi else f"on {', '.join(part_name(part) for part in sheet.parts)}"
+    where = "between hosts or ranks, with MPI" if sheet.mpi else f"on {', '.join(part_name(part) for part in sheet.parts)}"
     rows: list[list[Cell]] = []
     for each in sheet.variants:
         amounts = ("-" if amount is None else str(amount) for amount in (each.arrays, each.read, each.written, each.flops))
@@ -232,7 +232,7 @@ _WITHOUT_MEMORY: tuple[Purpose, ...] = ("map", "peak", "clock", "hpl", *NETWORK)
 _PURPOSES: dict[Purpose, str] = {
     "sparse": "1 per L3", "half": "half of each L3", "scaling": "threads", "ladder": "by size", "loaded": "under load",
     "map": "core to core", "peak": "peak", "clock": "clock", "roofline": "roofline", "network": "all cores",
-    "network-few": "2 a node", "network-pair": "one pair",
+    "network-few": "2 per node", "network-pair": "one pair",
 }  # fmt: skip
 
 
@@ -378,12 +378,12 @@ def _figures(figures: Sequence[ImportedFigure], levels: Sequence[Level]) -> Iter
 
     if any(figure.scope == "CPU to CPU" for figure in figures):
         times = span([figure.value for figure in figures], "seconds")
-        yield f"{count(len(figures), 'pair')} of CPUs, {times} half a round trip"
+        yield f"{count(len(figures), 'pair')} of CPUs, {times} per half round trip"
         for level in levels:
-            inside = f"below {amount(level.seconds, 'seconds')} inside of each"
+            inside = f"below {amount(level.seconds, 'seconds')} inside each"
             yield f"{len(level.groups)} groups of {len(level.groups[0])} CPUs, {inside}"
         if not levels:
-            yield "no groups: no step of half as far again"
+            yield "no groups: no latency step of 50 % or more"
         return
     kinds: dict[tuple[str, Unit, bool], list[ImportedFigure]] = defaultdict(list)
     for read in figures:
@@ -419,7 +419,7 @@ def compared_page(rows: Sequence[Beside], names: tuple[str, str], width: int | N
         (row.what, amount(row.first, row.unit), amount(row.second, row.unit), f"{row.second / row.first:.2f}") for row in rows
     ]
     return Page(
-        lambda room: [*heading("Beside each other", count(len(rows), "figure"), room), *table(head, cells, room, "lrrr")], width
+        lambda room: [*heading("Side by side", count(len(rows), "figure"), room), *table(head, cells, room, "lrrr")], width
     )
 
 
@@ -514,7 +514,9 @@ def _bounds(result: Result, width: int) -> list[Line]:
     """Return what bounds a run, and a doubt about its BLAS."""
     base, load, dgemm = (reported_or_zero(result, name) for name in ("peak_base", "peak_load", "dgemm_all"))
     parts = [
-        f"base clock times the FLOP/cycle of all cores: {amount(base, 'flop/s')}" if base else "no peak at base clock is known",
+        f"base clock times the FLOP/cycle of all cores: {amount(base, 'flop/s')}"
+        if base
+        else "the peak at base clock is unknown",
         f"FMA on all cores under load: {amount(load, 'flop/s')}" if load else "no peak under load was measured",
         *([f"DGEMM on all ranks at once: {amount(dgemm, 'flop/s')}"] if dgemm else []),
     ]
@@ -590,7 +592,7 @@ def messages(seen: Seen) -> list[Line]:
     verdict: list[Span] = []
     for each in seen.facts.adapters:
         if each.bandwidth and not each.share:
-            said = f"{plain(each.name, 40)} {throughput(each.bandwidth)} one way; the rate of its line is not known"
+            said = f"{plain(each.name, 40)} {throughput(each.bandwidth)} one way; its line rate is unknown"
             verdict.append((said, "unknown"))
         elif each.bandwidth and each.share:
             of = f"{percent(each.share)} of {plain(each.limit or 'its line', 60)}"
@@ -607,17 +609,17 @@ def _network(name: str, results: Sequence[Result], head: Sequence[str], rows: Se
     hosts = _text(first, "hosts_named").split(",")
     inside = not reported_or_zero(first, "across")
     way = _text(first, "way")
-    adapter = _text(first, "hca") + (f" (the way there {way})" if way else "")
+    adapter = _text(first, "hca") + (f" (path {way})" if way else "")
     limit = ""
     if bound := next((each for each in results if each.ceiling is not None), None):
         one_way = (bound.ceiling or 0.0) / (2 if bound.variant == "bibw" else 1)
         limit = f"line: {amount(one_way, 'bytes/s')} one way ({_text(bound, 'line')})"
     about = [
-        f"inside {hosts[0]}, shared memory" if inside else " and ".join(hosts),
+        f"inside {hosts[0] or 'this machine'}, shared memory" if inside else " and ".join(filter(None, hosts)) or "two hosts",
         _text(first, "launcher"),
         adapter or ("" if inside else "no adapter chosen"),
         limit,
-        f"median of {len(first.values)} repeats",
+        f"median of {len(first.values)} repeats" if len(first.values) > 1 else "one run",
     ]
     right = "".join("l" if each in ("part", "adapter") else "r" for each in head)
     return section(seen, name, ", ".join(filter(None, about)), head, rows, right=right, sparse=True)
@@ -655,7 +657,7 @@ def _two_ranks(results: Sequence[Result], seen: Seen) -> list[Line]:
     if near is None or far is None:
         return lines
     more = far.median / near.median - 1
-    words = f"Far from the adapter latency is {percent(more)} {'longer' if more >= 0 else 'shorter'}."
+    words = f"Far from the adapter, latency is {percent(more)} {'longer' if more >= 0 else 'shorter'}."
     return lines + wrapped([(words, "")], seen.width)
 
 
@@ -676,7 +678,7 @@ def _many_pairs(results: Sequence[Result], seen: Seen) -> list[Line]:
         loss = best.median / near - 1 if best and near and site.is_node and not home else None
         rows.append(
             [
-                (name if site.first.purpose == "network" else f"{name}, 2 a node", "title" if home else ""),
+                (name if site.first.purpose == "network" else f"{name}, 2 per node", "title" if home else ""),
                 (site.mark, "good" if site.mark.endswith("here") else "dim"),
                 _whole(site.first, "pairs"),
                 figure(reported_or_zero(rate, "messages") / 1e6) if rate else "",
@@ -692,6 +694,6 @@ def _many_pairs(results: Sequence[Result], seen: Seen) -> list[Line]:
     middle = far[len(far) // 2]
     loss = 1 - middle / near
     if abs(loss) < _LITTLE:
-        return lines + wrapped([("On the other socket messages are as fast as beside the adapter.", "good")], seen.width)
-    words = f"On the other socket {percent(abs(loss))} of the bandwidth is {'lost' if loss > 0 else 'gained'}"
+        return lines + wrapped([("On the other socket, messages are as fast as near the adapter.", "good")], seen.width)
+    words = f"On the other socket, {percent(abs(loss))} of the bandwidth is {'lost' if loss > 0 else 'gained'}"
     return lines + wrapped([(f"{words}: {number(middle, 'bytes/s')} of {amount(near, 'bytes/s')}.", "")], seen.width)

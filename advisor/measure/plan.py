@@ -144,7 +144,7 @@ class Tasks:
         if not size:
             where = "here" if node is None else f"on node {node}"
             room, wanted = self.sizes.room(threads, node) or 0, self.sizes.wanted(threads, times)
-            why = f"{room // MIB} MiB may be taken {where} and {wanted // MIB} MiB are needed"
+            why = f"{wanted // MIB} MiB is needed {where}, but only {room // MIB} MiB may be used"
             self.left_out[name] = Missing(task=name, why=why)
         return size
 
@@ -265,17 +265,19 @@ def kernel_called(what: str, others: Sequence[str]) -> KernelSheet:
     if what in alone or what in kernels.wrong:
         return kernels.sheet(what)
     if what in kernels.sheets:
-        raise BadValue(f"{what} runs under MPI", cure="advisor measure network and advisor measure hpl start such kernels")
+        raise BadValue(
+            f"{what} runs under MPI", cure="advisor measure network and advisor measure hpl start kernels like this one"
+        )
     known = [*others, *(name for name in alone if name not in others)]
-    cure = did_you_mean(what, known, f"there are {', '.join(known)}; --list says what each measures")
-    raise BadValue(f"there is no measurement {what[:40]}", cure="write --list" if what == "list" else cure)
+    cure = did_you_mean(what, known, f"available: {', '.join(known)}; --list shows what each measures")
+    raise BadValue(f"unknown measurement {what[:40]}", cure="write --list" if what == "list" else cure)
 
 
 def kernel_as_it_is(tasks: Tasks, sheet: KernelSheet) -> Iterator[Task]:
     """Yield the kernel on the CPUs of --cpus, or on those groups of cores that it can run on."""
     wish = tasks.wish
     if wish.per is not None and wish.per not in sheet.parts:
-        raise BadValue(f"{sheet.name} does not run on one {wish.per}", cure=f"it runs on {', '.join(sheet.parts)}")
+        raise BadValue(f"{sheet.name} does not run on a single {wish.per}", cure=f"it runs on {', '.join(sheet.parts)}")
     asked = wish.cpus is not None and wish.per is None
     variants, repeats = tuple(each.name for each in sheet.variants), wish.repeats or _REPEATS
     for group in tasks.ground.pieces("machine") if asked else _rungs(tasks.ground, wish.per):
@@ -329,9 +331,9 @@ def plan(machine: Machine, wish: Request, free: Mapping[int, int] | None = None)
     ground = Resources(machine, wish.cpus, smt=wish.smt)
     nodes = [node.os_index for node in ground.memories]
     if wish.memory is not None and wish.memory not in nodes:
-        raise BadValue(f"--node {wish.memory}: there is no such memory", cure=f"there are {CpuSet(nodes)}")
+        raise BadValue(f"--node {wish.memory}: no such NUMA node", cure=f"available: {CpuSet(nodes)}")
     if wish.cpus is not None and not wish.cpus <= ground.usable:
-        raise BadValue(f"--cpus: CPUs {wish.cpus - ground.usable} may not be used here", cure=f"there are {ground.inside.pus}")
+        raise BadValue(f"--cpus: CPUs {wish.cpus - ground.usable} may not be used here", cure=f"available: {ground.inside.pus}")
     tasks = Tasks(ground, wish, free)
     found = planner(tasks) if planner else kernel_as_it_is(tasks, sheet) if sheet else ()
     last = {task.name: task for task in reversed(tuple(found))}
@@ -560,7 +562,7 @@ class NetworkRun:
     """On each host; None: FEW in each NUMA node."""
     hca: str | None
     distance: str
-    """From the part to the adapter: local, same-socket, other-socket; empty where that is not known."""
+    """From the part to the adapter: local, same-socket, other-socket; empty if that is not known."""
     about: str
 
     @property
@@ -606,7 +608,8 @@ def sizes_of(text: str) -> str:
         sizes.append(int(number) * units.get(unit, 1) if number.isascii() and number.isdecimal() and len(number) < 11 else 0)
     wrong = any(not 0 < size <= 1 << 30 for size in sizes) or len(sizes) > 64
     if wrong or (mark == ":" and (len(sizes) != 2 or sizes[0] > sizes[1])):
-        raise BadValue(f"--sizes {text[:40]} is not a list of message sizes", cure="write 8,64KiB or 1:4MiB for all doublings")
+        cure = "write 8,64KiB, or 1:4MiB for every power of two from 1 byte to 4 MiB"
+        raise BadValue(f"--sizes {text[:40]} is not a list of message sizes", cure=cure)
     return mark.join(map(str, sizes))
 
 
@@ -626,11 +629,13 @@ def network_runs(
         if cut != cuts[0]:  # NUMA node 3 of one would be compared with other cores of the other
             names = " and ".join(each.machine.name or "a host" for each in (ground, other))
             counts = " and ".join(str(len(homes)) for homes, _ in (cuts[0], cut))
-            problem = f"{names} have different NUMA partitioning ({counts} NUMA nodes, or other CPUs in them); take two that are"
+            problem = (
+                f"{names} differ in NUMA partitioning ({counts} NUMA nodes, or different CPUs in them); choose identical hosts"
+            )
             raise CannotWork(problem)
     found = [leg for hca in hcas or (None,) for leg in _of_adapter(ground, hca, per, hosts)]
     if not found:
-        raise CannotWork("there is nothing to measure: pairs inside one host need two cores; name two with --hosts A,B")
+        raise CannotWork("nothing to measure: pairs inside one host need two cores; name two hosts with --hosts A,B")
     return tuple(found)
 
 

@@ -32,7 +32,7 @@ from advisor.machine.platform_traits import (
     with_inherited,
 )
 from advisor.machine.topology import Topology
-from advisor.machine.value import Amount, Value, measured_in, optional
+from advisor.machine.value import Amount, Value, meaning, measured_in, optional
 from advisor.paths import rules
 from advisor.sheets import model_of, read_sheet
 
@@ -55,8 +55,8 @@ _CUTS = (
 
 def _is_cut(name: str) -> str:
     if name not in _CUTS:
-        near = did_you_mean(name, _CUTS, f"there are {', '.join(_CUTS)}")
-        raise ValueError(f"{name[:40]} is no NUMA partitioning; {near}")
+        near = did_you_mean(name, _CUTS, f"available: {', '.join(_CUTS)}")
+        raise ValueError(f"{name[:40]} is not a NUMA partitioning; {near}")
     return name
 
 
@@ -66,26 +66,41 @@ CutName = Annotated[str, AfterValidator(_is_cut)]
 class CutOffer(Value):
     """A way of cutting the socket that the firmware of this platform offers."""
 
-    name: CutName = Field(description="as advisor names the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none")
-    nodes: int = Field(description="how many NUMA nodes it gives, in each of what `per` says", ge=1)
-    per: Literal["socket", "system", "l3"] = optional("what the nodes are counted in", "socket")
-    called: str = Field(description="the setting in the vendor's words")
-    offered: Literal["yes", "unknown"] = optional("unknown where nobody has published which processors offer it", "yes")
-    dies_multiple_of: int | None = optional("only where the compute dies of a socket are a multiple of this")
-    sockets: int | None = optional("only in a machine of so many sockets")
-    min_cores: int | None = optional("certain from so many cores a socket on; below it is not offered, or not known to be")
-    only: NamePattern | None = optional("only processors with this in their marketing name")
-    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
-    note: str | None = optional("what else to know")
+    name: CutName
+    """advisor's name of the NUMA partitioning: NPS4, channel-interleaving, COD, SNC2, none"""
+    nodes: int = Field(ge=1)
+    """number of NUMA nodes it creates in each part named by `per`"""
+    per: Literal["socket", "system", "l3"] = "socket"
+    """the part of the machine that has this number of nodes"""
+    called: str
+    """the vendor's name of the setting"""
+    offered: Literal["yes", "unknown"] = "yes"
+    """unknown if no publication says which processors offer it"""
+    dies_multiple_of: int | None = None
+    """only if the number of compute dies per socket is a multiple of this"""
+    sockets: int | None = None
+    """only in machines with this many sockets"""
+    min_cores: int | None = None
+    """known to be offered with at least this many cores per socket; with fewer, not offered or not known"""
+    only: NamePattern | None = None
+    """only processors with this in their marketing name"""
+    source: str
+    """publication: its ID in rules/sources.yaml, or unverified"""
+    note: str | None = None
+    """further notes"""
 
 
 class Advice(Value):
     """The NUMA partitioning that a guide recommends for some kinds of work."""
 
-    scopes: tuple[Scope, ...] = Field(description="for which work", min_length=1)
-    cut: str = Field(description="the NUMA partitioning it recommends; where it is not offered, the next lower one")
-    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
-    note: str | None = optional("its reason or its condition")
+    scopes: tuple[Scope, ...] = Field(min_length=1)
+    """workloads it applies to"""
+    cut: str
+    """the recommended NUMA partitioning; if not offered, the next lower one"""
+    source: str
+    """publication: its ID in rules/sources.yaml, or unverified"""
+    note: str | None = None
+    """reason for the recommendation, or its condition"""
 
 
 Benchmark = Literal[
@@ -98,40 +113,54 @@ Benchmark = Literal[
 class Reference(Value):
     """A published result, with the condition it holds under."""
 
-    benchmark: Benchmark = Field(description="what was run")
-    of: Literal["core", "l3", "die", "numa-node", "socket", "node", "pair", "cluster"] = optional(
-        "what the value belongs to; pair: two nodes over the fabric", "node"
-    )
-    kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = optional(
-        "threshold: below it an operator calls a node sick; vendor: as sold; spread: between identical servers; "
-        "gain: how much above what `against` names; share: how much of it",
-        "measured",
-    )
-    value: Amount = Field(description="in base units")
-    cpus: tuple[str, ...] = optional("processor models; () for all of the platform", ())
-    sockets: int | None = optional("sockets of the machine or of the part measured")
-    cores: int | None = optional("cores that worked")
-    cut: str | None = optional("cut of the sockets while it ran")
-    memory_speed: Transfers | None = optional("transfers a second that the memory ran at")
-    stores: Literal["regular", "streaming"] | None = optional(
-        "whether stores read the line first; their traffic is not counted, as STREAM does not"
-    )
-    fabric: str | None = optional("adapter and rate: ConnectX-5 EDR")
-    against: str | None = optional("what a gain or a share is of")
-    condition: str | None = optional("everything else that matters")
-    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
-    note: str | None = optional("a doubt about it")
+    benchmark: Benchmark
+    """the benchmark that was run"""
+    of: Literal["core", "l3", "die", "numa-node", "socket", "node", "pair", "cluster"] = "node"
+    """what the value applies to; pair: two nodes connected by the fabric"""
+    kind: Literal["measured", "theoretical", "threshold", "vendor", "spread", "gain", "share"] = "measured"
+    """threshold: below it an operator considers a node faulty; vendor: as specified; spread: between identical servers;
+    gain: how much above `against`; share: how much of `against`"""
+    value: Amount
+    """in base units"""
+    cpus: tuple[str, ...] = ()
+    """processor models; () for all of the platform"""
+    sockets: int | None = None
+    """sockets of the machine or of the part measured"""
+    cores: int | None = None
+    """cores in use"""
+    cut: str | None = None
+    """NUMA partitioning during the run"""
+    memory_speed: Transfers | None = None
+    """transfers per second of the memory"""
+    stores: Literal["regular", "streaming"] | None = None
+    """whether stores read the line first; like STREAM, that traffic is not counted"""
+    fabric: str | None = None
+    """adapter and rate: ConnectX-5 EDR"""
+    against: str | None = None
+    """what a gain or a share refers to"""
+    condition: str | None = None
+    """all other conditions of the measurement"""
+    source: str
+    """publication: its ID in rules/sources.yaml, or unverified"""
+    note: str | None = None
+    """a reason to doubt this entry"""
 
 
 class Variant(Value):
     """Processors of the platform, known by name, for which some figures differ."""
 
-    name: NamePattern = Field(description="their marketing names have this in it")
-    why: str = Field(description="what is different about them")
-    flops_per_cycle: float | None = optional("double-precision FLOP of a core in a cycle")
-    channels: int | None = optional("memory channels of a socket")
-    memory_speed: Transfers | None = optional("transfers a second with one DIMM a channel")
-    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
+    name: NamePattern
+    """text that their marketing names contain"""
+    why: str
+    """how they differ"""
+    flops_per_cycle: float | None = None
+    """double-precision FLOP per core and cycle"""
+    channels: int | None = None
+    """memory channels of a socket"""
+    memory_speed: Transfers | None = None
+    """transfers per second with one DIMM per channel"""
+    source: str
+    """publication: its ID in rules/sources.yaml, or unverified"""
 
 
 _VARYING = ("flops_per_cycle", "channels", "memory_speed")
@@ -140,37 +169,51 @@ _VARYING = ("flops_per_cycle", "channels", "memory_speed")
 class Processor(Value):
     """One processor as its maker describes it."""
 
-    cores: int | None = optional("cores of a socket", ge=1, le=4096)
-    dies: int | None = optional("compute dies of a socket; None where that is not known or does not count", ge=1, le=256)
-    source: str = Field(description="publication: its ID in rules/sources.yaml, or unverified")
+    cores: int | None = optional(ge=1, le=4096)
+    """cores of a socket"""
+    dies: int | None = optional(ge=1, le=256)
+    """compute dies of a socket; None if unknown or irrelevant"""
+    source: str
+    """publication: its ID in rules/sources.yaml, or unverified"""
 
 
 class Platform(Traits):
     """A processor generation."""
 
-    launched: str | None = optional("year and month: 2023-01", pattern=r"\d{4}-\d{2}")
-    flops_per_cycle: float | None = optional("double-precision FLOP of a core in a cycle", ge=1, le=1024)
-    channels: int | None = optional("memory channels of a socket; None where models differ", ge=1, le=64)
-    memory_kind: str | None = optional("DDR4, DDR5, LPDDR5X, HBM3")
-    memory_speed: Transfers | None = optional("transfers a second with one DIMM a channel, of the fastest model")
-    memory_speed_2dpc: Transfers | None = optional("transfers a second with two DIMMs a channel")
-    memory_speed_most: Transfers | None = optional(
-        "transfers a second of the fastest memory that any board runs, where that is above memory_speed"
-    )
-    die_bandwidth: BytesPerSecond | None = optional(
-        "bytes a second that a compute die reads from the memory controllers at most, over all its links"
-    )
-    memory_speed_by_model: bool = optional("whether slower models run their memory slower", default=False)
-    pcie: float | None = optional("generation of PCI Express", ge=1, le=9)
-    sources: dict[str, str] = Field(description="publication of each figure above, by its name: {channels: ID}")
-    cuts: tuple[CutOffer, ...] = Field(
-        description="NUMA partitionings that the firmware offers: [{name: NPS1, nodes: 1, called: NAME IN THE MENU, source: ID}]"
-    )
-    best: tuple[Advice, ...] = optional("cuts that guides want; where two disagree, ours comes first", ())
-    variants: tuple[Variant, ...] = optional("models for which some figures differ", ())
-    references: tuple[Reference, ...] = optional("published results", ())
-    processors: dict[str, Processor] = optional("processors of it, for --cpu: EPYC 7702", {})
-    notes: tuple[str, ...] = optional("what else to know", ())
+    launched: str | None = optional(pattern=r"\d{4}-\d{2}")
+    """year and month: 2023-01"""
+    flops_per_cycle: float | None = optional(ge=1, le=1024)
+    """double-precision FLOP per core and cycle"""
+    channels: int | None = optional(ge=1, le=64)
+    """memory channels of a socket; None if models differ"""
+    memory_kind: str | None = None
+    """DDR4, DDR5, LPDDR5X, HBM3"""
+    memory_speed: Transfers | None = None
+    """transfers per second of the fastest model with one DIMM per channel"""
+    memory_speed_2dpc: Transfers | None = None
+    """transfers per second with two DIMMs per channel"""
+    memory_speed_most: Transfers | None = None
+    """transfers per second of the fastest memory that any board runs, if above memory_speed"""
+    die_bandwidth: BytesPerSecond | None = None
+    """most bytes per second that a compute die can read from the memory controllers, over all its links"""
+    memory_speed_by_model: bool = False
+    """whether slower models run their memory slower"""
+    pcie: float | None = optional(ge=1, le=9)
+    """generation of PCI Express"""
+    sources: dict[str, str]
+    """publication of each figure above, by its name: {channels: ID}"""
+    cuts: tuple[CutOffer, ...]
+    """NUMA partitionings that the firmware offers: [{name: NPS1, nodes: 1, called: NAME IN THE MENU, source: ID}]"""
+    best: tuple[Advice, ...] = ()
+    """NUMA partitionings that guides recommend; if two disagree, ours comes first"""
+    variants: tuple[Variant, ...] = ()
+    """models for which some figures differ"""
+    references: tuple[Reference, ...] = ()
+    """published results"""
+    processors: dict[str, Processor] = optional({})
+    """its processors, for --cpu: EPYC 7702"""
+    notes: tuple[str, ...] = ()
+    """further notes"""
 
     def core_peak(self, hertz: float | None) -> float | None:
         """Return double-precision FLOP/s of a core at a clock; None where either is not known."""
@@ -260,24 +303,31 @@ _MEASURED = 1.1
 class Bound(Value):
     """An upper end that holds whatever is plugged in, and what it is made of."""
 
-    value: Rate = Field(description="bytes a second at most")
-    because: str = Field(description="8 channels of DDR4-3200 in each of 2 sockets")
-    of_dies: bool = optional("whether the links of the compute dies are what bounds it", default=False)
+    value: Rate
+    """most bytes per second"""
+    because: str
+    """8 channels of DDR4-3200 in each of 2 sockets"""
+    of_dies: bool = False
+    """whether the compute dies' links limit it"""
 
 
 class MemoryBounds(Value):
     """What the memory can be at most, whatever is plugged in: from its size and the processor's sheet."""
 
-    bandwidth: Rate | None = made_from("platform", "bytes a second that the memory of all sockets carries at most")
-    because: str | None = made_from("platform", "what bounds it: 8 channels of DDR4-3200 in each of 2 sockets")
-    channels: int | None = made_from("platform", "memory channels of all sockets")
-    modules: int | None = made_from("topology", "DIMMs that so much memory is made of at most")
-    modules_mirrored: int | None = made_from("topology", "the same where the firmware mirrors memory and shows half of it")
-    module: Bytes | None = made_from("platform", "bytes of the smallest DIMM of its kind")
-    die_limited: bool | None = made_from(
-        "platform",
-        "whether the links of its dies carry less than the channels; None where no publication of these links is known",
-    )
+    bandwidth: Rate | None = made_from("platform")
+    """most bytes per second from the memory of all sockets"""
+    because: str | None = made_from("platform")
+    """what limits it: 8 channels of DDR4-3200 in each of 2 sockets"""
+    channels: int | None = made_from("platform")
+    """memory channels of all sockets"""
+    modules: int | None = made_from("topology")
+    """largest number of DIMMs that can make up this much memory"""
+    modules_mirrored: int | None = made_from("topology")
+    """largest number of DIMMs if the firmware mirrors memory and shows half of it"""
+    module: Bytes | None = made_from("platform")
+    """bytes of the smallest DIMM of its kind"""
+    die_limited: bool | None = made_from("platform")
+    """whether its dies' links carry less than the channels; None if no publication covers these links"""
 
 
 def socket_bandwidth(platform: Platform, dies_of_socket: int | None, memory: SocketMemory | None = None) -> Bound | None:
@@ -320,7 +370,7 @@ def most_modules(memory: int, kind: str | None) -> int | None:
 
 
 def bounds_of_sockets(machine: Machine, platform: Platform | None) -> tuple[Bound, ...]:
-    """Return what each socket's memory carries at most; none where the sockets or what bounds one of them are not known."""
+    """Return what each socket's memory bandwidth is at most; none where the sockets or what bounds one of them are not known."""
     topology = machine.topology
     virtual = machine.environment is not None and machine.environment.virtual not in (None, "none")
     # Guests may show fewer sockets than they run on; HBM, CXL, a GPU's memory, nodes without CPUs come on top of the channels.
@@ -395,27 +445,48 @@ Program = Literal["STREAM", "BabelStream", "likwid-bench", "MLC", "HPL"]
 class PublishedFigure(Value):
     """One published figure; a condition that its source does not state is None."""
 
-    processor: str = Field(description="the model: EPYC 7742", min_length=3)
-    of: Literal["node", "socket"] = Field(description="whether it is of a machine with so many sockets, or of one socket of any")
-    sockets: int = Field(description="sockets that the figure is of", ge=1, le=16)
-    metric: Metric = Field(description="triad, copy, load: bandwidth; latency of local memory; hpl: rate")
-    value: Amount = Field(description="229.3 GB/s, or a range 270..300 GB/s")
-    threads: int | None = optional("threads or ranks that ran", ge=1, le=4096)
-    numa: CutName | None = optional("NUMA partitioning: NPS4, SNC2, COD, none")
-    smt: Literal["on", "off"] | None = optional("whether SMT was on")
-    channels: int | None = optional("memory channels filled in each socket", ge=1, le=64)
-    memory: str | None = optional("kind and transfers a second, in millions: DDR4-3200", pattern=r"[A-Z0-9]+-\d{3,5}")
-    stores: Literal["regular", "streaming"] | None = optional("whether stores read the line first")
-    program: Program | None = optional("the program, where its output is one that is read")
-    cloud: Literal["metal", "virtual"] = Field(description="whether it ran on the hardware itself or in a virtual machine")
-    problem: int | None = optional("N of HPL", ge=1)
-    grid: str | None = optional("P x Q of HPL: 8x16", pattern=r"\d+x\d+")
-    kind: Literal["measured", "reference"] = Field(description="reference: what a centre expects of its nodes, with a tolerance")
-    year: int | None = optional("when it was published", ge=2005, le=2100)
-    grade: Literal["vendor", "paper", "centre", "user"] = Field(description="who published it")
-    source: str = Field(description="where: a repository's file, a page, or an id of rules/sources.yaml", min_length=3)
-    others: tuple[str, ...] = optional("conditions in words that no fact can meet: of sheets alone", ())
-    neighbour: str | None = optional("of which other generation it is, and how it is scaled: EPYC 9004 (Genoa)")
+    processor: str = Field(min_length=3)
+    """the model: EPYC 7742"""
+    of: Literal["node", "socket"]
+    """whether it is for a machine with that many sockets, or for one socket of any machine"""
+    sockets: int = Field(ge=1, le=16)
+    """number of sockets of the figure"""
+    metric: Metric
+    """triad, copy, load: bandwidth; latency of local memory; hpl: rate"""
+    value: Amount
+    """229.3 GB/s, or a range 270..300 GB/s"""
+    threads: int | None = optional(ge=1, le=4096)
+    """threads or ranks that ran"""
+    numa: CutName | None = None
+    """NUMA partitioning: NPS4, SNC2, COD, none"""
+    smt: Literal["on", "off"] | None = None
+    """whether SMT was on"""
+    channels: int | None = optional(ge=1, le=64)
+    """populated memory channels per socket"""
+    memory: str | None = optional(pattern=r"[A-Z0-9]+-\d{3,5}")
+    """kind and transfers per second, in millions: DDR4-3200"""
+    stores: Literal["regular", "streaming"] | None = None
+    """whether stores read the line first"""
+    program: Program | None = None
+    """the program, if advisor can read its output"""
+    cloud: Literal["metal", "virtual"]
+    """whether it ran on bare metal or in a virtual machine"""
+    problem: int | None = optional(ge=1)
+    """N of HPL"""
+    grid: str | None = optional(pattern=r"\d+x\d+")
+    """P x Q of HPL: 8x16"""
+    kind: Literal["measured", "reference"]
+    """reference: what a site expects of its nodes, with a tolerance"""
+    year: int | None = optional(ge=2005, le=2100)
+    """when it was published"""
+    grade: Literal["vendor", "paper", "centre", "user"]
+    """who published it"""
+    source: str = Field(min_length=3)
+    """where: a repository's file, a page, or an id of rules/sources.yaml"""
+    others: tuple[str, ...] = ()
+    """conditions in words that no fact can meet: only in sheets"""
+    neighbour: str | None = None
+    """the other generation it comes from, and how it is scaled: EPYC 9004 (Genoa)"""
 
     @property
     def memory_speed(self) -> float | None:
@@ -531,8 +602,8 @@ def platform_by_id(name: str) -> Platform:
     if wanted in known:
         return platform_sheet(wanted)
     if re.search(r"\d{3}", name):
-        raise BadValue(f"{name[:40]!r} is not a generation of processors", cure=f"name a processor with --cpu {name[:40]!r}")
-    raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"there are {', '.join(known)}"))
+        raise BadValue(f"{name[:40]!r} is not a processor generation", cure=f"give a processor with --cpu {name[:40]!r}")
+    raise BadValue(f"unknown platform {name[:40]!r}", cure=did_you_mean(wanted, known, f"available: {', '.join(known)}"))
 
 
 class Ordered(Value):
@@ -553,15 +624,15 @@ def processor(name: str) -> Ordered:
         return Ordered(name=own, platform=sheet.id, cores=sheet.processors[own].cores, dies=sheet.processors[own].dies)
     digits = re.sub(_LETTERS, lambda found: found[0].lower().translate(_DIGITS), plain)
     if digits != plain:
-        raise BadValue(f"{name[:60]} has letters in the place of digits", cure=f"did you mean {digits[:60]}?")
+        raise BadValue(f"{name[:60]} has letters instead of digits", cure=f"did you mean {digits[:60]}?")
     fitting = {each.id: each for each in traits() if re.fullmatch(each.series, plain, re.IGNORECASE)}
     elders = {each.inherits for each in fitting.values()}
     for each in fitting:
         if each not in elders:  # what inherits from another says more of its own processors
             return Ordered(name=plain, platform=each)
     names = [each for sheet in platforms() for each in sheet.processors]
-    cure = did_you_mean(plain, _near(plain, names), "name its generation with --platform")
-    raise BadValue(f"{name[:60]} is not a processor that is known here", cure=cure)
+    cure = did_you_mean(plain, _near(plain, names), "give its generation with --platform")
+    raise BadValue(f"{name[:60]} is not a known processor", cure=cure)
 
 
 _LETTERS = re.compile(r"(?<=\d)(?:[oil]+(?=\d)|o+\b)", re.IGNORECASE)
@@ -592,7 +663,7 @@ def platform_on_order(platform: str | None, cpu: str | None) -> tuple[Platform, 
     model = processor(cpu)
     named = platform_by_id(platform) if platform is not None else None
     if named is not None and named.id != model.platform:
-        raise BadValue(f"{model.name} is {model.platform}, and --platform says {named.id}", cure="give one of the two")
+        raise BadValue(f"{model.name} is {model.platform}, but --platform says {named.id}", cure="give one of the two")
     return for_model(platform_by_id(model.platform), model.name), model
 
 
@@ -616,12 +687,14 @@ def read_published(path: Path) -> tuple[tuple[int, PublishedFigure], ...]:
     try:
         text = path.read_text(encoding="utf-8") if path.stat().st_size <= _LARGEST else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSheet("cannot be read", file=str(path), cure="a text file in UTF-8 is expected") from error
+        raise BadSheet("cannot be read", file=str(path), cure="expected a UTF-8 text file") from error
     lines = csv.DictReader(text.splitlines(), strict=True)
     if tuple(lines.fieldnames or ()) != COLUMNS:
         strange = next((name for name in lines.fieldnames or () if name not in COLUMNS), "")
-        cure = f"the first line is {','.join(COLUMNS)}"
-        raise BadSheet(f"{strange[:40] or 'a column'} is no column, or one is missing", file=str(path), place="line 1", cure=cure)
+        cure = f"the first line must be {','.join(COLUMNS)}"
+        raise BadSheet(
+            f"{strange[:40] or 'a column'} is not a column, or a column is missing", file=str(path), place="line 1", cure=cure
+        )
     return tuple((lines.line_num, _figure(row, path, lines.line_num)) for row in lines)
 
 
@@ -631,8 +704,7 @@ def _figure(row: dict[str, str], path: Path, line: int) -> PublishedFigure:
     except (ValidationError, BadValue) as error:
         first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else {"loc": ("row",), "msg": str(error)}
         name = str(first["loc"][0]) if first["loc"] else "row"
-        field = PublishedFigure.model_fields.get(name)
-        cure = field.description if field else f"there are {len(COLUMNS)} columns"
+        cure = meaning(PublishedFigure, name) if name in COLUMNS else f"there are {len(COLUMNS)} columns"
         raise BadSheet(f"{name}: {str(first['msg'])[:160]}", file=str(path), place=f"line {line}", cure=cure) from error
 
 

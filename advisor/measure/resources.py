@@ -52,7 +52,7 @@ class Resources:
             self.usable = self.usable & only
         self.smt = smt
         if not self.usable:
-            raise CannotWork("none of these CPUs may be used here; advisor topology shows which there are")
+            raise CannotWork("none of these CPUs may be used here; see advisor topology")
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -287,12 +287,12 @@ def _bounded(result: Result, ground: Resources, platform: Platform | None, clock
             bound = of_nodes(ground.machine, platform, nodes)
             if bound is None or result.median <= bound.value * room:
                 return result
-            rates = f"{throughput(result.median)}, and at most {throughput(bound.value)} come over {bound.because}"
+            rates = f"{throughput(result.median)}, but {bound.because} carry at most {throughput(bound.value)}"
             return result.but(refused=result.refused or f"above the ceiling: {rates}")
     if ceiling is None:
         return result
     above = result.median > ceiling * room
-    why = f"instrument error: {result.median / ceiling:.2f} of what the hardware can give" if above else None
+    why = f"instrument error: {result.median / ceiling:.2f} times what the hardware can deliver" if above else None
     return result.but(ceiling=ceiling, refused=result.refused or why)
 
 
@@ -319,7 +319,7 @@ def _placed(result: Result, ground: Resources) -> Result:
     astray = sum(elsewhere.values()) / max(1, sum(pages.values()))
     if astray <= _ASTRAY:
         return result
-    why = f"{astray:.0%} of its pages lay on node {CpuSet(elsewhere)}, not on {wanted}"
+    why = f"{astray:.0%} of the pages were on node {CpuSet(elsewhere)}, not on {wanted}"
     return result.but(refused=why)
 
 

@@ -133,7 +133,7 @@ def busiest_in_words(busy: Busy) -> tuple[str, ...]:
     """Return who worked in words, the busiest first."""
     worst = sorted(busy.items(), key=lambda item: (-item[1], item[0]))
     words = [f"{who} on {used:.1f} CPUs" for who, used in worst[:_NAMED]]
-    return (*words, *((f"{len(worst) - _NAMED} more programs run",) if len(worst) > _NAMED else ()))
+    return (*words, *((f"{len(worst) - _NAMED} more programs running",) if len(worst) > _NAMED else ()))
 
 
 def _owner(host: Host, pid: int) -> str:
@@ -166,7 +166,7 @@ def steal_share(before: LoadSnapshot, now: LoadSnapshot) -> float:
 
 def steal_warning(share: float) -> tuple[str, ...]:
     """Return in words what a hypervisor took, where that is too much."""
-    return (f"the hypervisor took {share:.0%} of the CPUs",) if share >= _STEAL else ()
+    return (f"the hypervisor took {share:.0%} of the CPU time",) if share >= _STEAL else ()
 
 
 def background_load(before: LoadSnapshot, now: LoadSnapshot) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ class BusyWatch:
         """Refuse to measure a busy machine, unless that is wished."""
         before = self.before()
         if before and not busy_ok:
-            raise CannotWork(f"this machine is not idle: {'; '.join(before)}; wait, or measure all the same with --busy-ok")
+            raise CannotWork(f"this machine is not idle: {'; '.join(before)}; wait, or measure anyway with --busy-ok")
 
     def before(self) -> tuple[str, ...]:
         """Return what speaks against measuring now; takes a moment."""
@@ -276,7 +276,7 @@ _LARGEST = 64 << 20
 _CANNOT = 3
 _WRONG = 1
 STOPPED = "stopped by Ctrl-C"
-LATE = "the time was up"
+LATE = "time limit reached"
 
 
 class Programs(Protocol):
@@ -381,7 +381,7 @@ def _started(task: Task, around: RunContext) -> tuple[Result, ...] | str:
     ran = around.host.launch((program, *argv_with_shapes(task, around.shapes)), hear, timeout=limit_of(task))
     text = b"".join(heard)
     if len(text) > _LARGEST:
-        return f"{task.kernel} printed without end"
+        return f"{task.kernel} printed endlessly"
     results = taken(task, ran, text, around.kernels.get(task.kernel))
     learn_shapes(around.shapes, () if isinstance(results, str) else results)
     return results
@@ -408,7 +408,7 @@ def taken(task: Task, ran: Ran, text: bytes, sheet: KernelSheet | None) -> tuple
     if ran.status == _WRONG:
         return f"its result was wrong{said}"
     if ran.status == _CANNOT:
-        return f"this machine cannot{said}"
+        return f"not possible on this machine{said}"
     how = f"was killed by signal {-ran.status}" if ran.status < 0 else f"ended with status {ran.status}"
     return f"{task.kernel} {how}{said}"
 
@@ -547,7 +547,7 @@ def results_on_node(tasks: Sequence[Task], found: Recorded, kernels: Mapping[str
     outcome = Outcome()
     for at, task in enumerate(tasks):
         if at not in found.runs:
-            outcome.lacks(task, "not begun on the node")
+            outcome.lacks(task, "not started on the node")
             continue
         ran, text = found.runs[at]
         got = taken(task, ran, text, kernels.get(task.kernel))

@@ -154,9 +154,9 @@ def parts(seen: Seen) -> list[Line]:
 def _ceiling(rows: Sequence[Alike], seen: Seen) -> list[Span]:
     own = [row for row in rows if row.share is not None]
     if own:
-        what = f"{own[-1].name} {amount(own[-1].value, 'bytes/s')}: {percent(own[-1].share or 0)} of what its DIMMs can carry"
+        what = f"{own[-1].name} {amount(own[-1].value, 'bytes/s')}: {percent(own[-1].share or 0)} of what its DIMMs can deliver"
         return [(f"{what}{f'; {UNPUBLISHED}' if seen.facts else ''}", "")]
-    return [(f"{UNPUBLISHED}, and its DIMMs are unknown: no percentage of the ceiling", "unknown")] if seen.facts else []
+    return [(f"{UNPUBLISHED}, and its DIMMs, and so its ceiling, are unknown", "unknown")] if seen.facts else []
 
 
 def _behind(rows: Sequence[Alike]) -> list[Span]:
@@ -164,7 +164,7 @@ def _behind(rows: Sequence[Alike]) -> list[Span]:
     for row in rows:
         low = min(row.results, key=lambda each: each.median)
         if len(row.results) > 2 and low.median < NEAR * row.value:
-            less = f"{percent(1 - low.median / row.value)} less than its like"
+            less = f"{percent(1 - low.median / row.value)} less than its peers"
             return [(f"{part_name(low.part, low.index)} reaches {amount(low.median, 'bytes/s')}, {less}", "warn")]
     return []
 
@@ -184,7 +184,7 @@ def patterns(seen: Seen) -> list[Line]:
     values = {(row.label, row.first.variant): number(row.value, "bytes/s") for row in rows}
     labels = list(dict.fromkeys(row.label for row in rows))
     left = sum(max(len(label[at]) for label in labels) + 2 for at in range(3))
-    about = f"GB/s, bytes counted as STREAM does, {how(found)}; -nt stores past the cache"
+    about = f"GB/s, bytes counted as in STREAM, {how(found)}; -nt: non-temporal stores"
     lines = heading("Every pattern", about, seen.width)
     for some in _fitting(names, seen.width - left):
         known = [label for label in labels if any((label, each) in values for each in some)]
@@ -213,10 +213,10 @@ def _stores(largest: Mapping[str, Alike]) -> list[Span]:
         best = max(largest.values(), key=lambda row: row.value)
         return [(f"{best.name}: {best.first.variant} is the fastest, {throughput(best.value)}", "")]
     more = past.value / usual.value - 1
-    said = f"{past.name}: stores past the cache give triad {percent(abs(more))} {'more' if more >= 0 else 'less'}"
+    said = f"{past.name}: with non-temporal stores triad is {percent(abs(more))} {'faster' if more >= 0 else 'slower'}"
     if more > _SAVED + max(usual.spread or 0.0, past.spread or 0.0, _ERROR):
-        return [(f"{said}, and save a third at most: measure again, idle", "warn")]
-    return [(f"{said}; the read that they save is worth 33 % at most", "")]
+        return [(f"{said}, but they save at most a third: measure again when idle", "warn")]
+    return [(f"{said}; the read that they avoid is worth at most 33 %", "")]
 
 
 _EQUAL = 1.05
@@ -235,8 +235,8 @@ def _one_core(measurements: Measurements) -> list[Span]:
         return []
     said, times = f"{one.name}: {throughput(one.value)} is", every.value / one.value
     if times <= _EQUAL:
-        return [(f"{said} all that memory gives, not the core's limit", "")]
-    flight = f"{one.value * median(waits) / 64:.0f} lines of 64 bytes in flight ({duration(median(waits))} each)"
+        return [(f"{said} the memory's limit, not the core's", "")]
+    flight = f"{one.value * median(waits) / 64:.0f} cache lines of 64 bytes in flight ({duration(median(waits))} each)"
     return [(f"{said} the core's limit, {flight}: {every.name} reads {times:.1f} times as much", "")]
 
 
@@ -272,10 +272,10 @@ def sparse(seen: Seen) -> list[Line]:
               if why == "sparse" and variant in HEADLINE and (part, variant, "part") in known]  # fmt: skip
     verdict = []
     if shares:
-        means = "ranks that wait for memory need no more cores" if shares[-1] >= _MOST else "memory wants more cores than these"
-        verdict = [(f"one core of each L3 group reaches {percent(shares[-1])} of what all reach: {means}", "")]
+        means = "memory-bound ranks need no more cores" if shares[-1] >= _MOST else "full memory bandwidth needs more cores"
+        verdict = [(f"one core per L3 group reaches {percent(shares[-1])} of all cores' bandwidth: {means}", "")]
     head = ("part", "cores", "pattern", "1 per L3", "all", "gain", "gains")
-    return section(seen, "One core of each L3 group against all cores", about, head, rows, right="lllrrrl", verdict=verdict)
+    return section(seen, "One core per L3 group compared with all cores", about, head, rows, right="lllrrrl", verdict=verdict)
 
 
 def _near(seen: Seen, *purposes: str) -> list[Result]:
@@ -300,7 +300,7 @@ def threads(seen: Seen) -> list[Line]:
     most = max(rate for _, rate in curve.points)
     enough, rate = next(point for point in curve.points if point[1] >= NEAR * most)
     of = f"{curve.name}: {int(enough)} of {int(curve.points[-1][0])} threads"
-    return lines + verdict_lines([(f"{of} reach {percent(rate / most)} of the most, {throughput(most)}", "")], seen.width)
+    return lines + verdict_lines([(f"{of} reach {percent(rate / most)} of the maximum, {throughput(most)}", "")], seen.width)
 
 
 # ---- latency, and matrices of NUMA nodes and of cores ----
@@ -320,11 +320,11 @@ def numa(seen: Seen, unit: Unit) -> list[Line]:
     drawn: list[Line] = []
     every = matrices(seen.measurements, unit)
     for matrix in every:
-        better = "less" if unit == "seconds" else "more"
+        better = "lower" if unit == "seconds" else "higher"
         about = f"{unit_name(unit)}, {matrix.variant}, {how(matrix.results)}; {better} is better"
         name = "Latency from node to node" if unit == "seconds" else "Bandwidth from node to node"
         written = {pair: number(value, unit) for pair, value in matrix.values.items()}
-        squares = _squares((matrix.rows, matrix.columns), matrix.values, written, ("CPUs", "memory"), more=better == "more")
+        squares = _squares((matrix.rows, matrix.columns), matrix.values, written, ("CPUs", "memory"), more=better == "higher")
         if width_of(squares[0]) > seen.width:
             groups: dict[str, list[float]] = defaultdict(list)
             for result in matrix.results:
@@ -356,10 +356,10 @@ def _far(results: Sequence[Result], unit: Unit) -> list[Span]:
     far: tuple[Distance, ...] = ("same-socket", "other-socket")
     ratios = {distance(away): median(at[away]) / median(at["local"]) for away in far if at["local"] and at[away]}
     if not ratios:
-        return [("all memory is equally near", "")]
+        return [("all memory is at the same distance", "")]
     what, near = ("latency" if unit == "seconds" else "bandwidth"), amount(median(at["local"]), unit)
     words = [f"{away} {f'{ratio:.1f} times' if unit == 'seconds' else percent(ratio)}" for away, ratio in ratios.items()]
-    return [(f"against the {what} of local memory, {near}: {', '.join(words)}", "")]
+    return [(f"compared with the {what} of local memory, {near}: {', '.join(words)}", "")]
 
 
 def _squares(
@@ -410,7 +410,7 @@ def by_part(seen: Seen) -> list[Line]:
         [row.name, row.label[1], (number(row.value, "seconds"), "title"), Bar(row.value / most), row.apart] for row in rows
     ]
     head = ("part", "memory", "ns", "", "spread")
-    return section(seen, "Memory latency", f"ns a load, {how(found)}", head, body, right="llrlr", verdict=_memory_latency(seen))
+    return section(seen, "Memory latency", f"ns per load, {how(found)}", head, body, right="llrlr", verdict=_memory_latency(seen))
 
 
 def _memory_latency(seen: Seen) -> list[Span]:
@@ -436,7 +436,7 @@ def by_working_set(seen: Seen) -> list[Line]:
         longest = next((value for value in found if value is not None), 0.0) / most
         rows.append([binary(int(size)), *(number(value, "seconds") for value in found), Bar(longest), (mark, "label")])
     bars = f"; bars: {curves[0].name}" if len(curves) > 1 else ""
-    about = f"ns a load, {how([result for curve in curves for result in curve.results])}{bars}"
+    about = f"ns per load, {how([result for curve in curves for result in curve.results])}{bars}"
     points, steps = curves[0].points, []
     for name, end in sorted(seen.levels.items(), key=lambda level: level[1]):
         inside = [time for at, time in points if at <= end / _DOUBLE]
@@ -444,7 +444,7 @@ def by_working_set(seen: Seen) -> list[Line]:
         if inside and outside:
             steps.append(f"{name} ends {'at' if min(outside) > 1.2 * inside[-1] else 'NOT at'} {binary(end)}")
     last = f"memory {duration(points[-1][1])}"
-    said = f"latency steps where firmware says that caches end: {', '.join(steps)}; {last}" if steps else last
+    said = f"latency steps at the cache sizes that the firmware reports: {', '.join(steps)}; {last}" if steps else last
     verdict = [(said, "warn" if any("NOT" in each for each in steps) else ""), *_memory_latency(seen)]
     head = ("working set", *(curve.name for curve in curves), "", "")
     return section(seen, "Latency by working set", about, head, rows, right="r" * (len(curves) + 1) + "ll", verdict=verdict)
@@ -462,7 +462,8 @@ def under_load(seen: Seen) -> list[Line]:
         lines += section(seen, "Latency under load", f"{where}{how(curve.results)}", ("others, GB/s", "ns", ""), rows, right="rr")
         idle = curve.points[0][1]
         double = next((rate for rate, time in curve.points if time >= _DOUBLE * idle), None)
-        said = f"twice the idle {duration(idle)} at {throughput(double)}" if double else f"below twice the idle {duration(idle)}"
+        twice = f"twice its idle value of {duration(idle)}"
+        said = f"{twice} at {throughput(double)}" if double else f"below {twice}"
         verdict.append((f"latency is {said}; the others reached {throughput(max(rate for rate, _ in curve.points))}", ""))
     return lines + verdict_lines(verdict, seen.width)
 
@@ -473,7 +474,7 @@ def cores(seen: Seen) -> list[Line]:
     if not trips:
         return []
     cpus = sorted({cpu for pair in trips for cpu in pair})
-    about = f"ns for a round trip of a cache line, {count(len(trips), 'pair')} of {count(len(cpus), 'CPU')}; less is better"
+    about = f"ns for a round trip of a cache line, {count(len(trips), 'pair')} of {count(len(cpus), 'CPU')}; lower is better"
     both = {**trips, **{(b, a): time for (a, b), time in trips.items()}}
     written = {pair: number(time, "seconds") for pair, time in both.items()}
     lines = _squares((cpus, cpus), both, written, ("CPU", ""), more=False) if len(cpus) <= _MOST_CPUS else []
@@ -513,7 +514,7 @@ def _closest(trips: Mapping[Pair, float], width: int) -> list[Line]:
     if len(trips) < 3:  # two CPUs have nobody else to be compared with
         return []
     if not fast:
-        return wrapped([("  All pairs are alike: nothing shows that some CPUs share a cache.", "")], width)
+        return wrapped([("  All pairs are alike: no sign that some CPUs share a cache.", "")], width)
     words = cut("  ".join(listed(group) for group in joined(pair for pair, time in trips.items() if time <= fast)), 4 * width)
     below = f"  Closest to each other, at most {number(fast, 'seconds')} ns: "
     return wrapped([(below, "label"), (words, "")], width, indent=4)
@@ -538,13 +539,13 @@ def _l3_verdict(seen: Seen) -> list[Span]:
     """Say whether round trips show the caches that firmware reports."""
     found = seen.facts.caches if seen.facts else None
     if found is None or found.agrees is None:
-        return [("round trips do not tell near cores from far ones", "unknown")] if seen.facts else []
+        return [("round trips do not distinguish near cores from far ones", "unknown")] if seen.facts else []
     times = f" ({duration(found.near)} inside, {duration(found.far)} between)" if found.near and found.far else ""
     if found.agrees and not found.far:
         return [("only one L3 group: nothing to compare", "")]
     if found.agrees:
-        return [(f"the L3 groups that firmware reports are those that round trips show{times}", "good")]
-    return [(f"round trips contradict the L3 groups that firmware reports: {plain(found.example or '', 120)}", "warn")]
+        return [(f"round trips confirm the L3 groups that the firmware reports{times}", "good")]
+    return [(f"round trips contradict the L3 groups that the firmware reports: {plain(found.example or '', 120)}", "warn")]
 
 
 # ---- floating point ----
@@ -592,7 +593,7 @@ def flops(seen: Seen) -> list[Line]:
         of = f"{percent(own.share)} of the {flop_rate(own.peak)} computed for {own.cores} cores{clock_words}"
         verdict = [(f"{flop_rate(own.rate)}: {of}", "warn" if own.share < NEAR else "good")]
     elif seen.facts:
-        why = "the peak of these cores cannot be computed: operations per cycle or the clock are not known"
+        why = "the peak of these cores cannot be computed: the operations per cycle or the clock is unknown"
         verdict = [(why, "unknown")]
     head = ("double precision", "width", "cores", "GFLOP/s", "", "spread", "GHz", "flop/cycle")
     return section(
@@ -619,10 +620,10 @@ def clocks(seen: Seen) -> list[Line]:
     verdict: list[Span] = []
     for own in (seen.facts.clocks or ()) if seen.facts else ():
         if own.share:
-            said = f"{own.isa}: {own.hertz / 1e9:.3g} GHz with all cores at work, {percent(own.share)} of the base clock"
+            said = f"{own.isa}: {own.hertz / 1e9:.3g} GHz with all cores busy, {percent(own.share)} of the base clock"
             verdict.append((f"{said} of {(own.nominal or 0.0) / 1e9:.3g} GHz", "warn" if own.share < _MOST else "good"))
     if seen.facts and not verdict:
-        verdict = [("the base clock is not known", "unknown")]
+        verdict = [("the base clock is unknown", "unknown")]
     about = how([result.but(isa=None) for result in found])
     return section(
         seen, "Clock", about, ("part", "cores", "busy with", "GHz", "lowest to highest"), rows, right="lrlrl", verdict=verdict
@@ -649,7 +650,7 @@ def roofs(seen: Seen) -> list[Line]:
     ]
     ridge = figure(line.peak / line.roofs[0].rate)
     if intensity is None:
-        said = f"below {ridge} FLOP/byte memory limits a code, above it the cores; --intensity X says what yours can reach"
+        said = f"below {ridge} FLOP/byte, memory limits a program; above, the cores do; --intensity X shows what yours can reach"
     else:
         own, reach = f"a code of {figure(intensity)} FLOP/byte", line.reach(intensity)
         each_roof = ", ".join(f"{amount(rate, 'flop/s')} as {roof.pattern}" for roof, rate in reach)

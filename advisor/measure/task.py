@@ -13,7 +13,7 @@ from typing import Any
 from advisor import __version__
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.machine.cpuset import CpuSet
-from advisor.machine.hosts.files import open_here
+from advisor.machine.hosts.files import open_given, open_here
 from advisor.machine.hosts.live import LiveHost
 from advisor.machine.hosts.source import LARGEST_DOCUMENT, MEASURED_ROOM, MOST_RESULTS, read_json
 from advisor.machine.machine import Machine
@@ -33,6 +33,8 @@ from advisor.measure.build import (
     kernel_names,
 )
 from advisor.measure.contract import read_kernels
+from advisor.measure.imported import FASTEST, Placing, adapter_of, place_of, results_of_run
+from advisor.measure.imports import LARGEST, read_runs
 from advisor.measure.measurement import (
     MEASUREMENTS_SCHEMA,
     NETWORK,
@@ -40,6 +42,7 @@ from advisor.measure.measurement import (
     BeforeAfter,
     Conditions,
     Contrast,
+    ImportedRun,
     Measurements,
     Missing,
     Purpose,
@@ -58,6 +61,7 @@ from advisor.measure.platform import match_platform
 from advisor.measure.resources import Resources, checked_results
 from advisor.measure.run import BusyWatch, Programs, RunContext, conditions, free_memory, merge_runs, run, started_at
 from advisor.paths import kernels
+from advisor.show.commandline import word
 
 QUICK_SECONDS = 55.0
 """The quick set ends by then, with the gate and the first build beside it."""
@@ -99,9 +103,11 @@ def wished(
 ) -> Request:
     """Return a wish to measure: quick, full, membw, scaling, matrix, ladder, loaded, c2c, peak or roofline, on some CPUs only."""
     if per is not None and what in PLANS and what != "membw":
-        raise BadValue(f"--per goes with membw, not with {what[:40]}", cure=f"advisor measure membw --per {per}")
+        raise BadValue(f"--per applies to membw, not to {what[:40]}", cure=f"advisor measure membw --per {per}")
     if patterns is not None and what not in PLANS:
-        raise BadValue(f"--pattern goes with membw, not with {what[:40]}", cure="a kernel by its name measures all that it can")
+        raise BadValue(
+            f"--pattern applies to membw, not to {what[:40]}", cure="leave it out: a kernel given by name runs all variants"
+        )
     chosen = contract.patterns(patterns) if patterns is not None else None
     only = CpuSet.parse(cpus) if cpus is not None else None
     return Request(what, contract.part_named(per) if per else None, chosen, only, node, repeats, smt)
@@ -126,7 +132,7 @@ def planned(machine: Machine, wish: Request) -> Plan:
 
 def _with_work(made: Plan, wish: Request) -> Plan:
     if not made.tasks:
-        why = made.left_out[0].why if made.left_out else "one core or NUMA node alone has nothing to compare"
+        why = made.left_out[0].why if made.left_out else "a single core or NUMA node has nothing to compare with"
         raise CannotWork(f"there is nothing to measure for {wish.what} here: {why}")
     return made
 
@@ -190,12 +196,54 @@ def programs_for(
     return Builder(host, recipe, cpu_of(machine), folder, observer.say, open_only=True), recipe.compiler, " ".join(recipe.flags)
 
 
+@dataclass(frozen=True)
+class ImportedFile:
+    """One file: its runs, or why it could not be read."""
+
+    name: str
+    runs: tuple[ImportedRun, ...] = ()
+    error: str | None = None
+
+
+def read_file(path: Path) -> ImportedFile:
+    """Return the runs of a file, ``-`` is standard input; what cannot be read is said of it alone."""
+    try:
+        with open_given(path) as opened:
+            return ImportedFile(str(path), read_runs(opened.read(LARGEST + 1) or b""))
+    except OSError as error:
+        return ImportedFile(str(path), error=(error.strerror or "cannot be read").lower())
+    except BadInput as error:
+        return ImportedFile(str(path), error=str(error))
+
+
+def measurements_of(
+    files: Iterable[ImportedFile], machine: Machine, placed: str | None = None
+) -> tuple[Measurements | None, list[Missing]]:
+    """Return what other programs measured on a machine, where they, or the user, say where each ran; and what has no place."""
+    ground, platform = Resources(machine, smt=True), match_platform(machine)
+    adapter = adapter_of(ground, placed)
+    place = place_of(ground, placed) if placed is not None and adapter is None else None
+    peak = platform.core_peak(machine.cpu.base_hz) if platform and machine.cpu else None
+    most = platform.core_peak(FASTEST) if platform else None
+    results: list[Result] = []
+    missing: list[Missing] = []
+    for name, each in ((file.name, each) for file in files for each in file.runs if each.refused is None):
+        task = f"imported/{each.format}/{Path(name).name}:{each.line}"
+        made, why = results_of_run(Placing(ground, task, peak, most, adapter), each, place)
+        results += made
+        missing += [Missing(task=task, why=why)] if why else []
+    checked = checked_results(results, Resources(machine), platform)
+    taken = dict.fromkeys(str(each.details["imported"]).partition(", ")[0] for each in checked)
+    under = Conditions(started="", idle=None, imported=tuple(taken))
+    return gathered(machine, under, checked, missing) if checked else None, missing
+
+
 def read_measurements(files: Sequence[Path]) -> Measurements:
     """Return what was measured before, all files together; of a thing that two of them have, the later run's."""
     read = [_read(file) for file in files]
     for other, file in zip(read[1:], files[1:], strict=True):
         if other.machine != read[0].machine:
-            raise BadInput("measured on another machine, or another NUMA partitioning, than the file before", file=str(file))
+            raise BadInput("measured on a different machine or NUMA partitioning than the previous file", file=str(file))
     return merge_runs(read)
 
 
@@ -207,9 +255,38 @@ def must_be_of_machine(measurements: Measurements, machine: Machine, name: str) 
     return measurements
 
 
-def measurements_from(files: Sequence[Path] | None, machine: Machine) -> Measurements | None:
-    """Return the measurements of files together; those of another machine, or of this one cut in another way, are refused."""
-    return must_be_of_machine(read_measurements(files), machine, str(files[0])) if files else None
+def is_ours(file: Path) -> bool:
+    """Return whether a file begins as our results do, and not as another program's output."""
+    try:
+        with open_here(file) as opened:
+            begins = (opened.read(4096) or b"").lstrip()
+    except OSError as error:
+        cure = "write it with advisor measure --save FILE"
+        raise BadInput((error.strerror or "cannot be read").lower(), file=str(file), cure=cure) from error
+    return begins.startswith(b"{") and b'"test_info"' not in begins  # as perftest's JSON
+
+
+def measurements_from(files: Sequence[Path] | None, machine: Machine, observer: Observer = SILENT) -> Measurements | None:
+    """Return what files have of a machine, all together: our results, or another program's output that says where it ran.
+
+    Those of another machine, or of this one partitioned in another way, are refused; of a file with several runs those that
+    cannot be used are told.
+    """
+    own = [file for file in files or () if is_ours(file)]
+    found = [must_be_of_machine(read_measurements(own), machine, str(own[0]))] if own else []
+    for file in (each for each in files or () if each not in own):
+        read = read_file(file)
+        kept, missing = measurements_of([read], machine)
+        whys = [read.error, *(each.refused for each in read.runs), *(each.why for each in missing)]
+        if kept is None:
+            why = "; ".join(dict.fromkeys(filter(None, whys))) or "it contains no figures"
+            imports = f"advisor measure import {word(str(file))} --from CAPTURE --placed PART --save FILE"
+            cure = None if read.error else f"import it with {imports}"
+            raise BadInput(why[:300].removeprefix(f"{file}: "), file=str(file), cure=cure)
+        for why in dict.fromkeys(filter(None, whys)):
+            observer.say(f"{file}: one run was skipped: {why[:200]}")
+        found.append(kept)
+    return merge_runs(found) if found else None
 
 
 def saved_measurements(
@@ -236,9 +313,9 @@ def _read(file: Path) -> Measurements:
         data = data["measurements"]
     results = data.get("results", []) if isinstance(data, dict) else None
     if not isinstance(data, dict) or "conditions" not in data or not isinstance(results, list) or len(results) > MOST_RESULTS:
-        raise BadInput("no Measurements, or too many", file=str(file), cure=cure)
+        raise BadInput("contains no measurements, or too many", file=str(file), cure=cure)
     if data.get("schema_version") != MEASUREMENTS_SCHEMA:
-        problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, this advisor reads {MEASUREMENTS_SCHEMA}"
+        problem = f"its schema_version is {str(data.get('schema_version'))[:20]}, but this advisor reads {MEASUREMENTS_SCHEMA}"
         raise BadInput(problem, file=str(file), cure="update advisor, or measure again")
     return validated(Measurements, data, str(file), BadInput("no Measurements", cure=cure))
 
@@ -250,7 +327,7 @@ def build_all(march: str | None, folder: Path, observer: Observer = SILENT) -> N
     recipe = Recipe(sources, find_compiler(host, os.environ.get("CC")), flags)
     names = kernel_names(sources)
     if not names:
-        raise CannotWork(f"{sources}: there are no kernels; this copy is incomplete, install advisor again")
+        raise CannotWork(f"{sources}: no kernels; this copy is incomplete: reinstall advisor")
     for name in names:
         observer.say(f"building {name} for {march or 'this processor'} into {folder}")
         build(host, recipe, name, folder / name)
@@ -286,7 +363,7 @@ def compare_runs(before: Runs, after: Runs) -> BeforeAfter:
     Runs of messages are compared by these, all others by every figure that both have of a part.
     """
     if any(run.machine != before[0].machine for run in (*before, *after)):
-        raise BadValue("the runs are of different machines, or of one whose NUMA partitioning has changed", cure=_CURE)
+        raise BadValue("the runs are from different machines, or from one whose NUMA partitioning changed", cure=_CURE)
     starts = len(before) > 1 < len(after)
     of_parts = any(run.results and not any(each.purpose in NETWORK for each in run.results) for run in (*before, *after))
     hosts, launcher = before[0].machine.name or "one machine", ""
@@ -314,8 +391,8 @@ def _part_rows(before: Runs, after: Runs, *, starts: bool) -> Iterator[Contrast]
     first, second = ([_by_thing(run) for run in runs] for runs in (before, after))
     common = [thing for thing in first[0] if all(thing in run for run in (*first, *second))]
     if not common:
-        cure = "measure the same both times: advisor measure WHAT --save FILE, or advisor measure network"
-        raise CannotWork(f"the runs have no believed figure in common; {cure}")
+        cure = "measure the same thing both times: advisor measure WHAT --save FILE, or advisor measure network"
+        raise CannotWork(f"the runs have no valid figure in common; {cure}")
     for thing in common:
         one = first[0][thing]
         sides = [_values((run[thing] for run in runs), starts=starts) for runs in (first, second)]
@@ -352,7 +429,7 @@ def must_be_alike(one: Setup, two: Setup) -> None:
         return {
             "between": of.hosts,
             "with": of.launcher,
-            "through": ", ".join(hca or "what the MPI chose" for hca in of.hcas),
+            "through": ", ".join(hca or "an adapter chosen by the MPI" for hca in of.hcas),
             "with messages of": f"{', '.join(map(str, of.sizes))} bytes",
             "with pairs of ranks:": str(pairs),
         }
@@ -360,7 +437,9 @@ def must_be_alike(one: Setup, two: Setup) -> None:
     first, second = words(one, one.pairs), words(two, two.pairs or one.pairs)
     for how, said in first.items():
         if said != second[how]:
-            raise BadValue(f"before was measured {how} {said[:80]}, after {how} {second[how][:80]}", cure=_CURE)
+            raise BadValue(
+                f"the earlier run was measured {how} {said[:80]}, but the later run {how} {second[how][:80]}", cure=_CURE
+            )
 
 
 def sizes_argument(listed: str) -> tuple[int, ...]:
@@ -394,7 +473,7 @@ def _all_cores(measured: Measurements, which: str) -> list[Result]:
     whole = [each for each in found if each.part == "machine"] or (found if len(parts) == 1 else [])
     if not whole:
         cure = "measure both with advisor measure network --hosts A,B --save FILE, without --per or with --per node"
-        raise CannotWork(f"the run {which} has no believed messages of all cores; {cure}")
+        raise CannotWork(f"the run {which} has no valid all-core message results; {cure}")
     return whole
 
 
@@ -426,20 +505,20 @@ def _message_rows(before: _Found, after: _Found, small: int, *, starts: bool) ->
 def _warnings(before: Runs, after: Runs, rows: Iterable[Contrast], *, starts: bool) -> Iterator[str]:
     """Yield what speaks against believing a comparison: a busy machine, one start that differs from the next, too few of them."""
     if max(map(started_at, after)) < min(map(started_at, before)):
-        yield "the runs named before began later than the others"
+        yield "the runs given as 'before' started later than the others"
     for which, runs in (("before", before), ("after", after)):
         busy = "; ".join(dict.fromkeys(words for run in runs for words in run.conditions.busy))
         looks = {run.conditions.idle for run in runs}
         if False in looks:
-            yield f"the machine was busy {which}{': ' if busy else ''}{busy}: the difference may be its neighbours'"
+            yield f"the machine was busy {which}{': ' if busy else ''}{busy}: the difference may come from other work"
         elif None in looks:
-            yield f"whether the hosts were idle was not checked {which}"
+            yield f"the hosts were not checked for other load {which}"
     if not starts:
         yield (
-            "one start of a setting: its repeats are alike, and another start of the same can differ from all of them; "
-            "save five of each setting into a folder, and compare the folders"
+            "only one run per setting: its repeats are alike, but another run can differ from all of them; save five runs "
+            "of each setting in a folder and compare the folders"
         )
     fewest = min(((row.before.number, row.after.number) for row in rows), default=(0, 0))
     if least_p(*fewest) > SIGNIFICANT:
         what = "starts" if starts else "repeats"
-        yield f"{fewest[0]} and {fewest[1]} {what} cannot show a difference; 5 and 5 can"
+        yield f"{fewest[0]} and {fewest[1]} {what} are too few to show a difference; 5 on each side are enough"

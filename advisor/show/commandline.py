@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from advisor.machine.units import printable
 from advisor.show.lines import Line, Page, labelled
@@ -13,7 +13,7 @@ HERE = "\0"
 """Stands in a word for the folder that a script lies in: no argument of a program can hold it."""
 
 _INDENT = "    "
-_WORD: Final = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+""")
+_WORD = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+""")
 """What a shell takes for one word, or for words without a blank between them."""
 
 
@@ -106,7 +106,7 @@ def script_word(text: str) -> str:
     return word(text, '"$here"') if HERE in text or text.isprintable() else shlex.quote(text)
 
 
-BENCHMARK_SCHEMA: Final = "advisor-bind-benchmark/1"
+BENCHMARK_SCHEMA = "advisor-bind-benchmark/1"
 
 Lines = Callable[[], Iterator[str]]
 

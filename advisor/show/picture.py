@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from advisor.machine.cpuset import CpuSet, union
 from advisor.machine.hardware import ETHERNET, INFINIBAND, NAMES, Gpu, Hca, Locality, Nic, PciDevice, Port
@@ -98,7 +98,7 @@ class Device:
     """What must be said besides: where its path is narrowed, why its place is not known."""
     marks: tuple[Mark, ...] = ()
     switch: str = ""
-    """The PCIe switch that it shares with others; empty where there is none, or it is not known."""
+    """The PCIe switch that it shares with others; empty if there is none, or it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ def hindrance(kind: str, card: PciDevice | None) -> str:
         return f"narrowed{narrow} at {card.bottleneck}"
     if _rests(kind, card):
         return f"at {generation(now.speed) if now else ''} now (idle?)"
-    return "its slot allows more" if slower(now, card.card) and not slower(path, card.card) and path else ""
+    return "its slot is faster" if slower(now, card.card) and not slower(path, card.card) and path else ""
 
 
 def _rests(kind: str, card: PciDevice) -> bool:
@@ -370,7 +370,7 @@ def devices(machine: Machine) -> tuple[PlacedDevice, ...]:
     return tuple(sorted(own, key=lambda placed: SHOWN.index(placed.device.kind)))
 
 
-_DEEP: Final = 4
+_DEEP = 4
 """Host bridge, root port, a switch's port up, its port down: so many stand above a device behind a switch."""
 
 
@@ -496,8 +496,8 @@ _NAMED = 4
 _SECOND = {
     "none": "",
     "unknown": ", second threads ?",
-    "adjacent": ", second threads next to the first",
-    "offset": ", second threads after all first ones",
+    "adjacent": ", each second thread numbered right after the first",
+    "offset": ", second threads after all first threads",
     "other": ", second threads in another order",
 }
 """Where second threads are numbered."""
@@ -643,7 +643,7 @@ def guesses(picture: Picture) -> tuple[str, ...]:
     for block in picture.blocks:
         everywhere += [*block.devices, *(device for box in block.boxes for device in box.devices)]
     reasons = tuple(dict.fromkeys(device.guessed for device in everywhere if device.guessed))
-    return (f"~ place inferred, not reported by the firmware: {'; '.join(reasons)}",) if reasons else ()
+    return (f"~ location inferred, not reported by the firmware: {'; '.join(reasons)}",) if reasons else ()
 
 
 def picture(machine: Machine, layout: Layout) -> Picture:
@@ -692,7 +692,7 @@ def _core_kinds(machine: Machine, topology: Topology) -> Iterator[Statement]:
     ]
     if kinds:
         known = all(kind.speed is not None for kind in kinds)
-        yield Statement("Cores", "; ".join(parts), None, ("the fastest first" if known else "nothing here ranks them",))
+        yield Statement("Cores", "; ".join(parts), None, ("fastest first" if known else "no source ranks them by speed",))
 
 
 def _title(machine: Machine) -> str:
@@ -711,7 +711,7 @@ def _processors(machine: Machine, topology: Topology) -> str:
         numbers = ((sum(bool(core.cpuset & kind.cpus) for core in topology.cores), plain(kind.name, 40)) for kind in kinds)
         return " + ".join(f"{number} x {kind}" for number, kind in numbers)
     if not name:
-        return f"processor not known{f' ({plain(machine.architecture, 40)})' if machine.architecture else ''}"
+        return f"processor unknown{f' ({plain(machine.architecture, 40)})' if machine.architecture else ''}"
     number = len(topology.packages)
     return f"{number} x {plain(name, 80)}" if number > 1 else plain(name, 80)
 
@@ -733,9 +733,9 @@ def _counts(topology: Topology, layout: Layout) -> str:
 
 def _notes(machine: Machine, topology: Topology) -> Iterator[str]:
     if machine.topology is None:
-        yield "The topology is not known; install hwloc or read a capture of the machine."
+        yield "The topology is unknown; install hwloc or read a capture of the machine."
     if not topology.numa_known:
-        yield "The source has no NUMA information: one node stands for all memory."
+        yield "The source has no NUMA information: one node represents all memory."
     if topology.limited:
         usable = topology.pus & topology.allowed
         nodes = CpuSet(node.os_index for node in topology.nodes) & topology.allowed_nodes
@@ -746,7 +746,7 @@ def _notes(machine: Machine, topology: Topology) -> Iterator[str]:
     affinity = machine.limits.affinity if machine.limits else None
     if affinity is not None and not topology.pus & topology.allowed <= affinity:
         bound = affinity & topology.pus
-        yield f"Bound: this process may run on CPU{'s' if len(bound) > 1 else ''} {listed(bound) or 'none'} only (its affinity)."
+        yield f"Bound: this process may run only on CPU{'s' if len(bound) > 1 else ''} {listed(bound) or 'none'} (its affinity)."
     if topology.missing:
         yield f"Offline or hidden: {count(len(topology.missing), 'PU')}: {listed(topology.missing)}"
     if topology.missing_nodes:
@@ -874,7 +874,7 @@ def _stores(seen: _Seen, nodes: Sequence[NumaNode]) -> tuple[Store, ...]:
 
 def _near(topology: Topology, node: NumaNode) -> str:
     if not node.near:
-        return "nearest CPUs not known"
+        return "nearest CPUs unknown"
     numbers = CpuSet(other.os_index for other in topology.cpu_nodes if other.cpuset & node.near and other != node)
     if not numbers:
         return f"near CPUs {listed(node.near)}"

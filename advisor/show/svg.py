@@ -55,7 +55,7 @@ COLOURS = {
     "socket": ("#f4f6f9", "#9aa8b8"),
     "NUMA node": ("#e8f3ea", "#7fb08a"),
     "L3 group": ("#fdf3dc", "#d9b665"),
-    "cores without an L3 of their own": ("#f6faf7", "#b3cbb8"),
+    "cores without their own L3": ("#f6faf7", "#b3cbb8"),
     "core": ("#ffffff", "#b8c2cc"),
     "core with ranks": ("#ffd8a6", "#c77f1a"),
     "outside the allocation": ("#e4e7eb", "#9aa5b1"),
@@ -64,10 +64,10 @@ COLOURS = {
     "port down": ("#fde2df", "#d64535"),
     "link between sockets": ("#eef1f5", "#6b7a8c"),
     "memory module": ("#d5e3f7", "#5b7fb2"),
-    "module below its speed": ("#fbe3c0", "#b06a00"),
+    "module below its rated speed": ("#fbe3c0", "#b06a00"),
     "empty slot": ("#fafbfc", "#9aa5b1"),
 }
-_SLOTS = {"filled": "memory module", "slow": "module below its speed", "empty": "empty slot"}
+_SLOTS = {"filled": "memory module", "slow": "module below its rated speed", "empty": "empty slot"}
 
 _RANKS = ("#ffd8a6", "#bfe3c8", "#e6cdf0", "#bfe2ee", "#f6efa9", "#f3c6d6", "#d5d9f5", "#e3dccb")
 """Fills of the cores of one rank and the next ones; each core has its rank's name, too."""
@@ -282,7 +282,7 @@ def _head(seen: Picture, room: float) -> Tile:
     words, height = _text(0, 22, seen.title, _TITLE, room) + below, 33.0 + 19 * lines
     if cut is None:
         return Tile(room, height, words)
-    sentence = f"Cut: {cut.says}, {cut.sure} confidence"
+    sentence = f"NUMA partitioning: {cut.says}, {cut.sure} confidence"
     return Tile(room, height + 24, words + _text(0, height + 18, sentence, _STRONG, room))
 
 
@@ -408,7 +408,7 @@ def _member(group: Group, member: Member, width: float, core: CellSize) -> Tile:
 
 
 def _colours(group: Group) -> tuple[str, str]:
-    return COLOURS["L3 group" if group.cache and not group.reaches else "cores without an L3 of their own"]
+    return COLOURS["L3 group" if group.cache and not group.reaches else "cores without their own L3"]
 
 
 def _core(core: CpuSet, size: CellSize, mark: str, *, denied: bool) -> Tile:
@@ -477,7 +477,7 @@ def _links_and_loose(seen: Picture, room: float) -> Iterator[Tile]:
         body = _rect(room, 26, *COLOURS["memory without CPUs"]) + _text(10, 17, store_text(store), _PLAIN, room - 20)
         yield Tile(room, 26, body)
     if seen.devices:
-        head = Tile(room, 16, _text(0, 12, "Not local to one socket, or place not known", Font(12, bold=True), room))
+        head = Tile(room, 16, _text(0, 12, "Not local to one socket, or location unknown", Font(12, bold=True), room))
         yield _stacked((head, _chips(seen.devices, room)), 4)
 
 
@@ -514,7 +514,7 @@ def _used(seen: Picture) -> Iterator[str]:
     devices += [device for box in boxes for device in box.devices]
     own = {group.cache and not group.reaches for box in boxes for group in box.groups}
     yield from ("socket", "NUMA node", *(["L3 group"] if True in own else []))
-    yield from ("cores without an L3 of their own", "core") if False in own else ("core",)
+    yield from ("cores without their own L3", "core") if False in own else ("core",)
     slots = {slot.state for each in (*(part.memory for part in seen.blocks), *seen.links) if each for slot in each.slots}
     there = {
         "core with ranks": any(any(member.marks) for member in members),

@@ -1,7 +1,7 @@
 """The answer of ``advisor topology``: its value and JSON document, and a picture for a terminal, nothing said by colour alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from advisor.machine.hardware import Hca, Locality
 from advisor.machine.layout import Layout
@@ -35,7 +35,7 @@ from advisor.show.picture import (
     store_text,
 )
 
-TOPOLOGY_SCHEMA: Final = "advisor-topology/1"
+TOPOLOGY_SCHEMA = "advisor-topology/1"
 """The number rises when a key changes meaning or goes."""
 
 
@@ -73,7 +73,7 @@ def layout_document(layout: Layout, topology: Topology | None) -> dict[str, Any]
     return {**said, "distances": {**said["distances"], **rows}}
 
 
-_OF_GPU: Final = {"address", "card", "vendor", "model", "memory", "index", "driver_version"}
+_OF_GPU = {"address", "card", "vendor", "model", "memory", "index", "driver_version"}
 
 
 def _hca(hca: Hca) -> dict[str, Any]:

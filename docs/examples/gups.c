@@ -6,8 +6,8 @@
  *   variant  unit       arrays  read  written  flops  iteration
  *   update   updates/s       1     8        8      0  random updates, table[random] ^= random in each thread's part of it
  *
- * As HPCC's StarRandomAccess: how many words a second can be changed all over a table that no cache holds.
- * Checked: the same updates once more leave the table as it was.
+ * Like HPCC's StarRandomAccess: how many words per second can be changed at random in a table too large for any cache.
+ * Checked: repeating the same updates restores the table.
  * It cannot tell a TLB miss from a cache miss: compare --pages huge.
  */
 #include "common/kernel.h"

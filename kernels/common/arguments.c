@@ -57,7 +57,7 @@ static bool whole_number(const char *text, long low, long high, long *into) {
 
 const char *take_count(const char *text, void *into) {
     long number;
-    if (!whole_number(text, 1, 1000000000, &number)) return "a whole number from 1 on";
+    if (!whole_number(text, 1, 1000000000, &number)) return "a whole number of at least 1";
     *(int *)into = (int)number;
     return NULL;
 }
@@ -151,8 +151,8 @@ static void print_help(const struct kernel *kernel, const struct argument *commo
     for (int t = 0; t < 2; t++)
         for (const struct argument *each = tables[t]; each->name; each++)
             printf("  --%s%s%s\n        %s\n", each->name, each->value ? " " : "", each->value ? each->value : "", each->help);
-    puts("  --list\n        print as JSON what it can measure: names, units, bytes and flops of an iteration\n\n"
-         "Ends with 0; 1 where its result was wrong; 2 for wrong arguments; 3 where this machine cannot do it.");
+    puts("  --list\n        print as JSON what it can measure: names, units, bytes and flops per iteration\n\n"
+         "Exit status: 0 on success; 1 if the result was wrong; 2 for wrong arguments; 3 if this machine cannot do it.");
 }
 
 static void print_amount(const char *name, int amount) {
@@ -192,9 +192,9 @@ static int take_argument(const struct argument *found, const char *value) {
 
 void kernel_arguments(const struct kernel *kernel, int argc, char **argv, struct common *common) {
     const struct argument shared[] = {
-        {"cpus", "LIST", "one thread on each of these CPUs, in this order (default: all that are allowed)", take_cpus, &common->cpus},
+        {"cpus", "LIST", "one thread on each of these CPUs, in this order (default: all allowed CPUs)", take_cpus, &common->cpus},
         {"node", "N", "memory from NUMA node N (default: where the thread that uses it runs)", take_node, &common->node},
-        {"repeats", "N", "measure so many times; every result is printed", take_count, &common->repeats},
+        {"repeats", "N", "measure this many times; every result is printed", take_count, &common->repeats},
         {"pages", "KIND", "normal, or huge: ask for transparent huge pages", take_pages, &common->pages},
         {"isa", "NAME", "use these instructions: scalar, sse4, avx2, avx512, neon, sve (default: the widest)", take_text, &common->isa},
         {NULL, NULL, NULL, NULL, NULL},
@@ -240,7 +240,7 @@ const char *kernel_isa(const struct common *common, const char *const *known) {
     const char *best = NULL;
     for (; *known; known++) {
         if (common->isa && strcmp(common->isa, *known) == 0) {
-            if (!cpu_has(*known)) kernel_fail(KERNEL_CANNOT, "--isa %s: this CPU does not have it", *known);
+            if (!cpu_has(*known)) kernel_fail(KERNEL_CANNOT, "--isa %s: this CPU does not support it", *known);
             return *known;
         }
         if (cpu_has(*known)) best = *known;

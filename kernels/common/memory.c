@@ -52,7 +52,7 @@ static void keep_where_touched(void *memory, size_t bytes) {
 void *memory_take(const struct common *common, size_t bytes) {
     unsigned long long room = free_bytes(common->node);
     if (bytes > room)
-        kernel_fail(KERNEL_CANNOT, "%zu MiB are needed and %llu MiB are free; ask for fewer --bytes", bytes >> 20, room >> 20);
+        kernel_fail(KERNEL_CANNOT, "%zu MiB are needed, but only %llu MiB are free; ask for fewer --bytes", bytes >> 20, room >> 20);
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) kernel_fail(KERNEL_CANNOT, "%zu MiB: %s", bytes >> 20, strerror(errno));
     if (common->node >= 0) bind_memory(memory, bytes, common->node);

@@ -86,7 +86,7 @@ static double *take(size_t doubles) {
     size_t bytes = (doubles + PAD) * sizeof(double), huge = (size_t)2 << 20;
     if (bytes > huge) bytes = (bytes + huge - 1) / huge * huge;
     double *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) ranks_fail(KERNEL_CANNOT, "hpl: %zu MiB of memory cannot be had; ask for a smaller --n", bytes >> 20);
+    if (memory == MAP_FAILED) ranks_fail(KERNEL_CANNOT, "hpl: cannot allocate %zu MiB of memory; ask for a smaller --n", bytes >> 20);
     (void)madvise(memory, bytes, MADV_HUGEPAGE); /* fewer TLB misses in the row swaps; refused where there are none */
     taken += bytes;
     return memory;

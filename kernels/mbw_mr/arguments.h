@@ -10,8 +10,8 @@ enum { MOST_SIZES = 64, MOST_WINDOW = 1024 };
 
 static const struct variant VARIANTS[] = {
     {"mbw_mr", "bytes/s", 0, VARIES, VARIES, 0, "a window of non-blocking sends, answered by 4 bytes"},
-    {"bibw", "bytes/s", 0, VARIES, VARIES, 0, "a window both ways at once, without an answer; bytes of both ways counted"},
-    {"latency", "seconds", 0, VARIES, VARIES, 0, "half a ping-pong; the middle one of the pairs"},
+    {"bibw", "bytes/s", 0, VARIES, VARIES, 0, "a window sent both ways at once, without a reply; both ways counted"},
+    {"latency", "seconds", 0, VARIES, VARIES, 0, "half a ping-pong; the median of the pairs"},
     {"sendrecv", "bytes/s", 0, VARIES, VARIES, 0, "MPI_Sendrecv between the partners of each pair; both ways counted"},
     {.name = NULL},
 };
@@ -51,11 +51,11 @@ static const char *take_sizes(const char *text, void *into) {
 }
 
 static const struct argument ARGUMENTS[] = {
-    {"test", "LIST", "mbw_mr, bibw, latency, sendrecv, several joined by commas (default mbw_mr)", take_text, &tests},
+    {"test", "LIST", "mbw_mr, bibw, latency, sendrecv, separated by commas (default mbw_mr)", take_text, &tests},
     {"sizes", "LIST", "message sizes, 8,64KiB or 1:4MiB for all doublings (default 1:4MiB)", take_sizes, &sizes},
-    {"window", "N", "sends before an answer is waited for (default 64)", take_count, &window},
-    {"iterations", "N", "windows or ping-pongs a repeat (default: so many as take --seconds)", take_count, &iterations},
-    {"seconds", "S", "least time of a repeat (default 0.05)", take_seconds, &least},
+    {"window", "N", "sends before waiting for an answer (default 64)", take_count, &window},
+    {"iterations", "N", "windows or ping-pongs per repeat (default: as many as take --seconds)", take_count, &iterations},
+    {"seconds", "S", "minimum time per repeat (default 0.05)", take_seconds, &least},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

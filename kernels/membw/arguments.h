@@ -61,12 +61,12 @@ static const char *take_streams(const char *text, void *into) {
 }
 
 static const struct argument own[] = {
-    {"pattern", "LIST", "what to measure, with commas between; all (default) is what the instructions have; NAME:SHAPE without trials",
+    {"pattern", "LIST", "what to measure, separated by commas; all (default) is all the instructions offer; NAME:SHAPE without trials",
      take_patterns, NULL},
-    {"bytes", "SIZE", "all arrays of the pattern that needs most of them (default: 1GiB)", take_bytes, &request.bytes},
-    {"seconds", "S", "a repeat takes at least so long (default: 0.1)", take_seconds, &request.seconds},
-    {"trial-seconds", "S", "so long for each trial of a shape (default: 0.005)", take_seconds, &request.trial_seconds},
-    {"streams", "N", "streams that each thread walks at once: auto tries (default), or 1, 2, 3, 4, 6, 8, 16", take_streams, &request.streams},
+    {"bytes", "SIZE", "all arrays of the pattern that needs the most (default: 1GiB)", take_bytes, &request.bytes},
+    {"seconds", "S", "minimum time per repeat (default: 0.1)", take_seconds, &request.seconds},
+    {"trial-seconds", "S", "time for each trial of a shape (default: 0.005)", take_seconds, &request.trial_seconds},
+    {"streams", "N", "streams each thread walks at once: auto tries (default), or 1, 2, 3, 4, 6, 8, 16", take_streams, &request.streams},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -18,19 +18,19 @@ struct pattern {
 static const struct pattern patterns[] = {
     /* name         unit     arrays read wrote flops iteration                          operation  how */
     {{"load",        "bytes/s", 1,  8, 0, 1, "sum += a"},                           LOAD,   PLAIN},
-    {{"load-nt",     "bytes/s", 1,  8, 0, 1, "sum += a, loaded past the cache"},    LOAD,   NT},
+    {{"load-nt",     "bytes/s", 1,  8, 0, 1, "sum += a, non-temporal loads"},       LOAD,   NT},
     {{"store",       "bytes/s", 1,  0, 8, 0, "a = s"},                              STORE,  PLAIN},
-    {{"store-nt",    "bytes/s", 1,  0, 8, 0, "a = s, stored past the cache"},       STORE,  NT},
+    {{"store-nt",    "bytes/s", 1,  0, 8, 0, "a = s, non-temporal stores"},         STORE,  NT},
     {{"copy",        "bytes/s", 2,  8, 8, 0, "a = b"},                              COPY,   PLAIN},
-    {{"copy-nt",     "bytes/s", 2,  8, 8, 0, "a = b, stored past the cache"},       COPY,   NT},
+    {{"copy-nt",     "bytes/s", 2,  8, 8, 0, "a = b, non-temporal stores"},         COPY,   NT},
     {{"scale",       "bytes/s", 2,  8, 8, 1, "a = s*b"},                            SCALE,  PLAIN},
-    {{"scale-nt",    "bytes/s", 2,  8, 8, 1, "a = s*b, stored past the cache"},     SCALE,  NT},
+    {{"scale-nt",    "bytes/s", 2,  8, 8, 1, "a = s*b, non-temporal stores"},       SCALE,  NT},
     {{"add",         "bytes/s", 3, 16, 8, 1, "a = b + c"},                          ADD,    PLAIN},
-    {{"add-nt",      "bytes/s", 3, 16, 8, 1, "a = b + c, stored past the cache"},   ADD,    NT},
+    {{"add-nt",      "bytes/s", 3, 16, 8, 1, "a = b + c, non-temporal stores"},     ADD,    NT},
     {{"triad",       "bytes/s", 3, 16, 8, 2, "a = b + s*c"},                        TRIAD,  PLAIN},
-    {{"triad-nt",    "bytes/s", 3, 16, 8, 2, "a = b + s*c, stored past the cache"}, TRIAD,  NT},
+    {{"triad-nt",    "bytes/s", 3, 16, 8, 2, "a = b + s*c, non-temporal stores"},   TRIAD,  NT},
     {{"update",      "bytes/s", 1,  8, 8, 1, "a = s*a"},                            UPDATE, PLAIN},
-    {{"update-nt",   "bytes/s", 1,  8, 8, 1, "a = s*a, stored past the cache"},     UPDATE, NT},
+    {{"update-nt",   "bytes/s", 1,  8, 8, 1, "a = s*a, non-temporal stores"},       UPDATE, NT},
     {{"copy-memcpy", "bytes/s", 2,  8, 8, 0, "a = b, by the C library's memcpy"},   COPY,   LIBRARY},
 };
 

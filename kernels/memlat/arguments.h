@@ -13,9 +13,9 @@
 enum { MOST_SIZES = 256 };
 
 static const struct variant VARIANTS[] = {
-    {"chase", "seconds", 1, 8, 0, 0, "a load that waits for the one before it; lines in random order"},
-    {"stride", "seconds", 1, 8, 0, 0, "a load that waits for the one before it; lines in the order of addresses"},
-    {"lines", "seconds", 1, 8, 0, 1, "a load that waits for none; lines in the order of addresses"},
+    {"chase", "seconds", 1, 8, 0, 0, "each load waits for the one before it; lines in random order"},
+    {"stride", "seconds", 1, 8, 0, 0, "each load waits for the one before it; lines in address order"},
+    {"lines", "seconds", 1, 8, 0, 1, "independent loads; lines in the order of addresses"},
     {"chase-loaded", "seconds", 1, 8, 0, 0, "chase while other CPUs stream"},
     {.name = NULL},
 };
@@ -84,12 +84,12 @@ static const struct argument ARGUMENTS[] = {
     {"stride", NULL, "chase in the order of addresses", take_flag, &options.stride},
     {"lines", NULL, "do not chase: load the lines in order, none waiting for another", take_flag, &options.lines},
     {"line", "SIZE", "from one line to the next (default 64)", take_line, &options.line},
-    {"chunk", "SIZE", "walk so many bytes whole before the next so many: fewer address translations", take_bytes, &options.chunk},
-    {"seconds", "S", "about how long a repeat takes (default 0.05)", take_seconds, &options.seconds},
-    {"load-cpus", "LIST", "meanwhile these CPUs stream", take_cpus, &options.loading},
+    {"chunk", "SIZE", "walk this many bytes completely before the next: fewer address translations", take_bytes, &options.chunk},
+    {"seconds", "S", "approximate time per repeat (default 0.05)", take_seconds, &options.seconds},
+    {"load-cpus", "LIST", "CPUs that stream meanwhile", take_cpus, &options.loading},
     {"load-rate", "RATE", "bytes/s of all together; max; or steps: none, max, eighths of max (default max)", take_rate, NULL},
-    {"load-kind", "KIND", "they do load, copy-nt (as much read as written) or store-nt (default load)", take_kind, NULL},
-    {"load-bytes", "SIZE", "memory of each (default: --bytes between them, 64MiB at least)", take_bytes, &options.load_bytes},
+    {"load-kind", "KIND", "what they do: load, copy-nt (as much read as written) or store-nt (default load)", take_kind, NULL},
+    {"load-bytes", "SIZE", "memory per CPU (default: --bytes divided among them, at least 64MiB)", take_bytes, &options.load_bytes},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -135,7 +135,7 @@ static struct cpu_list check_cpus(struct common *common) {
     for (int i = 0; i < options.loading.count; i++) {
         all.cpu[i + 1] = options.loading.cpu[i];
         if (all.cpu[i + 1] == all.cpu[0])
-            kernel_fail(KERNEL_USAGE, "--load-cpus: CPU %d is the one that chases; name others", all.cpu[0]);
+            kernel_fail(KERNEL_USAGE, "--load-cpus: CPU %d is the one that chases; give others", all.cpu[0]);
     }
     return all;
 }

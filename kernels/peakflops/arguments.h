@@ -17,11 +17,11 @@ static const struct variant VARIANTS[] = {
     {"add", "flop/s", 0, 0, 0, 1, "add, x = x + t in each lane of a vector"},
     {"mul", "flop/s", 0, 0, 0, 1, "multiply, x = x*f in each lane of a vector"},
     {"chain", "flop/s", 0, 0, 0, 2, "chain of adds, fma after fma, each waiting for the one before"},
-    {"scalar-fma", "flop/s", 0, 0, 0, 2, "fused multiply-add, of one number"},
-    {"scalar-muladd", "flop/s", 0, 0, 0, 2, "multiply and add, of one number"},
-    {"scalar-add", "flop/s", 0, 0, 0, 1, "add, of one number"},
-    {"scalar-mul", "flop/s", 0, 0, 0, 1, "multiply, of one number"},
-    {"scalar-chain", "flop/s", 0, 0, 0, 2, "chain of adds, of one number"},
+    {"scalar-fma", "flop/s", 0, 0, 0, 2, "fused multiply-add, one number at a time"},
+    {"scalar-muladd", "flop/s", 0, 0, 0, 2, "multiply and add, one number at a time"},
+    {"scalar-add", "flop/s", 0, 0, 0, 1, "add, one number at a time"},
+    {"scalar-mul", "flop/s", 0, 0, 0, 1, "multiply, one number at a time"},
+    {"scalar-chain", "flop/s", 0, 0, 0, 2, "chain of adds, one number at a time"},
     {"clock", "hertz", 0, VARIES, VARIES, VARIES, "clock, under scalar and vector load"},
     {.name = NULL},
 };
@@ -62,9 +62,9 @@ static const char *take_precision(const char *text, void *into) {
 }
 
 static const struct argument ARGUMENTS[] = {
-    {"variants", "LIST", "all that this CPU can (default), or names such as fma,scalar-add,clock", take_variants, NULL},
+    {"variants", "LIST", "everything this CPU can do (default), or names such as fma,scalar-add,clock", take_variants, NULL},
     {"precision", "WIDTH", "double (default) or single", take_precision, NULL},
-    {"seconds", "S", "how long a repeat takes (default 0.1)", take_seconds, &options.seconds},
+    {"seconds", "S", "time per repeat (default 0.1)", take_seconds, &options.seconds},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

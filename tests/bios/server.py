@@ -106,7 +106,7 @@ class Pretended:
             machine = self._machine
             if machine.broken(machine):
                 raise CannotWork("n1: the BMC refused")
-            assert not machine.down, "a restart was asked for while one was under way"
+            assert not machine.down, "a restart was requested while one was under way"
             machine.applied |= {} if "applies nothing" in machine.lies else machine.waiting
             machine.waiting, machine.kernel = {}, dict(machine.home[1])
             machine.boots, machine.down = machine.boots + 1, DOWN
@@ -128,7 +128,7 @@ class Pretended:
         def work() -> dict[str, Any]:
             machine = self._machine
             if any(machine.applied[name] != value for name, value in machine.states[state].items()):
-                raise CannotWork("n1: not in the state that was staged")
+                raise CannotWork("n1: not in the staged state")
             return {}
 
         found: dict[str, Any] = self._step("proven", work)

@@ -58,7 +58,7 @@ REFUSED: dict[str, tuple[str, Callable[[Json], Json], str]] = {
     ),
     "the settings object is no URL": ("bios", settings(SettingsObject={"@odata.id": "http://[bad"}), "an invalid link"),
     "it applies at once alone": ("bios", settings(SupportedApplyTimes=["Immediate"]), "not at the next restart (OnReset)"),
-    "something foreign waits": ("settings", attributes(Nowhere=1), "somebody else's changes wait"),
+    "something foreign waits": ("settings", attributes(Nowhere=1), "someone else's changes are pending"),
     "the registry is on another host": ("registry", location({"Language": "en", "Uri": "https://evil/redfish/v1/x"}), "evil"),
     "systems are a mapping": ("systems", lambda told: {**told, "Members": {"a": 1}}, "none of its systems has a Bios"),
     "systems are null": ("systems", lambda told: {**told, "Members": None}, "none of its systems has a Bios"),
@@ -140,7 +140,12 @@ def test_a_code_without_its_registry_is_not_written(imitated: Imitated, admin: A
     bmc = imitated("ami")
     altered(bmc, "registries", lambda told: {**told, "Members": []})
     said = admin.stages(bmc, admin.wish("ami"))
-    assert (said.status, said.lines, "only its attribute registry says" in said.err, bmc.writes()) == (2, 1, True, [])
+    assert (said.status, said.lines, "is defined only in the attribute registry, and none" in said.err, bmc.writes()) == (
+        2,
+        1,
+        True,
+        [],
+    )
 
 
 @pytest.mark.parametrize("form", ["{path}/", "{url}{path}", "{url}{path}/"])
@@ -157,8 +162,8 @@ PATCHED: dict[str, tuple[Made, int, str]] = {
     "201": (lambda _: Response.of(201), 0, ""),
     "202 without a place": (lambda _: Response.of(202), 0, ""),
     "202 and a task in the body": (lambda _: Response.of(202, {"@odata.id": f"{ROOT}/TaskService/Tasks/9"}), 0, ""),
-    "202 to nowhere": (lambda _: Response.of(202, None, Location="/cgi-bin/x"), 2, "it accepted the PATCH"),
-    "202 to no URL": (lambda _: Response.of(202, None, Location="http://[bad"), 2, "it accepted the PATCH"),
+    "202 to nowhere": (lambda _: Response.of(202, None, Location="/cgi-bin/x"), 2, "the BMC accepted the PATCH"),
+    "202 to no URL": (lambda _: Response.of(202, None, Location="http://[bad"), 2, "the BMC accepted the PATCH"),
     "301": (lambda _: Response.of(301, None, Location=f"{ROOT}/x"), 2, "it redirects"),
     "308": (lambda _: Response.of(308, None, Location=f"{ROOT}/x"), 2, "it redirects"),
     "409": (lambda _: Response.of(409), 2, "it is busy"),
@@ -216,7 +221,7 @@ def test_what_was_accepted_and_cannot_be_read_again_is_said_so(answer: Response,
     before = bmc.answer
     bmc.answer = lambda request: answer if bmc.writes() and request.method == "GET" else before(request)  # type: ignore[method-assign]
     said = admin.stages(bmc, admin.wish("lenovo"))
-    assert (said.status, said.lines, "it accepted the PATCH" in said.err, "bios status" in said.err) == (2, 1, True, True)
+    assert (said.status, said.lines, "the BMC accepted the PATCH" in said.err, "bios status" in said.err) == (2, 1, True, True)
     assert admin.record()["outcome"] == "begun"
 
 

@@ -198,10 +198,10 @@ def test_an_ipv6_address_stands_in_brackets(admin: Admin) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "has no BMC"),
-        ("# none\n\n", "has no BMC"),
-        ("node1 bmc1\nnode1 bmc2\n", "line 2: node1 has another BMC above"),
-        ("http://bmc1:8000\nhttps://bmc1:8000\n", "would share their files"),
+        ("", "lists no BMCs"),
+        ("# none\n\n", "lists no BMCs"),
+        ("node1 bmc1\nnode1 bmc2\n", "line 2: node1 is listed above with a different BMC"),
+        ("http://bmc1:8000\nhttps://bmc1:8000\n", "would use the same file names"),
         ("bmc[1-10000000000]\n", "line 1"),
     ],
 )
@@ -219,5 +219,5 @@ def test_what_is_too_long_to_go_on_with_is_not_cut(admin: Admin, monkeypatch: py
     (admin.folder / "hosts").write_text("".join(f"http://localhost:{port}\n" for port in range(1, 21)))
     monkeypatch.setattr("advisor.bios.page._MOST_LEFT", 300)
     said = admin.types("bios", "status", "--hostfile", "hosts", "--insecure")
-    told = said.out.partition("Go on with")[2].split()
-    assert (said.status, told[:4]) == (2, ["too", "many", "for", "a"])
+    told = said.out.partition("Continue with")[2].split()
+    assert (said.status, told[:4]) == (2, ["too", "many", "for", "one"])

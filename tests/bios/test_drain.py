@@ -42,7 +42,7 @@ def test_a_server_that_does_not_go_off_is_not_forced(dgx: Bmc, admin: Admin) -> 
     admin.stages(dgx, admin.wish("lenovo"))
     dgx.reset = lambda body: dgx.resets.append(body["ResetType"]) or Response.of(204)  # type: ignore[method-assign, func-returns-value]
     said = admin.restarts(dgx)
-    assert (said.status, said.lines, dgx.resets, "nothing is forced" in said.err) == (2, 1, ["GracefulShutdown"], True)
+    assert (said.status, said.lines, dgx.resets, "it was not forced off" in said.err) == (2, 1, ["GracefulShutdown"], True)
 
 
 def test_a_dells_job_that_has_not_begun_is_deleted(imitated: Imitated, admin: Admin) -> None:

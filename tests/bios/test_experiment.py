@@ -102,7 +102,7 @@ def test_three_states_two_restarts_each_are_described(server: Any, admin: Admin)
     assert [len(restarts) for restarts, _ in columns(said).values()] == [2, 2, 2]
     assert ([each["p"] for each in found["cells"]], found["winner"], found["complete"]) == ([None] * 3, None, True)
     assert (bmc.applied, bmc.pending, len(bmc.resets), found["where"]) == (was, {}, 6, {"node01": "as before"})
-    assert found["answer"].startswith("Described, not proven: 2 restarts of each state cannot prove anything; seen: NPS4 has")
+    assert found["answer"].startswith("Described, not proven: 2 restarts per state cannot prove anything; observed: NPS4 has")
 
 
 def test_two_states_four_restarts_each_are_proven(server: Any, admin: Admin) -> None:  # noqa: F811
@@ -127,7 +127,7 @@ def test_what_findings_wanted_and_what_was_published_stand_beside_it(server: Any
     bmc = server()
     program = [{**PROGRAM[0], "benchmark": "stream-triad"}]
     said = types(admin, bmc, written(admin.folder, restarts=4, measure=program), "--yes")
-    assert "Finding: numa-nps-below-best wants numa.nps=4: measured here, 1.130 times stream" in " ".join(said.out.split())
+    assert "Finding: numa-nps-below-best recommends numa.nps=4: measured here, stream times 1.130" in " ".join(said.out.split())
     assert re.search(r"Published: STREAM triad of the machine: 13 % above NPS1 .*\(dell-rome-2019\)", " ".join(said.out.split()))
 
 
@@ -137,10 +137,9 @@ def test_the_way_back_is_known_beforehand(server: Any, admin: Admin) -> None:  #
     said = types(admin, bmc, written(admin.folder), "--dry-run")
     words = " ".join(said.out.split())
     assert (said.status, bmc.writes(), bmc.resets, (admin.folder / "e").exists()) == (0, [], [], False), said.err
-    assert "2 states, 2 restarts of each: 5 restarts, the last to go back, about 87 min" in words
-    assert (
-        "It can describe but not prove: the smallest p over 1 comparison is 0.33; a proof takes 4 restarts of each state" in words
-    )
+    assert "2 states, 2 restarts each: 5 restarts (the last one restores), about 87 min" in words
+    proof = "the smallest possible p over 1 comparison is 0.33; a proof needs 4 restarts per state"
+    assert f"It can describe differences but not prove them: {proof}" in words
     assert "node01: now NumaNodesPerSocket=1" in words
 
 
@@ -164,7 +163,7 @@ def test_a_present_value_that_is_not_known_is_refused(server: Any, admin: Admin)
     bmc = server()
     bmc.applied["NumaNodesPerSocket"] = None
     said = types(admin, bmc, written(admin.folder), "--yes")
-    assert (said.status, "the present value of NumaNodesPerSocket (numa.nps) is not known" in said.err, bmc.writes()) == (
+    assert (said.status, "the current value of NumaNodesPerSocket (numa.nps) is unknown" in said.err, bmc.writes()) == (
         2,
         True,
         [],
@@ -222,7 +221,7 @@ def test_a_bmc_that_lies_is_found_out_and_all_is_taken_back(server: Any, admin: 
     was = dict(bmc.applied)
     said = types(admin, bmc, written(admin.folder), "--yes")
     assert (said.status, bmc.applied, bmc.pending) == (2, was, {})
-    assert "not in the state that was staged: numa.nps is 1, and the plan makes it 4" in " ".join(said.err.split())
+    assert "not in the staged state: numa.nps is 1, but the plan sets it to 4" in " ".join(said.err.split())
 
 
 def test_what_moved_along_though_no_registry_said_so_goes_back(
@@ -242,7 +241,7 @@ def test_what_moved_along_though_no_registry_said_so_goes_back(
     monkeypatch.setattr(bmc, "apply", moves_another)
     said = types(admin, bmc, written(admin.folder), "--yes", "--json")
     notes = " ".join(said.document["notes"])
-    assert (said.status, "nps=4 also ProcVirtualization=Disabled" in notes) == (0, True), said.err
+    assert (said.status, "nps=4 also had ProcVirtualization=Disabled" in notes) == (0, True), said.err
     assert (bmc.applied, bmc.pending) == (was, {})
 
 

@@ -43,10 +43,10 @@ def test_every_restart_is_measured_in_its_state_and_the_end_is_the_beginning(tmp
 
 def test_a_server_on_which_others_work_is_named_with_its_figures(tmp_path: Path) -> None:
     """It is waited for, for a while; then it is measured all the same, and each restart's note says so."""
-    here, what = machine(busy="3.2 of 128 CPUs were busy before it was measured"), plan()
+    here, what = machine(busy="3.2 of 128 CPUs were busy before the measurement"), plan()
     begin(tmp_path, what)
     ran = go(tmp_path, what, here)
-    said = "n1: the server was not idle, its figures may be low: 3.2 of 128 CPUs were busy before it was measured"
+    said = "n1: the server was not idle; its figures may be low: 3.2 of 128 CPUs were busy before the measurement"
     assert (ran.result.notes.count(said), ran.result.complete) == (4, True)
 
 
@@ -127,7 +127,7 @@ def test_a_state_that_is_not_in_effect_is_never_measured(tmp_path: Path) -> None
     here, what = machine(lies=frozenset({"applies nothing"})), plan()
     begin(tmp_path, what)
     ran = go(tmp_path, what, here)
-    assert (ran.wrong, here.measured, at_home(here)) == (("n1: not in the state that was staged",), [], True)
+    assert (ran.wrong, here.measured, at_home(here)) == (("n1: not in the staged state",), [], True)
 
 
 def test_a_refused_restart_takes_back_what_was_staged(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_server_that_restarts_by_itself_is_measured_again(tmp_path: Path) -> N
     begin(tmp_path, what)
     ran = go(tmp_path, what, here)
     assert (len(here.restarts), ran.result.complete, at_home(here)) == (6, True, True)
-    assert ran.result.notes == ("n1: a restart was measured again: the server restarted while it was measured",)
+    assert ran.result.notes == ("n1: a restart was repeated and measured again: the server restarted while being measured",)
 
 
 def test_two_servers_are_blocks_of_one_experiment(tmp_path: Path) -> None:
@@ -219,6 +219,6 @@ def test_two_advisors_do_not_work_on_one_experiment(tmp_path: Path) -> None:
 
     begin(tmp_path, plan())
     first = resumed(tmp_path)
-    with pytest.raises(CannotWork, match="somebody works on it now"):
+    with pytest.raises(CannotWork, match="in use by another run"):
         resumed(tmp_path)
     first.close()

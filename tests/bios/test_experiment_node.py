@@ -55,7 +55,7 @@ def test_the_boot_and_the_place_are_the_nodes_own(here: Node) -> None:
         ("echo no; exit 3", "ended with status 3"),
         ("echo 'bad input' >&2; exit 1", "ended with status 1: bad input"),
         ("echo nothing", "its output does not contain the figure"),
-        ("echo rate: 0", "its figure is 0: only positive ones can be compared"),
+        ("echo rate: 0", "its figure is 0: only positive figures can be compared"),
     ],
 )
 def test_a_failure_is_its_own_outcome(run: str, why: str, here: Node) -> None:
@@ -72,7 +72,7 @@ def test_wall_time_is_the_nodes_own_clock(here: Node) -> None:
     assert found.figure >= 0.19
 
 
-@pytest.mark.parametrize(("least", "said"), [(1e4, None), (-1.0, "CPUs were busy before it was measured")])
+@pytest.mark.parametrize(("least", "said"), [(1e4, None), (-1.0, "CPUs were busy before the measurement")])
 def test_a_node_is_waited_for_until_it_is_idle(
     least: float, said: str | None, here: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +134,7 @@ def test_results_of_our_own_kernels_are_read(here: Node, tmp_path: Path) -> None
     none = here.run(program("echo hello", reads=reads, better="high", unit="bytes/s"), "")
     assert (found.figure, found.why) == (130.0, None)
     assert [other.why, none.why] == [
-        "its output does not contain the wanted result",
+        "its output does not contain the expected result",
         "printed no results of advisor measure --json",
     ]
 

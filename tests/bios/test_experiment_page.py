@@ -53,19 +53,19 @@ PROVEN = second("better", ratio=1.13, low=1.12, high=1.14, p=2 / 70)
         (
             result(second("cannot tell", ratio=1.05, low=0.9, high=1.2, p=0.3)),
             (
-                "Cannot tell: restarts of the same state differ as much as the states; "
-                "seen: NPS4 has 5 % more bytes/s in stream than NPS1"
+                "Cannot tell: restarts in one state vary as much as different states; "
+                "observed: NPS4 has 5 % more bytes/s in stream than NPS1"
             ),
         ),
         (
             result(second("described", ratio=1.13), restarts=2),
             (
-                "Described, not proven: 2 restarts of each state cannot prove anything; "
-                "seen: NPS4 has 13 % more bytes/s in stream than NPS1"
+                "Described, not proven: 2 restarts per state cannot prove anything; "
+                "observed: NPS4 has 13 % more bytes/s in stream than NPS1"
             ),
         ),
-        (result(PROVEN, complete=False, done=3), "3 of 8 restarts were measured: preliminary figures, no verdict before the end"),
-        (result(done=0), "Nothing was measured yet"),
+        (result(PROVEN, complete=False, done=3), "3 of 8 restarts were measured: preliminary figures, no verdict until the end"),
+        (result(done=0), "Nothing has been measured yet"),
     ],
     ids=["proven", "no difference", "cannot tell", "described", "ended early", "nothing"],
 )
@@ -94,7 +94,7 @@ def test_the_chart_has_each_state_its_restarts_and_what_was_proven() -> None:
     """The SVG has the words of the table, and the same bytes each time; a state without a figure says so."""
     pytest.importorskip("matplotlib")
     drawn = experiment_chart(result(PROVEN, answer="NPS4 is better")).decode()
-    words = ("NPS4 is better", "stream, relative to NPS1: more is better", "113 GB/s, 1.130 better", "within 2 %", "NPS4")
+    words = ("NPS4 is better", "stream, relative to NPS1: higher is better", "113 GB/s, 1.130 better", "within 2 %", "NPS4")
     assert [each for each in words if each not in drawn] == []
     assert experiment_chart(result(PROVEN, answer="NPS4 is better")).decode() == drawn
     none = result(Cell(state="NPS4", column="stream", restarts=(), median=None, failed=4, says="cannot tell"))

@@ -29,23 +29,23 @@ def said(folder: Path, text: str, **more: object) -> str:
     ("old", "new", "told"),
     [
         ("numa.nps", "numa.npps", "DIR/p.yaml: line 3: numa.npps is not a setting; did you mean numa.nps?"),
-        ("[1, 4]", "[1, 3]", "DIR/p.yaml: line 3: numa.nps has no level 3; there are 0, 1, 2, 4"),
-        ("[1, 4]", "[1]", "DIR/p.yaml: line 2: there is only one state; an experiment compares two or more"),
+        ("[1, 4]", "[1, 3]", "DIR/p.yaml: line 3: numa.nps has no level 3; available: 0, 1, 2, 4"),
+        ("[1, 4]", "[1]", "DIR/p.yaml: line 2: there is only one state; an experiment compares at least two states"),
         ("[1, 4]", "[1, 1]", "DIR/p.yaml: line 3: the same level appears twice; leave one of them out"),
-        ("numa.nps", "boot.iommu", "DIR/p.yaml: line 3: boot.iommu has no level 1; there are pt, off, default"),
-        ("run: ./app", "rum: ./app", "DIR/p.yaml: line 5: rum is not a word of this sheet; did you mean run?"),
+        ("numa.nps", "boot.iommu", "DIR/p.yaml: line 3: boot.iommu has no level 1; available: pt, off, default"),
+        ("run: ./app", "rum: ./app", "DIR/p.yaml: line 5: rum is not a key of this sheet; did you mean run?"),
         (
             "run: ./app",
             "run: ./app, metric: '(a)(b)'",
-            "DIR/p.yaml: line 5: it has several groups; put only",
+            "DIR/p.yaml: line 5: the expression has several groups; capture only",
         ),
         (
             "run: ./app",
             "run: ./app, better: high",
             "DIR/p.yaml: line 5: the figure is wall time in seconds; lower is better",
         ),
-        ("run: ./app", "run: './app {place}'", "DIR/p.yaml: line 5: app has {place}, and the plan has no placement"),
-        ("{name: app, run: ./app}", "membw2", "DIR/p.yaml: line 5: membw2 is not a ready program; did you mean membw?"),
+        ("run: ./app", "run: './app {place}'", "DIR/p.yaml: line 5: app has {place}, but the plan has no placement"),
+        ("{name: app, run: ./app}", "membw2", "DIR/p.yaml: line 5: membw2 is not a built-in program; did you mean membw?"),
         ("format: advisor-experiment/1", "title: x", "DIR/p.yaml: line 1: not an experiment plan"),
         ("factors:", "factors: 3\nx:", "DIR/p.yaml: line "),
         ("measure:", "restarts: 100\nmeasure:", "DIR/p.yaml: line 4: restarts: 100 is more than 32"),
@@ -61,7 +61,7 @@ def test_a_bad_plan_is_one_line_that_names_file_and_place(old: str, new: str, to
 def test_a_setting_that_cannot_be_put_back_is_refused(tmp_path: Path) -> None:
     """Boot options are neither of the BIOS nor of the running kernel."""
     text = said(tmp_path, GOOD.replace("numa.nps: [1, 4]", "boot.iommu: [pt, off]"))
-    assert "boot.iommu can neither be set nor put back while the system runs" in text
+    assert "boot.iommu cannot be set or restored while the system runs" in text
 
 
 def test_every_combination_is_a_state_but_those_left_out(tmp_path: Path) -> None:
@@ -95,19 +95,19 @@ def test_options_change_a_ready_plan() -> None:
     assert isinstance(program, Program)
     assert ([state.set["io.preferred_bus"] for state in plan.every_state], plan.restarts, plan.repeats) == ([97, 97], 6, 1)
     assert "--hosts {node},node02 " in program.run
-    with pytest.raises(AdvisorError, match="sends messages to another host, and none is named; add --partner HOST"):
+    with pytest.raises(AdvisorError, match="sends messages to another host, but no host is given; add --partner HOST"):
         experiment_plan("preferred-io")
 
 
 def test_a_level_that_does_harm_alone_is_refused() -> None:
     """Preferred I/O on goes only with the bus that is preferred."""
-    with pytest.raises(AdvisorError, match=r"io.preferred=on goes only with io.preferred_bus, .*--hold io.preferred_bus=VALUE"):
+    with pytest.raises(AdvisorError, match=r"io.preferred=on needs io.preferred_bus, .*--hold io.preferred_bus=VALUE"):
         experiment_plan("preferred-io", partner="n2")
 
 
 def test_a_name_that_is_none_is_told_the_nearest() -> None:
     """Of a ready plan."""
-    with pytest.raises(AdvisorError, match=r"nps-l2 is neither a ready plan nor a file; did you mean nps-l3\?"):
+    with pytest.raises(AdvisorError, match=r"nps-l2 is neither a built-in plan nor a file; did you mean nps-l3\?"):
         experiment_plan("nps-l2")
 
 

@@ -90,7 +90,7 @@ def test_servers_that_a_plan_is_not_for_are_one_line(row: Row) -> None:
     bmcs = [row.add() for _ in range(3)]
     plan = row.admin.plan({"Processors_SNC": "Enabled"}, uuid=bmcs[0].identity)
     said = row.types("stage", plan, "--yes", "--record", row.admin.folder / "%h.json", "--json")
-    folded = [(each["count"], "another server" in each["is"]) for each in said.document["folded"]]
+    folded = [(each["count"], "different server" in each["is"]) for each in said.document["folded"]]
     assert (said.status, folded) == (2, [(1, False), (2, True)])
 
 
@@ -173,7 +173,7 @@ def test_one_that_is_not_proven_is_status_1(row: Row) -> None:
         bmc.applied["Processors_SNC"] = "Enabled"
     said = row.types("prove", row.admin.wish("lenovo"), "--json")
     folded = [(each["count"], each["is"], each["bmcs"]) for each in said.document["folded"]]
-    assert (said.status, folded[1]) == (1, (1, "not in effect: the BMC", bmcs[2].url))
+    assert (said.status, folded[1]) == (1, (1, "not in effect, according to the BMC", bmcs[2].url))
 
 
 def test_undo_takes_each_ones_own_record(row: Row) -> None:
@@ -360,12 +360,12 @@ def test_slurm_is_asked_under_the_nodes_name(site: Site, monkeypatch: pytest.Mon
     ("words", "cure"),
     [
         (("-w", "node01", "--bmc-name", "bmc"), "write %h"),
-        (("--bmc", "bmc01", "--bmc-name", "bmc-%h"), "name the nodes"),
+        (("--bmc", "bmc01", "--bmc-name", "bmc-%h"), "node names"),
         (("--hostfile", "three"), "write a BMC, or a node and its BMC"),
-        (("--hostfile", "uneven"), "as many of the one"),
-        (("--hostfile", "pairs", "-w", "node09"), "names lines of the file"),
+        (("--hostfile", "uneven"), "write one BMC per node"),
+        (("--hostfile", "pairs", "-w", "node09"), "-w selects lines from the file"),
         (("--hostfile", "absent"), "write one"),
-        (("--bmc", "bmc01", "-w", "bmc02"), "do not go together"),
+        (("--bmc", "bmc01", "-w", "bmc02"), "cannot be combined"),
     ],
 )
 def test_names_that_do_not_fit_are_one_line(words: tuple[str, ...], cure: str, site: Site) -> None:

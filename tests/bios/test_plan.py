@@ -12,7 +12,8 @@ import yaml
 
 import advisor
 from advisor.advice.know.vendors import vendors
-from advisor.advice.model.plan import out_of_reach
+from advisor.advice.model.plan import Owner, out_of_reach
+from advisor.bios.page import owner_text
 from tests.bios.admin import Admin
 from tests.bios.conftest import Imitated
 from tests.bios.imitation import PASSWORD, USER, Bmc
@@ -148,7 +149,7 @@ def test_a_plan_reads_back_as_it_was_written(rome: Bmc, node: Path, admin: Admin
         [{"attribute": "NumaNodesPerSocket", "value": "4", "now": "1"}],
         0,
     )
-    assert "# takes: 0, 1, 2, 4" in text
+    assert "# allowed values: 0, 1, 2, 4" in text
     assert "numa-nps-below-best" in text
 
 
@@ -317,3 +318,16 @@ def test_an_audit_pins_a_certificate_too(
     said = [admin.types("audit", "--from", node, "--bmc", bmc.url, *more, "--json") for more in ((), ("--pin",), ())]
     assert [each.status for each in said] == [2, 0, 0], [each.err for each in said]
     assert "--pin" in said[0].err
+
+
+@pytest.mark.parametrize(("told", "kept"), [("DL340/Alletra 4220 Gen12 3-9", None), ("node01.site", "node01.site"), (None, None)])
+def test_a_label_in_the_place_of_a_host_name_is_left_out(told: str | None, kept: str | None) -> None:
+    """HPE's Alletra 4220: a BMC's HostName may be what somebody wrote there, with blanks and a slash."""
+    assert Owner.model_validate({"host_name": told}).host_name == kept
+
+
+def test_what_a_server_was_sold_as_has_its_maker_once() -> None:
+    """HPE's Gen12 have the maker in the product's name; others do not."""
+    assert owner_text(Owner(vendor="HPE", model="HPE ProLiant Compute DL360 Gen12")) == "HPE ProLiant Compute DL360 Gen12"
+    assert owner_text(Owner(vendor="HPE", model="ProLiant DL385", host_name="n1")) == "HPE ProLiant DL385, n1"
+    assert owner_text(Owner(vendor="Dell Inc.", bios_version="1.2")) == "Dell Inc., BIOS 1.2"

@@ -54,7 +54,7 @@ def test_the_rack_stands_on_one_page(site: Site) -> None:
     assert "Processors_SNC  Disabled  Enabled  4  n[1-4]" in told
     assert "NUMA nodes  2  4  4  n[1-4]" in told
     assert "rate  4  10 1/s  20 1/s  +100.0%  +100.0% to +100.0%  not tested on 4" in told
-    assert "proven by the BMC alone: 4 (n[1-4])" in told
+    assert "proven by the BMC only: 4 (n[1-4])" in told
     assert [line for line in told if line.startswith("n6 :") and "advisor bios undo" in line and "records/n6.json" in line] != []
     assert [line for line in told if line.startswith("as before: ") and line.endswith("1 (n5)")] != []
 
@@ -103,7 +103,7 @@ def test_a_rollout_that_is_through_writes_it_and_names_it(rack: Rack, admin: Adm
     monkeypatch.setattr("advisor.bios.rollout_steps.Clock.pause", lambda *_: None)
     site.queue.out.update(dict.fromkeys(site.bmcs, "test"))
     words = ("bios", "rollout", site.plan(), *hosts(site, admin), "--drained", "--measure", "none", "--json")
-    monkeypatch.setattr("advisor.cli.commands.bios.agreed", lambda question: "Go on" not in question)
+    monkeypatch.setattr("advisor.cli.commands.bios.agreed", lambda question: "Continue" not in question)
     waits = admin.types(*words)
     assert (waits.document["waits_for_approval"], waits.document["report"]) == (True, None)
     through = admin.types("bios", "rollout", "--resume", "rollout-plan", "--login-file", "login", "--insecure", "--yes", "--json")

@@ -52,7 +52,10 @@ def test_what_waits_on_a_server_waits_on_its_twin(site: Site) -> None:
     other = next(each for each, value in bmc.applied.items() if each not in mine and len(bmc.oracle.legal(each)) > 1 and value)
     bmc.pend({other: next(each for each in bmc.oracle.legal(other) if each != bmc.applied[other])})
     done = rehearse(site.doors, site.plan(), Policy())
-    assert (ends(done), "somebody else's changes wait" in done.now.nodes[0].why) == ({"n1": "as before", "n2": "done"}, True)
+    assert (ends(done), "someone else's changes are pending" in done.now.nodes[0].why) == (
+        {"n1": "as before", "n2": "done"},
+        True,
+    )
 
 
 def test_without_graceful_restart_it_is_rehearsed_in_two_steps(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +71,7 @@ def test_a_server_that_cannot_be_read_stops_the_rollout(site: Site, admin: Admin
     site.bmcs["n2"].faults.append(Fault("garbage", "GET", "/Bios", times=100))
     words = ("bios", "rollout", site.plan(), *hosts(site, admin), "--drained", "--rehearse", "--yes")
     said = admin.types(*words)
-    assert (said.status, said.lines, "the rehearsal did not go well" in said.err) == (2, 1, True), said.err
+    assert (said.status, said.lines, "the rehearsal failed" in said.err) == (2, 1, True), said.err
     assert ([bmc.writes() for bmc in site.bmcs.values()], Path("rollout-plan").exists()) == ([[], []], False)
 
 
@@ -78,8 +81,8 @@ def test_a_dry_run_changes_nothing_and_folds(site: Site, admin: Admin) -> None:
     assert (said.status, said.out.splitlines()) == (
         0,
         [
-            "Rehearsal on twins: 2 in effect and back in service. No server was changed.",
-            "2 done: proven by the BMC alone",
+            "Rehearsal on simulated BMCs: 2 nodes in effect and back in service. No server was changed.",
+            "2 done: proven by the BMC only",
             "  n[1-2]",
         ],
     ), said.err
@@ -110,16 +113,16 @@ def test_nodes_without_ssh_are_left_as_they_are(site: Site, admin: Admin, monkey
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "no plan is given"),
-        (("--abort",), "no plan is given"),
-        (("plan.yaml", "--resume", "x"), "--resume continues with what its folder says"),
+        ((), "no plan given"),
+        (("--abort",), "no plan given"),
+        (("plan.yaml", "--resume", "x"), "--resume takes its settings from the folder"),
         (("--resume", "nowhere"), "no rollout here"),
         (("plan.yaml", "-w", "n[1-2]", "--node", "n1"), "--node names the server of one --bmc"),
         (("plan.yaml",), "no server given"),
-        (("plan.yaml", "--bmc", "bmc01"), "which node it is is not known"),
+        (("plan.yaml", "--bmc", "bmc01"), "its node is unknown"),
         (("plan.yaml", "--bmc", "bmc01", "--node", "../x", "--drained"), "is not a node name"),
-        (("plan.yaml", "--bmc", "bmc01", "--node", "n1", "--drain", "true"), "--drain and --undrain go together"),
-        (("plan.yaml", "--bmc", "bmc01", "--node", "n1", "--drained", "--program", "nosuch"), "is not a ready program"),
+        (("plan.yaml", "--bmc", "bmc01", "--node", "n1", "--drain", "true"), "--drain and --undrain are only valid together"),
+        (("plan.yaml", "--bmc", "bmc01", "--node", "n1", "--drained", "--program", "nosuch"), "is not a built-in program"),
         (("plan.yaml", "--bmc", "bmc01", "--node", "n1", "--drained"), "it contains no changes"),
     ],
 )
@@ -148,7 +151,7 @@ def test_the_nodes_of_a_fleet_are_its_captures(site: Site, admin: Admin) -> None
     reach = (*hosts(site, admin)[2:], "--bmc-name", "http://127.0.0.1:%h", "--dry-run", "--json")
     (admin.folder / "fleet").mkdir()
     empty = admin.types("bios", "rollout", site.plan(), "-w", "fleet/", *reach)
-    assert (empty.status, empty.lines, "has no capture" in empty.err) == (2, 1, True)
+    assert (empty.status, empty.lines, "contains no captures" in empty.err) == (2, 1, True)
     for port in ports:
         (admin.folder / "fleet" / f"{port}.tar.gz").touch()
     said = admin.types("bios", "rollout", site.plan(), "-w", "fleet/", *reach)

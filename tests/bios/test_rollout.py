@@ -92,7 +92,7 @@ def test_it_stops_at_the_first_that_does_not_come_back(sites: Sites) -> None:
     done = site.go(site.begin())
     assert (untrue(site, done, before), done.status, ends(done)["n3"]) == ([], 2, "by hand")
     assert {ends(done)[name] for name in ("n7", "n8")} == {"as before"}
-    assert "did not come back or not proven: n3" in done.now.stopped
+    assert "1 node failed (did not come back, or change not proven): n3" in done.now.stopped
 
 
 def test_a_first_node_that_is_not_proven_stops_whatever_is_allowed(sites: Sites) -> None:
@@ -138,7 +138,7 @@ def test_a_strangers_change_is_left_alone(maker: str, sites: Sites) -> None:
     bmc.pend({name: other})
     done = site.go(site.begin())
     assert (ends(done), bmc.resets, bmc.writes()) == ({"n1": "as before", "n2": "done"}, [], [])
-    assert "somebody else's changes wait" in done.now.nodes[0].why
+    assert "someone else's changes are pending" in done.now.nodes[0].why
 
 
 def test_a_stranger_who_stages_meanwhile_is_left_alone(sites: Sites) -> None:
@@ -176,7 +176,7 @@ def test_who_drained_a_node_before_gets_it_back_drained(sites: Sites) -> None:
     site.queue.out["n1"] = "disk"
     done = site.go(site.begin())
     assert (ends(done), site.queue.out, site.queue.words) == ({"n1": "done"}, {"n1": "disk"}, [])
-    assert "drained before" in done.now.nodes[0].why
+    assert "already drained" in done.now.nodes[0].why
 
 
 def test_a_node_that_cannot_be_given_back_is_proven(sites: Sites) -> None:

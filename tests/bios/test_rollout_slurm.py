@@ -84,4 +84,4 @@ def test_jobs_end_before_and_a_strangers_drain_stays(rack: Rack, tmp_path: Path,
     assert (ends(done), untrue(site, done, before), over) == (dict.fromkeys(site.bmcs, "done"), [], [True])
     assert ("n1 MIXED+DRAIN" in queue.waited, queue.words) == (True, [(w, n) for n in ("n1", "n2") for w in ("drain", "resume")])
     assert states == {"n1": "State=IDLE", "n2": "State=IDLE", "n3": "State=IDLE+DRAIN Reason=disk"}
-    assert ("it was drained before, and stays drained" in done.now.nodes[2].why, left) == (True, "")
+    assert ("it was already drained, and stays drained" in done.now.nodes[2].why, left) == (True, "")

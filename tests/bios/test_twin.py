@@ -1,4 +1,4 @@
-"""A twin of what was read stages, restarts and applies as that vendor's BMC does, on this host's loopback alone."""
+"""A twin of what was read stages, restarts and applies changes as that vendor's BMC does, on this host's loopback alone."""
 
 import json
 import os
@@ -144,3 +144,28 @@ def test_the_command_prints_what_reaches_it_and_ends_by_an_interrupt(imitated: I
         ended = process.wait(30)
     assert (mode, said.status, ended, login.exists()) == (0o600, 0, 0, False)
     assert (f"{words[1]}\n" in told[3], "127.0.0.1" in told[1]) == (True, True)
+
+
+def _tree(place: Path, maker: str, bios: str) -> Path:
+    """Write a tree of two resources, whose system names its Bios so."""
+    resources = {
+        "Systems/1": {"Manufacturer": maker, "Bios": {"@odata.id": bios}},
+        "Systems/1/bios": {"Attributes": {"ProcSMT": "Enabled"}},
+    }
+    for path, body in resources.items():
+        folder = place / "redfish" / "v1" / path
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "index.json").write_text(json.dumps(body))
+    return place
+
+
+def test_a_link_in_other_letters_than_its_resource_is_followed(tmp_path: Path) -> None:
+    """HPE's own trees: /redfish/v1/systems/1/bios is the link, and Systems/1/bios the resource."""
+    twin = twin_of([_tree(tmp_path, "HPE", "/redfish/v1/systems/1/bios/")])
+    assert (type(twin).__name__, twin.applied) == ("Hpe", {"ProcSMT": "Enabled"})
+
+
+def test_the_sessions_of_an_old_idrac_are_those_of_a_new_one(tmp_path: Path) -> None:
+    """An R740 with iDRAC 3 names /redfish/v1/Sessions: whoever logs in there is let in."""
+    twin = twin_of([_tree(tmp_path, "Dell Inc.", "/redfish/v1/Systems/1/bios")])
+    assert twin.plain("/redfish/v1/Sessions/7") == "/redfish/v1/SessionService/Sessions/7"

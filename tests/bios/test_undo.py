@@ -256,7 +256,7 @@ def test_a_restart_without_an_answer_says_so(imitated: Imitated, admin: Admin) -
     """Whether it happened is to be looked at; it is not asked again."""
     bmc = imitated("lenovo", faults=[Fault("effect", "POST", "Reset")])
     said = admin.restarts(bmc)
-    assert (said.status, said.lines, "requested once and is not requested again" in said.err) == (2, 1, True)
+    assert (said.status, said.lines, "requested once and will not be requested again" in said.err) == (2, 1, True)
 
 
 def test_a_bmc_without_graceful_restart_is_asked_for_nothing(imitated: Imitated, admin: Admin) -> None:
@@ -311,7 +311,7 @@ def test_a_node_that_is_not_drained_is_not_restarted(
     bmc = imitated("lenovo")
     slurm(admin, monkeypatch, f"NodeName=node01 Arch=x86_64 State={state} ThreadsPerCore=1")
     said = admin.types("bios", "restart", "--nothing-staged", "--yes", "--node", "node01", bmc=bmc)
-    assert (said.status, said.lines, bmc.writes(), f"Slurm says {state}" in said.err) == (2, 1, [], True)
+    assert (said.status, said.lines, bmc.writes(), f"Slurm reports {state}" in said.err) == (2, 1, [], True)
 
 
 @pytest.mark.parametrize("state", ["IDLE+DRAIN", "DOWN+DRAIN", "IDLE+DRAIN+NOT_RESPONDING"])

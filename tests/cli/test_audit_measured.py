@@ -141,7 +141,7 @@ def test_full_without_a_second_host_says_so(fakes: Fakes, capsys: Capture) -> No
     """Alone, --full leaves messages out and names the option."""
     assert status(["audit", "--full"]) == 0
     assert (
-        "not measured: messages between hosts, for no second host is known; name two with --network A,B"
+        "not measured: messages between hosts, because no second host is known; name two with --network A,B"
         in capsys.readouterr().err
     )
     assert len(fakes.asked) == 1
@@ -151,12 +151,12 @@ def test_what_cannot_be_had_is_one_line(fakes: Fakes, tmp_path: Path, capsys: Ca
     """Without an MPI the audit goes on with the rest."""
 
     def absent() -> None:
-        raise CannotWork("nothing was measured: mpirun is not here; load the MPI's module")
+        raise CannotWork("nothing was measured: mpirun is not installed here; load the MPI's module")
 
     fakes.hpl = absent
     assert status(["audit", "--hpl", "--network", f"{OWN},n2"]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert "advisor: HPL not measured: mpirun is not here; load the MPI's module" in lines
+    assert "advisor: HPL not measured: mpirun is not installed here; load the MPI's module" in lines
     assert kept(tmp_path) == ["membw", "mbw_mr"]
 
 
@@ -169,7 +169,7 @@ def test_ctrl_c_keeps_what_is_done(fakes: Fakes, tmp_path: Path, capsys: Capture
     fakes.hpl = stopped
     assert status(["audit", "--hpl", "--network", f"{OWN},n2"]) == 130
     said = capsys.readouterr()
-    assert ("measuring was interrupted; the finished part is used" in said.err, "CHECKS  " in said.out) == (True, True)
+    assert ("the measurement was interrupted; the results so far are used" in said.err, "CHECKS  " in said.out) == (True, True)
     assert (kept(tmp_path), len(fakes.asked)) == (["membw"], 1)
 
 
@@ -195,11 +195,11 @@ def test_a_busy_machine_is_measured_where_that_is_wished(fakes: Fakes) -> None:
 
 
 REFUSED = {
-    "another machine": (["--from", "x", "--network", "a,b"], "--from and --network do not go together"),
-    "nothing measured": (["--no-measure", "--hpl"], "--no-measure and --hpl do not go together"),
-    "measured already": (["--measurements", "x", "--full"], "--measurements and --full do not go together"),
+    "another machine": (["--from", "x", "--network", "a,b"], "--from and --network cannot be combined"),
+    "nothing measured": (["--no-measure", "--hpl"], "--no-measure and --hpl cannot be combined"),
+    "measured already": (["--measurements", "x", "--full"], "--measurements and --full cannot be combined"),
     "one host": (["--network", "a"], "--network a is one host; name two: --network A,B"),
-    "three hosts": (["--network", "a,b,c"], "messages go between two hosts, and there are 3"),
+    "three hosts": (["--network", "a,b,c"], "messages need two hosts, but there are 3"),
     "no host": (["--network", "a,/"], "'/' is not a host name"),
 }
 
@@ -229,4 +229,4 @@ def test_several_files_are_one(command: list[str], tmp_path: Path, capsys: Captu
     capsys.readouterr()
     assert status([*options, str(other), *tail]) == 2
     error = capsys.readouterr().err
-    assert (error.count("\n"), f"{other}: measured on another machine" in error) == (1, True), error
+    assert (error.count("\n"), f"{other}: measured on a different machine" in error) == (1, True), error

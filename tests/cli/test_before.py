@@ -65,8 +65,8 @@ def test_folders_are_compared_start_by_start(tmp_path: Path, capsys: Capture) ->
 def test_files_that_do_not_fit_are_refused(tmp_path: Path, capsys: Capture) -> None:
     """Runs of other sizes, or a comparison with nothing, are refused in one line."""
     old, new = saved(tmp_path / "old.json", (8, 1e7)), saved(tmp_path / "new.json", (64, 1e7))
-    assert "messages of 8 bytes, after with messages of 64 bytes" in refused(capsys, "compare", old, new)
-    assert "--fail-on is about findings" in refused(capsys, "compare", old, old, "--fail-on", "high")
+    assert "messages of 8 bytes, but the later run with messages of 64 bytes" in refused(capsys, "compare", old, new)
+    assert "--fail-on applies only to comparisons of machines" in refused(capsys, "compare", old, old, "--fail-on", "high")
 
 
 def test_a_run_is_compared_with_an_earlier_one(
@@ -97,11 +97,14 @@ def test_a_run_is_compared_with_an_earlier_one(
 
 
 UNLIKE = {
-    "sizes": (["--sizes", "64"], "before was measured with messages of 8 bytes, after with messages of 64 bytes"),
-    "launcher": (["--sizes", "8", "--launcher", "mpich"], "with openmpi4 4.1.4, after with mpich"),
-    "cores": (["--sizes", "8", "--per", "numa"], "--before compares what all cores send; leave --per out"),
-    "hosts": (["--sizes", "8", "--hosts", "n1,n3"], "between n1,n2, after between n1,n3"),
-    "nothing run": (["--dry-run"], "--dry-run and --before do not go together"),
+    "sizes": (
+        ["--sizes", "64"],
+        "the earlier run was measured with messages of 8 bytes, but the later run with messages of 64 bytes",
+    ),
+    "launcher": (["--sizes", "8", "--launcher", "mpich"], "with openmpi4 4.1.4, but the later run with mpich"),
+    "cores": (["--sizes", "8", "--per", "numa"], "--before compares only runs that use all cores; omit --per"),
+    "hosts": (["--sizes", "8", "--hosts", "n1,n3"], "between n1,n2, but the later run between n1,n3"),
+    "nothing run": (["--dry-run"], "--dry-run and --before cannot be combined"),
 }
 
 
@@ -126,4 +129,4 @@ def test_what_cannot_be_compared_is_shown_all_the_same(
     monkeypatch.setattr("advisor.cli.commands.measure.measure_messages", lambda *_: Measured(cut, interrupted=True))
     assert status(["measure", "network", *hosts, "--sizes", "8", "--before", old]) == 130
     said = capsys.readouterr()
-    assert ("Nothing was measured" in said.out, "not compared: the run after has no believed" in said.err) == (True, True)
+    assert ("Nothing was measured" in said.out, "not compared: the run after has no valid" in said.err) == (True, True)

@@ -11,6 +11,7 @@ import pytest
 
 from advisor.cli.main import status
 from advisor.errors import BadValue
+from advisor.jobs.slurm import PartitionNodes
 from advisor.jobs.started.hosts import expand, plan_in
 from advisor.machine.machine import Slurm
 from advisor.machine.read import read_machine
@@ -92,10 +93,10 @@ def test_machines_in_the_order_of_hosts(nodes: Path, capsys: Capture) -> None:
     both = (*of(nodes, NAPLES), *of(nodes, TWO), "--ranks-per-node", "1")
     assert [rank["host"] for rank in document(capsys, *both, "--hosts", "x,y", "--", "./a")["ranks"]] == ["x", "y"]
     assert document(capsys, *both, "--", "./a")["ranks"][0]["host"] == "r7425"
-    assert "2 --from without a name, and 3 hosts" in refused(capsys, *both, "--hosts", "x,y,z", "--", "./a")
+    assert "the number of hosts without --from is 3" in refused(capsys, *both, "--hosts", "x,y,z", "--", "./a")
     twice = (*of(nodes, NAPLES), *of(nodes, NAPLES))
-    assert "hosts' names are not known; name them: --from n1=FILE" in refused(capsys, *twice, "--", "./a")
-    assert "given for q, which is none of the hosts" in refused(
+    assert "their host names are unknown; name them: --from n1=FILE" in refused(capsys, *twice, "--", "./a")
+    assert "given for q, which is not one of the hosts" in refused(
         capsys, f"--from=q={nodes / NAPLES}.tar.gz", "--hosts", "a", "--", "./a"
     )
 
@@ -135,7 +136,7 @@ def test_a_slurm_job_is_known(nodes: Path, capsys: Capture, monkeypatch: pytest.
     assert (len(found["ranks"]), found["ranks"][-1]["host"], found["launcher"]) == (24, "n03", "srun")
     assert found["env"]["OMP_NUM_THREADS"] == "4"
     assert "the hosts are those of slurm job 77" in found["notes"]
-    assert "4 threads per rank: SLURM_CPUS_PER_TASK is 8, of which a core has 2" in found["notes"]
+    assert "4 threads per rank: SLURM_CPUS_PER_TASK is 8 (2 per core)" in found["notes"]
     assert "--nodelist" not in found["command"]
     assert len(document(capsys, *machine, "--ranks", "5", "--", "./app")["ranks"]) == 5
     assert document(capsys, *machine, "--nodes", "1", "--", "./app")["ranks"][0]["host"] is None
@@ -163,7 +164,7 @@ def test_a_host_file_is_read(nodes: Path, capsys: Capture, tmp_path: Path) -> No
         file.write_text(f"n1\n{line}\n")
         assert f"{file}: line 2: " in refused(capsys, "--hostfile", file, "--", "./a")
     file.write_text("\n")
-    assert "has no host" in refused(capsys, "--hostfile", file, "--", "./a")
+    assert "lists no hosts" in refused(capsys, "--hostfile", file, "--", "./a")
 
 
 @pytest.mark.parametrize(
@@ -189,25 +190,25 @@ def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
     ("words", "said"),
     [
         (("--ranks", "4"), "no command to start; put it last, after --"),
-        (("--ranks", "400", "--", "a"), "400 ranks x 1 thread need 400 cores, 64 are free: 64 ranks of 1"),
+        (("--ranks", "400", "--", "a"), "400 ranks x 1 thread need 400 cores, but only 64 are free; try 64 ranks x 1"),
         (("--launcher", "opnmpi", "--", "a"), "did you mean openmpi?"),
         (("--strategy", "spred-l3", "--", "a"), "did you mean spread-l3?"),
-        (("--near", "mlx5_0;rm", "--", "a"), "--near 'mlx5_0;rm' is not a name of a device"),
-        (("--near", "mlx5_9", "--", "a"), "there are: mlx5_0"),
+        (("--near", "mlx5_0;rm", "--", "a"), "--near 'mlx5_0;rm' is not a device name"),
+        (("--near", "mlx5_9", "--", "a"), "available: mlx5_0"),
         (("--hosts", "a;b", "--", "a"), "--hosts: 'a;b' is not a host name"),
         (("--hosts", "a,a", "--", "a"), "the host a occurs twice"),
-        (("--hosts", "a", "--nodes", "2", "--", "a"), "--hosts and --nodes both say which hosts there are"),
-        (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4:1 is not a part of a node; did you mean l3?"),
-        (("--ranks-per", "2", "l3", "--", "a"), "such as --ranks-per l3 2"),
+        (("--hosts", "a", "--nodes", "2", "--", "a"), "--hosts and --nodes both name the hosts"),
+        (("--ranks-per", "l4", "1", "--", "a"), "--ranks-per l4:1 does not name a part of a node; did you mean l3?"),
+        (("--ranks-per", "2", "l3", "--", "a"), "for example --ranks-per l3 2"),
         (("--ranks-per", "l3:x", "--", "a"), "write --ranks-per l3 2"),
         (("--ranks-per", "l3", "0", "--", "a"), "--ranks-per 0: it must be at least 1"),
         (("--ranks", "4", "--ranks-per-node", "4", "--", "a"), "--ranks and --ranks-per-node both give"),
         (("--slice", "5/4", "--", "a"), "--slice 5/4 is not a part of a node"),
         (("--per", "numa", "--", "a"), "did you mean --ranks-per numa?"),
-        (("--launcher", "openmpi4", "--launcher-version", "5.1", "--", "a"), "ask for the launcher openmpi5"),
-        (("--nodes", "99999999", "--", "a"), "99999999 nodes are more than 65536"),
-        (("-o", "/proc/x", "--", "a"), "name another folder to write into"),
-        (("-o", "/tmp/a:b", "--", "a"), "mpirun takes : and , in a file's name for its own"),
+        (("--launcher", "openmpi4", "--launcher-version", "5.1", "--", "a"), "use --launcher openmpi5"),
+        (("--nodes", "99999999", "--", "a"), "99999999 nodes requested, but advisor plans at most 65536"),
+        (("-o", "/proc/x", "--", "a"), "give another folder to write to"),
+        (("-o", "/tmp/a:b", "--", "a"), "mpirun interprets : and , in file names"),
     ],
 )
 def test_what_cannot_be_is_refused(words: tuple[str, ...], said: str, nodes: Path, capsys: Capture) -> None:
@@ -244,7 +245,7 @@ def test_cores_are_kept_of_each_part(nodes: Path, capsys: Capture) -> None:
 def test_a_dash_from_a_web_page_is_noticed(nodes: Path, capsys: Capture) -> None:
     """An en dash in the command is left alone, and noted."""
     notes = document(capsys, *of(nodes, NAPLES), "--ranks", "1", "--", "./app", "\u2013np")["notes"]
-    assert any("a dash that is not ASCII" in note for note in notes)
+    assert any("a non-ASCII dash" in note for note in notes)
 
 
 def test_a_folder_has_everything(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
@@ -519,7 +520,7 @@ def test_latency_is_measured_beside_the_adapter(nodes: Path, capsys: Capture) ->
     assert len(far) == 8
     assert far[3].endswith("-bind-to none numactl --cpunodebind=3 /opt/osu/osu_latency -x 9")
     assert "OMPI_MCA" not in " ".join(far)
-    assert "it runs between two hosts, and there are 3" in refused(capsys, *near, "--hosts", "a,b,c")
+    assert "the test needs two hosts, but 3 are given" in refused(capsys, *near, "--hosts", "a,b,c")
 
 
 def test_stream_fills_a_part(nodes: Path, capsys: Capture) -> None:
@@ -554,7 +555,7 @@ def test_measurements_decide_and_are_told(nodes: Path, tmp_path: Path, capsys: C
     file.write_text(measured(machine, World(node=37e9, core=12e9, crowd=0.88)).model_dump_json())
     line = ("--ranks", 32, *of(nodes, ROME), "--launcher", "openmpi", "--launcher-version", "4.1.5")
     given = ("--measurements", file, "--explain")
-    assert "measured: one core each gives 1.14 times the bandwidth of all" in " ".join(
+    assert "measured: one core per group delivers 1.14 times the bandwidth of all cores" in " ".join(
         printed(capsys, *line, *given, "--", "app").split()
     )
 
@@ -564,7 +565,7 @@ def test_measurements_of_another_machine_are_refused(nodes: Path, tmp_path: Path
     file = tmp_path / "measured.json"
     file.write_text(measured(read_machine(str(nodes / f"{NAPLES}.tar.gz"))).model_dump_json())
     error = refused(capsys, "--ranks", 4, *of(nodes, ROME), "--measurements", file, "--", "app")
-    assert "measured on r7425, and this is c6525" in error
+    assert "measured on r7425, but this is c6525" in error
 
 
 def test_lint_ends_with_1_where_something_goes_wrong(nodes: Path, capsys: Capture) -> None:
@@ -581,7 +582,7 @@ def test_lint_says_what_it_withheld(nodes: Path, capsys: Capture) -> None:
     status(["check", *of(nodes, NAPLES), "--", "mpirun", "-x", "OMPI_MCA_oob_secret=abc7", "-np", "8", "./a"])
     page = capsys.readouterr()
     assert "abc7" not in page.out + page.err
-    assert "advisor: a credential on the line is withheld here and in files" in page.err
+    assert "advisor: a credential on the line appears as withheld here and in files" in page.err
 
 
 def test_the_line_alone_is_what_a_script_runs(nodes: Path, capsys: Capture) -> None:
@@ -595,7 +596,7 @@ def test_the_line_alone_is_what_a_script_runs(nodes: Path, capsys: Capture) -> N
 def test_a_line_that_needs_a_file_is_not_printed_alone(nodes: Path, capsys: Capture, tmp_path: Path) -> None:
     """A command that would fail for want of its wrapper is refused; with -o it names the file that was written."""
     words = (*of(nodes, TWO), "--hosts", "a,b", "--ranks-per-node", "4", "--strategy", "per-hca", "--wrapper", "--line")
-    said_of_it = "advisor: this line needs bind-wrapper.sh; add -o DIR, which writes it and prints the line with the path\n"
+    said_of_it = "advisor: this line needs bind-wrapper.sh; add -o DIR to write it and to print the line with the path\n"
     assert refused(capsys, *words, "--", "./app") == said_of_it
     assert f"{tmp_path}/job/bind-wrapper.sh" in shlex.split(printed(capsys, *words, "-o", tmp_path / "job", "--", "./app"))
 
@@ -613,7 +614,7 @@ def test_a_line_that_needs_the_wrapper_says_so_right_below(nodes: Path, capsys: 
     """Nobody pastes a line whose wrapper is missing without having read that it is; the shell takes the remark for one."""
     text = printed(capsys, *of(nodes, TWO), "--wrapper", "--ranks", "4", "--width", "80", "--", "./app")
     head = text.partition("\n\n")[0].splitlines()
-    assert head[-2:] == ["# needs bind-wrapper.sh: add -o DIR, which writes it and prints this line with", "# the path"]
+    assert head[-1] == "# needs bind-wrapper.sh: -o DIR writes it and prints this line with the path"
 
 
 @pytest.mark.parametrize(
@@ -635,7 +636,7 @@ def test_a_job_is_placed_for_what_counts(purpose: str, name: str, strategy: str,
 def test_threads_left_out_are_named(nodes: Path, capsys: Capture) -> None:
     """Where --threads is left out and cores stay idle, how many threads use the whole node is said; else nothing is."""
     words = (*of(nodes, ROME), "--ranks", "8")
-    hint = "one thread per rank, for --threads was left out: with --threads 16 the ranks use the whole node"
+    hint = "one thread per rank, as --threads is missing: with --threads 16 the ranks use the whole node"
     assert hint in document(capsys, *words, "--", "./app")["notes"]
     assert [note for note in document(capsys, *words, "--threads", "1", "--", "./app")["notes"] if "--threads" in note] == []
     assert [note for note in document(capsys, *of(nodes, ROME), "--", "./app")["notes"] if "--threads" in note] == []
@@ -644,11 +645,37 @@ def test_threads_left_out_are_named(nodes: Path, capsys: Capture) -> None:
 def test_lint_has_its_own_help(capsys: Capture) -> None:
     """`check --help` is about lines that exist."""
     assert status(["check", "--help"]) == 0
-    assert capsys.readouterr().out.splitlines()[2].strip() == "Check a job script or launch line: what it starts, its faults."
+    assert capsys.readouterr().out.splitlines()[2].strip() == "Check a job script or launch line: what it starts and its faults."
 
 
 def test_lint_without_a_line_says_where_it_goes(capsys: Capture) -> None:
     """No command to explain is one line with an example."""
-    assert "no script and no line; advisor check job.sbatch, or a line after --: advisor check -- mpirun" in said.refused(
-        capsys, "check"
+    why = "no script or line given; give a script: advisor check job.sbatch, or a line after --: advisor check -- mpirun"
+    assert why in said.refused(capsys, "check")
+
+
+def test_a_partition_is_planned_from_the_capture_that_the_site_keeps(
+    nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is that of --from with the same file."""
+    monkeypatch.setattr("advisor.jobs.slurm.SITE", nodes)
+    rest = ["--ranks", "16", "--launcher", "srun", "--line", "--", "./app"]
+    lines = []
+    for machine in (["--partition", ROME], ["--from", str(nodes / f"{ROME}.tar.gz")]):
+        assert status(["bind", *machine, *rest]) == 0
+        lines.append(capsys.readouterr().out)
+    assert lines[0] == lines[1]
+    assert lines[0].startswith("srun ")
+
+
+def test_a_partition_without_a_capture_is_refused_with_how_to_take_one(
+    nodes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Slurm knows is said, and is not enough to place a rank."""
+    monkeypatch.setattr("advisor.jobs.slurm.SITE", nodes)
+    monkeypatch.setattr("advisor.jobs.slurm.partition_nodes", lambda _: PartitionNodes(64, 4))
+    assert status(["bind", "--partition", "gpu", "--ranks", "4", "--", "./app"]) == 2
+    assert capsys.readouterr().err == (
+        f"advisor: {nodes}/gpu.tar.gz does not exist; Slurm reports 64 cores and 4 GPUs per node, not how they are numbered; "
+        "capture a node: srun -p gpu -N 1 -n 1 advisor capture -o gpu.tar.gz; then --from gpu.tar.gz\n"
     )

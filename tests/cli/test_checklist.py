@@ -124,7 +124,7 @@ def test_todo_of_a_well_set_node_says_that_there_is_nothing_to_do(tmp_path: Path
 def test_one_command_reads_what_a_bmc_shows_and_one_what_the_machine_shows(archive: Path, capsys: Capture) -> None:
     """Every line that is not known stands below the command that makes it known; none of them is a box to fill in."""
     lines = printed(capsys, "--from", str(archive), "--width", "100", "--no-color").splitlines()
-    after = lines[lines.index("LOOK UP  not known: one command each") :]
+    after = lines[lines.index("LOOK UP  unknown values, each with the command that reads it") :]
     commands = [line.strip() for line in after if line.strip().startswith(("sudo advisor", "advisor "))]
     told = " ".join(" ".join(after).replace("\\", "").split())
     assert (len(commands), commands[0]) == (2, "sudo advisor capture -o node.tar.gz")
@@ -186,7 +186,7 @@ def test_todo_stages_what_unlocking_puts_back_too(capsys: Capture, tmp_path: Pat
 
 
 def test_the_bios_tells_what_it_stands_at(capsys: Capture, tmp_path: Path) -> None:
-    """With --bios the present values of hardware on order are those of its controller."""
+    """With --bios the current values of hardware on order are those of its controller."""
     file = tmp_path / "bios.json"
     file.write_text(json.dumps({"@odata.type": "#Bios.v1_1_0.Bios", "Id": "Bios", "Attributes": {"LogicalProc": "Enabled"}}))
     found = document(capsys, "--platform", "ice-lake", "--vendor", "dell", "--bios", str(file))
@@ -236,7 +236,7 @@ def test_hardware_on_order_has_no_line_that_only_a_machine_could_have(platform: 
     ("attributes", "words", "says"),
     [
         ({"NumaMemoryDomainsPerSocket": "Auto", "ProcSMT": "Enabled", "ProcX2Apic": "Auto", "AmdL1Prefetcher": "Enabled",
-          "PowerRegulator": "OsControl"}, ["--platform", "rome", "--vendor", "dell"], "are HPE's, and the machine is Dell's"),
+          "PowerRegulator": "OsControl"}, ["--platform", "rome", "--vendor", "dell"], "are from HPE, but the machine"),
         ({"SubNumaCluster": "Disabled", "NodeInterleave": "Disabled", "UpiPrefetch": "Enabled", "UncoreFrequency": "MaxUFS",
           "ProcVirtualization": "Enabled"}, ["--platform", "rome", "--vendor", "dell"], "with Intel processors"),
     ],
@@ -260,7 +260,7 @@ def test_a_bios_file_of_whoever_beside_a_maker_without_known_names_is_flagged(ca
     file.write_text(json.dumps({"Attributes": {f"Socket0Pcie{number}EnableASPML1": "Enabled" for number in range(30)}}))
     assert status(["checklist", "--platform", "sapphire-rapids", "--vendor", "fujitsu", "--bios", str(file)]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if "Fujitsu" in line]
-    assert [("is not known" in line) for line in said] == [True]
+    assert [("cannot tell whether" in line) for line in said] == [True]
 
 
 def test_what_is_included_must_be_one_of_two(capsys: Capture) -> None:
@@ -279,7 +279,7 @@ def test_help_lists_every_format(capsys: Capture) -> None:
     """--as help: a line each, with what it is, and the vendor whose tool it is; no machine is read."""
     lines = printed(capsys, "--as", "help").splitlines()
     assert [line.split()[0] for line in lines] == [*BUILT_IN, *formats()]
-    assert "racadm           a script of racadm that stages the BIOS of a Dell server (--vendor dell)" in lines
+    assert "racadm           a racadm script that stages the BIOS of a Dell server (--vendor dell)" in lines
 
 
 @pytest.mark.parametrize("name", formats())
@@ -337,8 +337,11 @@ def test_redfish_says_beside_the_body_where_it_goes(tmp_path: Path, capsys: Capt
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--vendor", "hpe", "--as", "racadm"], "racadm is a tool for dell, and this is HPE; take --as ilorest"),
-        (["--vendor", "gigabyte", "--as", "racadm"], "this is Gigabyte; take --as redfish"),
+        (
+            ["--vendor", "hpe", "--as", "racadm"],
+            "racadm is a tool for Dell servers, but this server is from HPE; use --as ilorest",
+        ),
+        (["--vendor", "gigabyte", "--as", "racadm"], "this server is from Gigabyte; use --as redfish"),
         (["--as", "racadm"], "name the vendor with --vendor dell"),
         (["--as", "redfish"], "no Redfish path is known"),
         (["--as", "rackadm"], "did you mean racadm?"),

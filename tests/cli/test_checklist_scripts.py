@@ -83,7 +83,7 @@ def test_racadm_stages_all_and_makes_no_job(capsys: Capture, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("nth", [1, 2])
 def test_a_refused_set_ends_racadms_script_before_the_job(nth: int, capsys: Capture, tmp_path: Path) -> None:
-    """Also with the mark before the job taken away nothing is committed, and it says how to clear what is pending."""
+    """Also with the mark before the job taken away nothing is committed, and the script says how to clear what is pending."""
     text = script(capsys, tmp_path, "racadm", "dell", EDGES).replace("# racadm jobqueue", "racadm jobqueue")
     code, told, said = run(tmp_path, text, "racadm", REFUSE=str(nth))
     assert (code, len([line for line in told if line.startswith("set")])) == (1, nth)
@@ -153,7 +153,7 @@ def test_what_is_low_or_contested_on_order_stands_as_a_comment(capsys: Capture) 
 
 
 def test_hostile_values_of_a_file_run_nothing(capsys: Capture, tmp_path: Path) -> None:
-    """The present value of a stranger's file comes back in the undo, quoted, in the script and in what it prints."""
+    """The current value of a stranger's file comes back in the undo, quoted, in the script and in what it prints."""
     values = {**EDGES, "LogicalProc": "Enabled'; touch pwned; '", "ProcX2Apic": "$(touch pwned)"}
     text = script(capsys, tmp_path, "racadm", "dell", values)
     code, _, said = run(tmp_path, text, "racadm")
@@ -171,7 +171,7 @@ def test_a_redfish_body_says_beside_it_how_to_go_back(capsys: Capture, tmp_path:
     said = capsys.readouterr()
     assert json.loads(said.out)["Attributes"] == {"SysProfile": "PerfOptimized"}
     back = '{"Attributes": {"SysProfile": "PerfPerWattOptimizedDapc"}, "@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}}'
-    assert f"undo, as a body: {back}" in said.err
+    assert f"request body for undo: {back}" in said.err
     heads = [line.split(": ")[1] for line in said.err.splitlines()]
     assert [head for head in heads if heads.count(head) > 1] == []
 

@@ -23,7 +23,7 @@ def test_the_list_names_every_format_with_what_it_was_proven_with(capsys: Captur
     """Without a machine being read."""
     told = printed(capsys, "export", "--list")
     assert re.findall(r"^([a-z-]+) ", told, re.MULTILINE) == list(built_in())
-    assert [each.proven for each in built_in().values() if f"proven: {each.proven}\n" not in told] == []
+    assert [each.proven for each in built_in().values() if f"tested with: {each.proven}\n" not in told] == []
 
 
 def test_completion_offers_the_formats() -> None:
@@ -48,10 +48,13 @@ def test_several_files_go_into_a_folder(tmp_path: Path, capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no format given; advisor export --list has them"),
+        ((), "no format given; see advisor export --list"),
         (("junits",), "there is no export junits; did you mean junit?"),
         (("junit", "-o", "/nowhere/at/all.xml"), "/nowhere/at/all.xml: there is no folder /nowhere/at"),
-        (("nhc", "--prefix", "a b"), "--prefix 'a b' is not a name; small letters, digits and _: advisor, site_a"),
+        (
+            ("nhc", "--prefix", "a b"),
+            "--prefix 'a b' is not a valid prefix; use lower-case letters, digits and _: advisor, site_a",
+        ),
         (("prometheus-rules", "--include", "tests"), "prometheus-rules is 2 files: advisor-rules.yml, advisor-rules-test.yml"),
     ],
 )

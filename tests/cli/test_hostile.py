@@ -33,14 +33,14 @@ HOSTILE = {
     "wrong values under many names": (
         MACHINE,
         '{"bios":{"attributes":{' + ",".join(f'"{n}":[]' for n in range(250000)) + "}}}",
-        "an object of 250000 entries",
+        "an object has 250000 entries",
     ),
-    "numbers without end": (MACHINE, '{"pci":[' + "1," * 3000000 + "1]}", "would fill the memory"),
-    "lists inside of lists": (MACHINE, '{"topology":' + "[" * 300000, "without end"),
+    "numbers without end": (MACHINE, '{"pci":[' + "1," * 3000000 + "1]}", "would exhaust the memory"),
+    "lists nested too deeply": (MACHINE, '{"topology":' + "[" * 300000, "nested too deeply"),
     "short texts": (MACHINE, '{"pci":[' + '"ab",' * 390000 + "1]}", "not a Machine"),
     "a plan's CPUs": (PLAN, ranks(lambda n: f'"cpus":"0-{1048575 - n}"'), "would fill the memory"),
     "a plan's memory": (PLAN, ranks(lambda _: '"cpus":"0","memory":"0-1048575"'), "more than the 1024"),
-    "a plan without ranks": (PLAN, '{"ranks":[' + "{}," * 3000000 + "1]}", "no ranks"),
+    "a plan without ranks": (PLAN, '{"ranks":[' + "{}," * 3000000 + "1]}", "objects that are not ranks"),
     "a plan of texts": (PLAN, '{"ranks":[' + '"ab",' * 5800000 + "1]}", "not a rank"),
     "more measurements than any": (
         MEASURED,

@@ -74,7 +74,7 @@ def test_help_imports_no_command() -> None:
     ("arguments", "message"),
     [
         (["topolgy"], "advisor: there is no command topolgy; did you mean topology?"),
-        (["frobnicate"], "advisor: there is no command frobnicate; there are audit, bind, bios plan, "),
+        (["frobnicate"], "advisor: there is no command frobnicate; available: audit, bind, bios plan, "),
         (["bios", "stge"], "advisor: there is no command bios stge; did you mean bios stage?"),
         (["audit", "--width", "1"], "advisor audit: --width must be 40 to 1000; see advisor audit --help"),
         (["topology", "--jsn"], "advisor topology: no option --jsn; did you mean --json?"),
@@ -94,8 +94,8 @@ def test_wrong_use_is_one_line_and_status_2(arguments: list[str], message: str, 
     ("text", "message"),
     [
         ("{", "not well-formed JSON"),
-        ("{}", "a Machine without a topology"),
-        ('{"schema_version": 99}', "its schema_version is 99, this advisor reads 1; update advisor"),
+        ("{}", "this Machine JSON contains no topology"),
+        ('{"schema_version": 99}', "its schema_version is 99, but this advisor reads 1; update advisor"),
         ('{"cpu": 5}', "x.json: cpu: not a Machine"),
         ('{"nonsense": 1}', "x.json: nonsense: not a Machine"),
         ('{"topology": {"pus": "3-1"}}', "topology.pus"),
@@ -260,5 +260,5 @@ def test_another_advisor_in_the_way_is_named(tmp_path: Path, monkeypatch: pytest
     for first, second in (("oneapi", "ours"), ("ours", "oneapi")):
         monkeypatch.setenv("PATH", f"{tmp_path / first}:{tmp_path / second}")
         status([])
-        said.append("call this one hpc-advisor" in capsys.readouterr().out)
+        said.append("run this program as hpc-advisor" in capsys.readouterr().out)
     assert said == [True, False]

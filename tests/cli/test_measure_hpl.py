@@ -106,13 +106,13 @@ def test_scaling_of_a_part_of_a_slurm_job_names_its_hosts(program: str, capsys: 
 
 
 REFUSED = {
-    "no program": (["--xhpl", "/nowhere/xhpl"], "--xhpl /nowhere/xhpl: there is no such program"),
-    "two wishes": (["--full", "--n", "5"], "--full and --n do not go together"),
-    "no part": (["--ranks-per", "gpu"], "--ranks-per gpu is not a part of a node"),
-    "too many": (["--ranks-per", "core:2"], "each has fewer cores"),
+    "no program": (["--xhpl", "/nowhere/xhpl"], "--xhpl /nowhere/xhpl: no such program"),
+    "two wishes": (["--full", "--n", "5"], "--full and --n cannot be combined"),
+    "no part": (["--ranks-per", "gpu"], "--ranks-per gpu does not name a part of a node"),
+    "too many": (["--ranks-per", "core:2"], "not enough cores for that"),
     "nothing to compare": (["--scaling", "--hosts", "a"], "--scaling has nothing to compare"),
-    "files of one name": (["--scaling", "--hosts", "a,b", "--xhpl", "true"], "each would read an HPL.dat of its own"),
-    "no BLAS": (["--blas", "-lnosuch"], "--blas -lnosuch: nothing is linked with it that has dgemm"),
+    "files of one name": (["--scaling", "--hosts", "a,b", "--xhpl", "true"], "each run would read its own HPL.dat"),
+    "no BLAS": (["--blas", "-lnosuch"], "--blas -lnosuch: it provides no dgemm"),
 }
 
 

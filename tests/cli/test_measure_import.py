@@ -1,5 +1,6 @@
 """What advisor measure import and compare print, keep and refuse."""
 
+import re
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -61,6 +62,18 @@ def test_an_imported_figure_goes_into_an_audit(capsys: Capture, rome: Path, tmp_
     assert (line.split()[1:4], line.endswith("imported from STREAM 5.10")) == (["triad", "263.2", "GB/s,"], True)
 
 
+def test_an_audit_takes_another_programs_output_as_it_is(capsys: Capture, rome: Path, tmp_path: Path) -> None:
+    """Where it says that it used the whole machine; else one line names the way; the command that follows runs."""
+    raw, whole = (OUTPUTS / "stream-c.txt").read_text(), tmp_path / "stream.txt"
+    whole.write_text(re.sub(r"Threads (requested|counted) = \d+", r"Threads \1 = 128", raw))
+    said = printed(capsys, "audit", "--from", rome, "--measurements", whole, "--width", "200")
+    assert "triad 263.2 GB/s" in said
+    assert f"advisor measure show {whole}" in said
+    assert printed(capsys, "measure", "show", whole).startswith("\nSTREAM 5.10")
+    whole.write_text(re.sub(r"Threads (requested|counted) = \d+", r"Threads \1 = 7", raw))
+    assert "advisor measure import" in refused(capsys, "audit", "--from", rome, "--measurements", whole)
+
+
 def test_json_has_every_run_and_the_measurements(capsys: Capture, rome: Path) -> None:
     """Under a schema of its own."""
     found = document(capsys, "measure", "import", OUTPUTS / "stream-c.txt", "--from", rome, "--placed", "machine", "--json")
@@ -71,8 +84,8 @@ def test_json_has_every_run_and_the_measurements(capsys: Capture, rome: Path) ->
     ("words", "why"),
     [
         (["nowhere.txt", "--save", "x.json"], "there is nothing to save"),
-        ([str(OUTPUTS / "stream-c.txt"), "--placed", "numa 0"], "--placed says where on a machine, and none is given"),
-        ([str(OUTPUTS / "stream-c.txt"), "--save", "x.json"], "there is nothing to save: no machine is given"),
+        ([str(OUTPUTS / "stream-c.txt"), "--placed", "numa 0"], "--placed needs a machine"),
+        ([str(OUTPUTS / "stream-c.txt"), "--save", "x.json"], "there is nothing to save: no machine given"),
     ],
 )
 def test_a_slip_is_one_line(words: list[str], why: str, capsys: Capture) -> None:
@@ -101,9 +114,13 @@ WR11C2R4      100000   192     8    16              {time}             {rate}
         (
             HPL.format(time="55.56", rate="1.2000e+04"),
             "machine",
-            "12000 GFLOP/s is more than 128 cores give at any clock (10240 GFLOP/s)",
+            "12000 GFLOP/s is more than 128 cores can deliver (10240 GFLOP/s)",
         ),
-        (HPL.format(time="222.2", rate="3.0000e+03"), "socket 0", "it ran 128 ranks, and socket 0 has 64 CPUs: another machine"),
+        (
+            HPL.format(time="222.2", rate="3.0000e+03"),
+            "socket 0",
+            "it ran 128 ranks, but socket 0 has 64 CPUs: it ran on another machine",
+        ),
     ],
     ids=["above any peak", "more ranks than CPUs"],
 )

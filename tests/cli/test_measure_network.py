@@ -91,19 +91,22 @@ def test_without_ucx_the_only_adapter_is_marked(
     (tmp_path / "node.json").write_text(json.dumps({**whole, "tools": tools}))
     found = lines(capsys, "--from", str(tmp_path / "node.json"), "--hosts", "a,b", "--per", "numa", "--kernels", kernels)
     assert [each["about"] for each in found["lines"] if "is here" in each["about"]] == marked
-    assert ("UCX" in json.dumps(found["lines"]), "mlx5_0 is not asked for: this machine has no UCX" in found["notes"]) == (
+    assert (
+        "UCX" in json.dumps(found["lines"]),
+        "mlx5_0 is not selected: UCX is not installed on this machine" in found["notes"],
+    ) == (
         False,
         True,
     )
-    assert ("mlx5_0 is marked all the same: no other adapter is active" in found["notes"]) == bool(marked)
+    assert ("mlx5_0 is recorded anyway: no other adapter is active" in found["notes"]) == bool(marked)
 
 
 REFUSED = {
-    "three hosts": (["--hosts", "a,b,c"], "messages go between two hosts, and there are 3; name two: --hosts A,B"),
+    "three hosts": (["--hosts", "a,b,c"], "messages need two hosts, but there are 3; name two: --hosts A,B"),
     "a host twice": (["--hosts", "a,a"], "occurs twice"),
-    "no such adapter": (["--hosts", "a,b", "--hca", "mlx5_9"], "no adapter is called mlx5_9; there are: mlx5_0"),
+    "no such adapter": (["--hosts", "a,b", "--hca", "mlx5_9"], "no adapter is called mlx5_9; available: mlx5_0"),
     "no sizes": (["--hosts", "a,b", "--sizes", "big"], "--sizes big is not a list of message sizes"),
-    "no program": (["--hosts", "a,b", "--kernels", "/nowhere"], "/nowhere: there is no such folder"),
+    "no program": (["--hosts", "a,b", "--kernels", "/nowhere"], "/nowhere: no such folder"),
 }
 
 
@@ -121,5 +124,6 @@ def test_an_option_before_the_word_is_told(word: str, capsys: Capture) -> None:
     """An option between the two words of the command is refused with what to write."""
     assert status(["measure", "--busy-ok", word]) == 2
     assert capsys.readouterr().err == (
-        f"advisor: measure {word} is a command with options of its own; put its options after it: advisor measure {word} --help\n"
+        f"advisor: measure {word} is a command with options of its own; put its options after its "
+        f"name; advisor measure {word} --help lists them\n"
     )

@@ -1,6 +1,7 @@
 """The commands to go on with: whatever a file is called, a shell reads its name as the one word that it is."""
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -48,10 +49,21 @@ def test_the_next_lines_of_an_audit_name_the_file_as_one_word(
     assert status(["audit", "--from", str(file), "--width", str(width)]) in (0, 1)
     page = capsys.readouterr().out.splitlines()
     start = next(at for at, line in enumerate(page) if line.startswith("MORE  "))
-    end = next(at for at, line in enumerate(page) if "and with the same options" in line or line.strip() == "and with the same")
+    end = next(at for at, line in enumerate(page) if "same options:" in line)
     (found,) = words_of([line[10:] for line in page[start:end]])
     assert (found[0], found[found.index("--from") + 1]) == ("explain" if found[0] == "explain" else "checklist", str(file))
     assert "\x1b" not in "".join(page)
+
+
+def test_an_audit_names_the_script_of_its_first_fix_and_that_runs(tmp_path: Path, capsys: Capture) -> None:
+    """Dell's lines are in racadm's words: what the screen names beside explain writes them."""
+    file = write_archive("b-c6525-2x7702-nps1", tmp_path / "node.tar.gz")
+    assert status(["audit", "--from", str(file), "--width", "300"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("MORE "))
+    words = shlex.split(line)[2:]
+    assert words == ["checklist", "--only", "1", "--as", "racadm", "--from", str(file)]
+    assert status(words) == 0
+    assert "racadm set BIOS.ProcSettings.NumaNodesPerSocket 4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,5 +98,5 @@ def test_a_folder_without_a_line_says_how_it_is_verified_all_the_same(name: str,
     assert status(["verify", str(folder)]) == 2
     said = capsys.readouterr().err.strip()
     assert said.isprintable()
-    line = said.partition("say advisor ")[2].partition(" -- LINE")[0]
+    line = said.partition("use advisor ")[2].partition(" -- LINE")[0]
     assert words_of([f"advisor {line}"]) == [["verify", "--plan", str(folder / "plan.json")]]

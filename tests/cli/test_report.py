@@ -95,21 +95,21 @@ def test_two_reports_as_json_are_put_side_by_side(node: str, tmp_path: Path, cap
     assert (found["schema"], min(row["p"] for row in found["brought"])) == ("advisor-diff/1", pytest.approx(2 / 252))
     assert status(["compare", *files]) == 0
     said = capsys.readouterr().out
-    assert ("Findings that are gone" in said, "Before and after" in said) == (True, True)
+    assert ("Findings no longer present" in said, "Before and after" in said) == (True, True)
     assert status(["audit", "--from", files[0], "--fail-on", "high"]) == 1
 
 
 WRONG = {
-    "no file": (["report"], "a report is a file; name it with -o node.html"),
-    "ending": (["report", "-o", "node.pdf"], "node.pdf is not a report format; take .html, .md or .json"),
-    "format": (["report", "--as", "odt"], "there is no format of reports: odt; there are html, md, json"),
+    "no file": (["report"], "a report needs a file; name it with -o node.html"),
+    "ending": (["report", "-o", "node.pdf"], "node.pdf is not a report format; use .html, .md or .json"),
+    "format": (["report", "--as", "odt"], "there is no report format odt; available: html, md, json"),
     "folder": (["report", "-o", "/nonexistent/x.html"], "/nonexistent/x.html: there is no folder /nonexistent; create it first"),
     "no fleet": (["report", "a.json", "-o", "x.html"], "a.json: no such file or directory; give a folder of captures"),
     "its name alone": (
         ["report", "rome-nps1.tar.gz", "-o", "x.html"],
         "rome-nps1.tar.gz is one machine; name it with --from rome-nps1.tar.gz",
     ),
-    "a finding": (["report", "1", "-o", "x.html"], "1 is not a fleet; choose a finding with --only 1"),
+    "a finding": (["report", "1", "-o", "x.html"], "1 is not a fleet folder; choose a finding with --only 1"),
     "no such finding": (["report", "--from", "rome-nps1.tar.gz", "--only", "99", "--as", "md"], "no finding 99: this audit has"),
     "nothing found": (
         ["report", "--from", "rome-nps1.tar.gz", "--only", "cpu-smt-on", "--as", "md"],
@@ -117,10 +117,10 @@ WRONG = {
     ),
     "one measured": (
         ["compare", "rome-nps1.tar.gz", "rome-nps4.tar.gz", "--as", "md", "--measurements", "rome-nps1.measured.json"],
-        "of two machines there are two measurements, or none",
+        "two machines need two measurements, or none",
     ),
-    "both": (["report", "a", "b", "--from", "c", "-o", "x.html"], "--from and FLEET do not go together"),
-    "elsewhere": (["report", "--from", "c", "--hpl", "-o", "x.html"], "--from and --hpl do not go together"),
+    "both": (["report", "a", "b", "--from", "c", "-o", "x.html"], "--from and FLEET cannot be combined"),
+    "elsewhere": (["report", "--from", "c", "--hpl", "-o", "x.html"], "--from and --hpl cannot be combined"),
     "not there": (["report", "--from", "nothing", "-o", "x.html"], "nothing: no such file or directory"),
 }
 

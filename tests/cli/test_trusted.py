@@ -56,33 +56,37 @@ class Attack(NamedTuple):
 
 SITE = ".config/advisor/rules.d/site.yaml"
 ATTACKS = {
-    "template, with his HOME": Attack(
+    "template, with mallory's HOME": Attack(
         {".config/advisor/templates/checklist/racadm.j2": TEMPLATE}, (*CHECKLIST, "--as", "racadm"), home=True
     ),
-    "waiver, with his HOME": Attack({SITE: WAIVER}, AUDIT, home=True),
-    "pinned certificate, with his HOME": Attack({".config/advisor/bmc-certificates.json": "{}"}, BMC, home=True),
-    "job script, with his HOME": Attack(
+    "waiver, with mallory's HOME": Attack({SITE: WAIVER}, AUDIT, home=True),
+    "pinned certificate, with mallory's HOME": Attack({".config/advisor/bmc-certificates.json": "{}"}, BMC, home=True),
+    "job script, with mallory's HOME": Attack(
         {".config/advisor/templates/job/job.slurm.j2": TEMPLATE},
         ("bind", "--from", "node.tar.gz", "--ranks", "2", "-o", "job", "--", "./app"),
         home=True,
     ),
-    "export, with his HOME": Attack(
+    "export, with mallory's HOME": Attack(
         {".config/advisor/templates/export/facts.j2": TEMPLATE}, ("export", "facts", "--from", "node.tar.gz"), home=True
     ),
     "site file": Attack({"site.yaml": WAIVER}, (*AUDIT, "--rules", "{home}/site.yaml")),
-    "site file of mode 666": Attack({"open.yaml": WAIVER}, (*AUDIT, "--rules", "{root}/open.yaml"), root="open.yaml", mode=0o666),
+    "site file with mode 666": Attack(
+        {"open.yaml": WAIVER}, (*AUDIT, "--rules", "{root}/open.yaml"), root="open.yaml", mode=0o666
+    ),
     "site file that a group may write": Attack(
         {"group.yaml": WAIVER}, (*AUDIT, "--rules", "{root}/group.yaml"), root="group.yaml", mode=0o664
     ),
-    "site file through his link": Attack({"link.yaml": "@{root}/own.yaml"}, (*AUDIT, "--rules", "{tmp}/link.yaml"), tmp=True),
+    "site file through mallory's link": Attack(
+        {"link.yaml": "@{root}/own.yaml"}, (*AUDIT, "--rules", "{tmp}/link.yaml"), tmp=True
+    ),
     "plan of a job": Attack({"job/plan.json": PLAN, "job/launch.sh": LAUNCH, "run": RUNS}, ("verify", "{home}/job")),
     "plan given by its name": Attack(
         {"plan.json": PLAN}, ("verify", "--plan", "{home}/plan.json", "--", "mpirun", "-n", "1", "{}")
     ),
     "race": Attack({"race/journal.jsonl": JOURNAL, "run": RUNS}, ("tune", "--resume", "{home}/race")),
-    "new race in his folder": Attack({"run": RUNS}, ("tune", "-o", "{home}/new", "--", "/bin/true")),
-    "journal through his link": Attack({"race": "@{root}"}, ("tune", "-o", "{tmp}/race", "--", "/bin/true"), tmp=True),
-    "page written through his link": Attack({"now.html": "@{root}/x"}, (*AUDIT, "-o", "{tmp}/now.html"), tmp=True),
+    "new race in mallory's folder": Attack({"run": RUNS}, ("tune", "-o", "{home}/new", "--", "/bin/true")),
+    "journal through mallory's link": Attack({"race": "@{root}"}, ("tune", "-o", "{tmp}/race", "--", "/bin/true"), tmp=True),
+    "page written through mallory's link": Attack({"now.html": "@{root}/x"}, (*AUDIT, "-o", "{tmp}/now.html"), tmp=True),
     "result of a race": Attack(
         {"learned.json": "{}"},
         ("bind", "--from", "node.tar.gz", "--ranks", "2", "--learned", "{home}/learned.json", "--", "./app"),
@@ -95,7 +99,7 @@ ATTACKS = {
     "authority of certificates": Attack({"ca.pem": ""}, (*BMC, "--ca", "{home}/ca.pem")),
     "list of BMCs": Attack({"bmcs": "127.0.0.1:9\n"}, ("bios", "read", "--hostfile", "{home}/bmcs")),
     "list of nodes": Attack({"nodes": "n1\n"}, ("fleet", "capture", "--hostfile", "{home}/nodes", "-o", "fleet")),
-    "folder of a fleet": Attack({"fleet/answers.jsonl": ""}, ("fleet", "capture", "-w", "n1", "-o", "{home}/fleet")),
+    "fleet folder": Attack({"fleet/answers.jsonl": ""}, ("fleet", "capture", "-w", "n1", "-o", "{home}/fleet")),
     "golden file": Attack({"golden.yaml": "{}"}, ("fleet", "audit", "node.tar.gz", "--golden", "{home}/golden.yaml")),
     "built kernels": Attack({"kernels/stream": RUNS}, ("measure", "membw", "--kernels", "{home}/kernels", "--busy-ok")),
 }
@@ -232,7 +236,7 @@ def test_a_shared_project_folder_works_and_is_named_once(place: Path, shared: Pa
     (shared / "site.yaml").write_text(WAIVER)
     os.chown(shared / "site.yaml", MALLORY, ALICE)
     ended = by_alice(place, *AUDIT, "--rules", str(shared / "site.yaml"))
-    named = f"advisor: group {ALICE} may write the folder {shared} (mode 2775); believed, for you are not root\n"
+    named = f"advisor: group {ALICE} may write to the folder {shared} (mode 2775); accepted because you are not root\n"
     assert (ended.status, ended.err, "nothing to see" in ended.out) == (0, named, True)
 
 
@@ -243,23 +247,23 @@ def test_no_program_of_a_stranger_is_started_unasked(place: Path, shared: Path) 
     os.chown(shared / "race/journal.jsonl", MALLORY, ALICE)
     ended = by_alice(place, "tune", "--resume", str(shared / "race"))
     name = f"{shared}/race/journal.jsonl"
-    why = f"the file {name} belongs to uid {MALLORY}; read it, and use a copy of your own"
+    why = f"the file {name} belongs to uid {MALLORY}; read it, then use your own copy"
     assert (ended.status, why in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(
-    "name", ["template, with his HOME", "waiver, with his HOME", "pinned certificate, with his HOME", "race"]
+    "name", ["template, with mallory's HOME", "waiver, with mallory's HOME", "pinned certificate, with mallory's HOME", "race"]
 )
 def test_another_user_too_refuses_what_nobody_named(place: Path, name: str) -> None:
     """Alice, with the HOME of Mallory."""
     ended = attacked(place, name, ALICE)
-    assert (ended.status, ended.out, "it is not believed: the f" in ended.err) == (2, "", True)
+    assert (ended.status, ended.out, "it is not trusted: the f" in ended.err) == (2, "", True)
 
 
 def test_a_file_for_everybody_is_refused_to_everybody(place: Path) -> None:
     """Mode 666."""
-    ended = attacked(place, "site file of mode 666", ALICE)
-    assert (ended.status, "everybody may write the file" in ended.err) == (2, True)
+    ended = attacked(place, "site file with mode 666", ALICE)
+    assert (ended.status, "anyone may write to the file" in ended.err) == (2, True)
 
 
 def test_what_was_believed_is_listed(place: Path) -> None:
@@ -298,9 +302,7 @@ def test_root_passes_over_a_strangers_program(place: Path, monkeypatch: pytest.M
     os.chown(place / "mallory/tool", MALLORY, MALLORY)
     monkeypatch.setenv("PATH", f"{place}/mallory:{place}/root")
     assert (live.find("tool"), live.find(f"{place}/mallory/tool"), len(lines)) == (f"{place}/root/tool", None, 1)
-    assert lines[0].startswith(
-        f"{place}/mallory/tool is not started as root: the folder {place}/mallory belongs to uid {MALLORY}"
-    )
+    assert lines[0].startswith(f"{place}/mallory/tool is not run as root: the folder {place}/mallory belongs to uid {MALLORY}")
 
 
 def test_a_file_that_is_replaced_between_two_looks_is_not_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,12 +320,12 @@ def test_a_file_that_is_replaced_between_two_looks_is_not_read(place: Path, monk
     ("step", "owner", "mode", "problem"),
     [
         ("a", (0, 0), 0o755, None),
-        ("a", (0, 0), 0o777, "everybody may write the folder {}/a (mode 0777)"),
+        ("a", (0, 0), 0o777, "anyone may write to the folder {}/a (mode 0777)"),
         ("a", (0, 0), 0o1777, None),
-        ("a/b", (0, 0), 0o1777, "everybody may write the folder {}/a/b (mode 1777)"),
+        ("a/b", (0, 0), 0o1777, "anyone may write to the folder {}/a/b (mode 1777)"),
         ("a", (MALLORY, 0), 0o755, "the folder {}/a belongs to uid 12345"),
-        ("a", (65534, 0), 0o755, "the folder {}/a belongs to uid 65534, whom the kernel cannot name: "),
-        ("a", (0, MALLORY), 0o775, "group 12345 may write the folder {}/a (mode 0775)"),
+        ("a", (65534, 0), 0o755, "the folder {}/a belongs to uid 65534, which the kernel cannot map to a user: "),
+        ("a", (0, MALLORY), 0o775, "group 12345 may write to the folder {}/a (mode 0775)"),
     ],
 )
 def test_each_step_counts(tmp_path: Path, step: str, owner: tuple[int, int], mode: int, problem: str | None) -> None:

@@ -33,7 +33,7 @@ def test_a_race_of_real_lines_has_the_document_that_is_promised(tmp_path: Path, 
     """A few blocks of a real program: both lines ran, each first run was verified, the document has its keys."""
     assert status(tune("--runs", "6", "--json", folder=tmp_path / "race")) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert list(found) == ["schema", "candidates", "winner", "baseline", "worth", "runs", "seconds"]
+    assert list(found) == ["schema", "candidates", "winner", "baseline", "worth", "runs", "seconds", "goal"]
     assert [each["name"] for each in found["candidates"]][:1] == ["yours"]
     assert [each for each in found["candidates"] if each["runs"] < 1 or not each["low"] <= each["median"] <= each["high"]] == []
 
@@ -74,11 +74,11 @@ def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["tune"], "no line to tune"),
-        (["tune", "--worth", "much", "--", "mpirun", "-n", "2", "./a"], "--worth much is not a gain; write percent"),
-        (["tune", "--metric", "x", "--", "mpirun", "-n", "2", "./a"], "does not say whether more is better"),
+        (["tune"], "no launch line given"),
+        (["tune", "--worth", "much", "--", "mpirun", "-n", "2", "./a"], "--worth much is not a valid gain; give a percentage"),
+        (["tune", "--metric", "x", "--", "mpirun", "-n", "2", "./a"], "does not show whether higher is better"),
         (["tune", "--resume", "/nowhere"], "there is no race here"),
-        (["tune", "--resume", "a", "--", "mpirun", "./a"], "--resume continues with the settings in its folder"),
+        (["tune", "--resume", "a", "--", "mpirun", "./a"], "--resume takes its settings from the folder"),
     ],
 )
 def test_a_mistake_is_one_line(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,24 +89,24 @@ def test_a_real_launch_that_binds_otherwise_is_told(mpirun: str, plan: str, caps
         (
             ["--host", "localhost:1", "-np", "2", "{}"],
             (
-                "the launcher has fewer slots than the 2 requested; run this inside the job, or give each host"
-                " its slots: --host NAME:RANKS, or NAME slots=RANKS in the host file"
+                "the launcher has fewer slots than the 2 requested; run this inside the job, or give each host its slots: "
+                "--host NAME:RANKS, or NAME slots=RANKS in the hostfile"
             ),
         ),
         (
             ["--host", "NODE1:2", "-np", "2", "{}"],
             (
-                "NODE1 only stands for a host whose name was not known; plan again with --hosts, or inside the job:"
+                "NODE1 is a placeholder for a host whose name was unknown; plan again with --hosts, or inside the job:"
                 " advisor bind --hosts a,b -o DIR -- ./app"
             ),
         ),
         (
             ["--host", "no-such-host:2", "-np", "2", "{}"],
-            "no host no-such-host is known here; check the names with getent hosts no-such-host, and plan again with --hosts",
+            "host no-such-host is unknown here; check the names with getent hosts no-such-host, and plan again with --hosts",
         ),
         (
             ["-np", "1", "./nosuch", "{}"],
-            "./nosuch cannot be started on a host; give its path, the same on every host, or load its module there",
+            "./nosuch cannot be started on a host; give a path that is the same on every host, or load its module there",
         ),
     ],
 )
@@ -143,7 +143,7 @@ def test_other_launchers_name_the_host_that_is_none(
         monkeypatch.setenv(name, "1")
     hosts = ["--host", "no-such-host:2"] if launcher == "openmpi5" else ["-hosts", "no-such-host"]
     assert status(["verify", "--plan", plan, "--", program, *hosts, "-n", "2", "{}"]) == 2
-    cause = "Intel MPI cannot start on no-such-host;" if launcher == "intelmpi" else "no host no-such-host is known here;"
+    cause = "Intel MPI cannot start on no-such-host;" if launcher == "intelmpi" else "host no-such-host is unknown here;"
     assert f"advisor: no rank has reported; {cause}" in capsys.readouterr().err
 
 
@@ -173,9 +173,9 @@ def test_then_the_program_is_started(mpirun: str, plan: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--", "mpirun", "-np", "2", "{}"], "--then starts the program, and {} stands in its place"),
-        (["--json", "--", "mpirun", "-np", "2", "./app"], "--json and --then do not go together"),
-        (["--observed", "lines"], "--observed and --then do not go together"),
+        (["--", "mpirun", "-np", "2", "{}"], "--then must start the program, but the line has {} in its place"),
+        (["--json", "--", "mpirun", "-np", "2", "./app"], "--json and --then cannot be combined"),
+        (["--observed", "lines"], "--observed and --then cannot be combined"),
     ],
 )
 def test_then_needs_a_program(arguments: list[str], message: str, plan: str, capsys: Capture) -> None:
@@ -192,7 +192,7 @@ def test_captured_lines_are_compared(plan: str, tmp_path: Path, monkeypatch: pyt
     lines.write_text(LINE.format(0, 0, "1") + LINE.format(1, 1, "0"))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.read_bytes())))
     assert status(["verify", "--plan", plan, "--observed", "-"]) == 1
-    assert "-> ranks 0-1: the places are the planned ones" in capsys.readouterr().out
+    assert "-> ranks 0-1: the CPUs used are as planned" in capsys.readouterr().out
 
 
 def test_the_probe_is_printed(capsys: Capture) -> None:
@@ -210,14 +210,17 @@ def test_any_launcher_will_do(fake: str, plan: str, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--", "no-such-run", "{}"], "no-such-run is not here; load the module"),
-        (["--", "sh", "-c", "echo one >&2; echo --- >&2; exit 7", "{}"], "the launcher ended with status 7: one"),
-        (["--timeout", "1", "--", "sh", "-c", "sleep 9", "{}"], "the launcher was ended after 1 s (--timeout) and said nothing"),
-        (["--", "myrun", "-n", "2", "./app"], "'myrun' starts no launcher; write {} where the command stands"),
-        (["--", "mpirun", "-n", "2"], "the launch line does not show where its command stands"),
-        ([], "there is no launch line"),
+        (["--", "no-such-run", "{}"], "no-such-run was not found; load the module"),
+        (["--", "sh", "-c", "echo one >&2; echo --- >&2; exit 7", "{}"], "the launcher exited with status 7: one"),
+        (
+            ["--timeout", "1", "--", "sh", "-c", "sleep 9", "{}"],
+            ("the launcher was stopped after 1 s (--timeout), without a message"),
+        ),
+        (["--", "myrun", "-n", "2", "./app"], "'myrun' is not a launcher; write {} in place of the command"),
+        (["--", "mpirun", "-n", "2"], "the launch line does not show where its command starts"),
+        ([], "no launch line"),
         (["--observed", "/no/such"], "/no/such: no such file or directory"),
-        (["--observed", "/dev/null"], "/dev/null: no line given of the probe in it"),
+        (["--observed", "/dev/null"], "/dev/null: contains no probe output"),
     ],
 )
 def test_what_cannot_be_run_is_one_line(arguments: list[str], message: str, plan: str, capsys: Capture) -> None:
@@ -231,15 +234,15 @@ def test_what_cannot_be_run_is_one_line(arguments: list[str], message: str, plan
     ("text", "message"),
     [
         ("{", "line 1, column 2: not well-formed JSON"),
-        ("[]", "not a plan: no JSON object"),
-        ("{}", "it has no list of ranks"),
+        ("[]", "not a plan: not a JSON object"),
+        ("{}", "it contains no list of ranks"),
         ('{"schema": "advisor-plan/9", "ranks": [{}]}', "this advisor reads advisor-plan/1"),
         ('{"ranks": [7]}', "ranks[0]: not a rank"),
         ('{"ranks": [{"rank": 0}]}', "ranks[0].cpus: is missing"),
         ('{"ranks": [{"rank": 0, "cpus": "3-1"}]}', "ranks[0].cpus: "),
         ('{"ranks": [{"rank": 0, "cpus": "0", "memory": "x"}]}', "ranks[0]: 'x' in 'x' is not a CPU or a range"),
         ('{"ranks": [{"rank": 0, "cpus": "0"}, {"rank": 0, "cpus": "1"}]}', "rank 0 occurs twice"),
-        ("[" * 100_000, "lists inside of lists without end"),
+        ("[" * 100_000, "lists nested too deeply"),
     ],
 )
 def test_a_broken_plan_is_one_line(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
@@ -262,7 +265,7 @@ def test_running_processes_are_looked_at(capsys: Capture) -> None:
         finally:
             process.kill()
     assert [each["name"] for each in found["processes"]] == ["sleep"]
-    assert found["unread"] == ["there is no process 4194305 to be seen, or it has ended"]
+    assert found["unread"] == ["process 4194305 is not visible or has ended"]
     assert process.pid in [each["pid"] for each in named["processes"]]
 
 
@@ -281,9 +284,9 @@ def test_running_ranks_are_compared_with_a_plan(plan: str, capsys: Capture) -> N
     ("arguments", "message"),
     [
         (["--pid", "x"], "--pid 'x' is not a process"),
-        (["--pid", "4194305"], "there is no process 4194305"),
-        (["--job", "no-such-program"], "no process 'no-such-program' runs here"),
-        (["--job", "sleep", "words"], "--pid and --job take no words"),
+        (["--pid", "4194305"], "process 4194305 is not visible"),
+        (["--job", "no-such-program"], "no process named 'no-such-program' is running here"),
+        (["--job", "sleep", "words"], "--pid and --job cannot be combined with words"),
         ([], "verify needs a plan"),
     ],
 )
@@ -306,7 +309,10 @@ def test_interrupted_nothing_is_left(number: int, plan: str, tmp_path: Path) -> 
             time.sleep(0.05)
         process.send_signal(number)
         _, error = process.communicate(timeout=60)
-    assert (process.returncode, error.splitlines()[0]) == (130, "advisor: the launcher and what it started here were ended")
+    assert (process.returncode, error.splitlines()[0]) == (
+        130,
+        "advisor: the launcher and the processes it started here were stopped",
+    )
     stat = Path(f"/proc/{note.read_text().strip()}/stat")
     deadline = time.monotonic() + 30
     while stat.exists() and stat.read_text().split()[2] not in "ZX" and time.monotonic() < deadline:

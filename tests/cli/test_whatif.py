@@ -27,7 +27,7 @@ def test_the_page_says_before_and_after(nps1: Path, capsys: Capture) -> None:
         "NPS1 -> NPS4",
         "round-robin over packages -> linear",
         "- high   numa-nps-below-best",
-        "? hcas.locality: the present NUMA partitioning is coarser and does not show which: mlx5_0 on one of nodes 4-7",
+        "? hcas.locality: the current NUMA partitioning is too coarse to show the exact node: mlx5_0 on one of nodes 4-7",
         "--nps 4 --smt off --enumeration linear -o after.json",
         " with nps=4,smt=off,enumeration=linear, after the restart",
     )
@@ -68,15 +68,15 @@ def test_a_finding_that_no_setting_fixes_is_refused(nps1: Path, capsys: Capture)
     """One line that names the finding and what to write."""
     assert status(["whatif", "os-swappiness", "--from", str(nps1)]) == 2
     assert capsys.readouterr().err == (
-        "advisor: os-swappiness: no setting that fixes os-swappiness can be predicted here; name a setting, such as nps=4; "
-        "advisor explain has the fix\n"
+        "advisor: os-swappiness: the effect of fixing os-swappiness cannot be predicted here; name a setting, such as nps=4; "
+        "advisor explain shows the fix\n"
     )
 
 
 def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:
     """One line where nothing would change."""
     assert status(["whatif", "--from", str(nps1), "--nps", "1"]) == 0
-    assert "these settings already" in capsys.readouterr().out
+    assert "already has these settings" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_what_is_set_so_already_is_said(nps1: Path, capsys: Capture) -> None:
     [
         ([], "no setting given"),
         (["--cod", "on"], "EPYC 7002 (Rome) has no cluster on die"),
-        (["--nps", "3"], "it is one of 1, 2, 4, 0"),
-        (["--snc", "x"], "it is one of off, 2, 3, 4, 6"),
+        (["--nps", "3"], "use one of 1, 2, 4, 0"),
+        (["--snc", "x"], "use one of off, 2, 3, 4, 6"),
         (["--smt", "perhaps"], "perhaps"),
     ],
 )

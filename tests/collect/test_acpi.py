@@ -134,7 +134,7 @@ def test_one_refused_table_is_its_own_gap() -> None:
 
 def test_a_machine_without_acpi() -> None:
     """No table at all leaves the section unknown."""
-    assert (None, [("acpi", f"{FOLDER}/APIC: not there")]) == (collect().acpi, whys(collect()))
+    assert (None, [("acpi", f"{FOLDER}/APIC: not present")]) == (collect().acpi, whys(collect()))
 
 
 def test_sources_name_the_files() -> None:
@@ -149,7 +149,7 @@ def test_a_wrong_checksum_is_told_and_the_table_used() -> None:
     machine = merge((collect(SLIT=bytes(broken)),))
     expected = ((10, 32), (32, 10))
     assert expected == (machine.acpi and machine.acpi.slit)
-    assert [("acpi.slit.checksum", f"{FOLDER}/SLIT: the checksum is wrong; used as the kernel does")] == whys(machine)
+    assert [("acpi.slit.checksum", f"{FOLDER}/SLIT: the checksum is wrong; used anyway, as the kernel does")] == whys(machine)
 
 
 def edit(table: bytes, layout: str, at: int, *values: int) -> bytes:
@@ -163,22 +163,22 @@ def edit(table: bytes, layout: str, at: int, *values: int) -> bytes:
     ("name", "table", "problem"),
     [
         ("SRAT", edit(SRAT, "B", 49, 0), "entry at byte 48 is 0 bytes long"),
-        ("SRAT", edit(SRAT, "B", 49, 200), "entry at byte 48 is 200 bytes long, 56 are left"),
-        ("SRAT", build.srat(build.srat_apic(0, 0) + b"\1\3\0"), "entry at byte 64: type 1 needs 40 bytes, has 3"),
+        ("SRAT", edit(SRAT, "B", 49, 200), "entry at byte 48 is 200 bytes long, but only 56 are left"),
+        ("SRAT", build.srat(build.srat_apic(0, 0) + b"\1\3\0"), "entry at byte 64: type 1 needs 40 bytes but has 3"),
         ("SRAT", build.srat(build.srat_apic(0, 0) + b"\1"), "1 bytes are left over at byte 64"),
-        ("SRAT", SRAT[:-1], "says it is 104 bytes long, the file has 103"),
+        ("SRAT", SRAT[:-1], "claims 104 bytes, but the file has 103"),
         ("SRAT", build.acpi("SRAT", b"1234"), "40 bytes, too few for its fixed part of 48"),
         ("SRAT", b"", "0 bytes, too few for a table's header"),
         ("SRAT", SLIT, "begins with b'SLIT' instead of 'SRAT'"),
         ("SRAT", bytes(LARGEST + 1), f"{LARGEST + 1} bytes, more than any real table"),
-        ("SLIT", build.acpi("SLIT", b"1234"), "40 bytes, too few to say how many localities it has"),
-        ("SLIT", edit(SLIT, "<Q", 36, 3), "3 localities need 53 bytes, the table has 48"),
+        ("SLIT", build.acpi("SLIT", b"1234"), "40 bytes, too few for the number of localities"),
+        ("SLIT", edit(SLIT, "<Q", 36, 3), "3 localities need 53 bytes, but the table has 48"),
         ("SLIT", edit(SLIT, "<Q", 36, 1 << 60), f"claims {1 << 60} localities, more than the 1024 that Linux knows"),
         ("HMAT", edit(HMAT, "<I", 44, 7), "entry at byte 40 is 7 bytes long"),
         ("HMAT", edit(HMAT, "<I", 52, 1 << 31), f"entry at byte 40 claims {1 << 31} x 1 domains"),
-        ("HMAT", edit(HMAT, "<I", 52, 3), "entry at byte 40: type 1 needs 54 bytes, has 42"),
-        ("HMAT", edit(HMAT, "B", 8, 0), "revision 0 is not known"),
-        ("APIC", build.madt(b"\x0b\x10" + bytes(14)), "entry at byte 44: type 11 needs 76 bytes, has 16"),
+        ("HMAT", edit(HMAT, "<I", 52, 3), "entry at byte 40: type 1 needs 54 bytes but has 42"),
+        ("HMAT", edit(HMAT, "B", 8, 0), "revision 0 is unknown"),
+        ("APIC", build.madt(b"\x0b\x10" + bytes(14)), "entry at byte 44: type 11 needs 76 bytes but has 16"),
     ],
 )
 def test_a_broken_table_is_a_gap_that_names_the_place(name: str, table: bytes, problem: str) -> None:
@@ -192,7 +192,7 @@ def test_a_broken_table_is_a_gap_that_names_the_place(name: str, table: bytes, p
 
 
 def test_an_hmat_of_too_many_values_is_refused() -> None:
-    """Many matrices of 65,536 values would fill the memory."""
+    """Many matrices of 65,536 values would exhaust the memory."""
     count = HMAT_ENTRIES // 65536 + 1
     wide = build.sllbi(0, 1, range(256), range(256), [1] * 65536)
     assert [("acpi.hmat", f"{FOLDER}/HMAT: more than {HMAT_ENTRIES} latencies and bandwidths")] == whys(

@@ -117,7 +117,7 @@ def test_a_virtual_machine_makes_no_claim() -> None:
     assert (expected,) == (machine.memory and machine.memory.sockets)
     facts = ["memory.sockets.channels", "memory.sockets.configured", "memory.sockets.bandwidth"]
     assert facts == [gap.fact for gap in machine.gaps]
-    assert machine.gaps[0].why == "the names of the memory slots (DIMM 0, ...) do not tell the channel"
+    assert machine.gaps[0].why == "the names of the memory slots (DIMM 0, ...) do not show the channel"
 
 
 def test_names_that_do_not_tell_the_processor() -> None:
@@ -126,7 +126,7 @@ def test_names_that_do_not_tell_the_processor() -> None:
     assert machine.memory
     assert machine.memory.dimms
     assert machine.memory.sockets is None
-    expected = ["the names of the memory slots (ONE, BANK 0, ...) do not tell the processor"]
+    expected = ["the names of the memory slots (ONE, BANK 0, ...) do not show the processor"]
     assert expected == [gap.why for gap in machine.gaps]
 
 
@@ -189,7 +189,7 @@ def test_a_machine_without_smbios() -> None:
     machine = collect(Why.ABSENT)
     expected = (None, None)
     assert expected == (machine.firmware, machine.memory)
-    assert [("firmware", f"{dmi.ID}: not there"), ("memory", f"{dmi.TABLE}: not there")] == [
+    assert [("firmware", f"{dmi.ID}: not present"), ("memory", f"{dmi.TABLE}: not present")] == [
         (gap.fact, gap.why) for gap in machine.gaps
     ]
 

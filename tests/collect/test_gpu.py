@@ -57,11 +57,11 @@ def test_amd() -> None:
 @pytest.mark.parametrize(
     ("ran", "why"),
     [
-        (Ran(why=Why.ABSENT), "nvidia-smi: not there"),
+        (Ran(why=Why.ABSENT), "nvidia-smi: not present"),
         (Ran(why=Why.TIMEOUT), "nvidia-smi: took too long"),
         (printed("NVIDIA-SMI has failed", status=9), "nvidia-smi: ended with status 9"),
         (printed("No devices were found"), "nvidia-smi printed 'No devices were found'"),
-        (printed(""), "the tool of nvidia does not list 0000:3b:00.0"),
+        (printed(""), "the nvidia tool does not list 0000:3b:00.0"),
     ],
 )
 def test_tool_fails(ran: Ran, why: str) -> None:

@@ -80,7 +80,7 @@ def test_a_machine_without_the_tool_has_no_gap_and_no_guess() -> None:
     [
         (Ran(why=Why.TIMEOUT), "nvidia-smi: took too long"),
         (Ran(status=2), "nvidia-smi: ended with status 2"),
-        (Ran(why=Why.ABSENT), "nvidia-smi: not there"),
+        (Ran(why=Why.ABSENT), "nvidia-smi: not present"),
         (Ran(why=Why.NOT_KEPT), "not in this input"),
     ],
 )

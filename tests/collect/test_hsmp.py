@@ -70,7 +70,7 @@ def test_what_is_no_answer_is_not_read(answer: str) -> None:
 def test_the_driver_is_named_where_it_is_not_loaded() -> None:
     """With the option of the BIOS without which it does not load."""
     machine = collect_hsmp(FakeHost({"/proc/cpuinfo": MILAN}))
-    assert machine.gaps == (Gap(fact="socket_firmware", why="/dev/hsmp: not there", help=LOAD_HSMP),)
+    assert machine.gaps == (Gap(fact="socket_firmware", why="/dev/hsmp: not present", help=LOAD_HSMP),)
 
 
 def test_a_processor_without_the_mailbox_lacks_nothing() -> None:

@@ -164,16 +164,16 @@ def test_identity_and_firmware() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"<topology", "x.xml: line 1, column 0: not well-formed XML (unclosed token); write it again with lstopo"),
+        (b"<topology", "x.xml: line 1, column 0: not well-formed XML (unclosed token); write the XML again with lstopo"),
         (b"<a/>", "x.xml: its first element is <a>, not <topology>; give an XML written by lstopo --of xml"),
         (b"<topology/>", "x.xml: it is in the format of hwloc 1.x; convert it: lstopo -i OLD.xml --of xml NEW.xml (hwloc 2.x)"),
         (b'<topology version="9.0"/>', "x.xml: format 9.0 is newer than this program reads (2.x and 3.x); update advisor"),
-        (b'<topology version="2.0"/>', "x.xml: no Machine object in it; give an XML written by lstopo --of xml"),
+        (b'<topology version="2.0"/>', "x.xml: it contains no Machine object; give an XML written by lstopo --of xml"),
         (
             b'<topology version="2.0"><object type="Machine"/></topology>',
-            "x.xml: the Machine object has no cpuset; write it again with lstopo 2.0 or newer",
+            "x.xml: the Machine object has no cpuset; write the XML again with lstopo 2.0 or newer",
         ),
-        (document("", [0]), "x.xml: no PU in it; write it again with lstopo, without --filter"),
+        (document("", [0]), "x.xml: it contains no PU; write the XML again with lstopo, without --filter"),
         (
             b'<!DOCTYPE t [<!ENTITY a "b">]><topology version="2.0">&a;</topology>',
             "x.xml: it declares entities, which no hwloc XML does; refused as unsafe",
@@ -184,7 +184,7 @@ def test_identity_and_firmware() -> None:
         ),
         (
             TWO.replace(b"10 21 ", b"10 "),
-            "x.xml: distances of 2 nodes with 3 values; write it again with lstopo",
+            "x.xml: distances for 2 nodes, but 3 values; write the XML again with lstopo",
         ),
     ],
 )

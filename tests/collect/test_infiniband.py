@@ -114,7 +114,7 @@ def test_soft_roce() -> None:
     server.net("eth0", server.plug(CARD, ETHERNET, numa_node=1))
     server.hca("rxe0", "/sys/devices/virtual", {1: ROCE}, parent="eth0\n")
     hca = only(server)
-    assert (hca.address, hca.locality) == (None, Locality(numa_nodes=(1,), inferred="soft device on eth0"))
+    assert (hca.address, hca.locality) == (None, Locality(numa_nodes=(1,), inferred="software device on eth0"))
 
 
 def test_soft_device_without_parent() -> None:
@@ -122,7 +122,7 @@ def test_soft_device_without_parent() -> None:
     server = Server("0-7")
     server.net("eth0", server.plug(CARD, ETHERNET))
     server.hca("siw0", "/sys/devices/virtual", {1: ROCE})
-    reason = "soft device on eth0; numa_node is -1; node 0 is the only node"
+    reason = "software device on eth0; numa_node is -1; node 0 is the only node"
     assert only(server).locality == Locality(numa_nodes=(0,), inferred=reason)
 
 
@@ -134,8 +134,8 @@ def test_soft_device_on_no_card(parent: str) -> None:
     server.hca("rxe0", "/sys/devices/virtual", {}, parent=parent)
     gap = Gap(
         fact="hcas.rxe0.locality",
-        why="rxe0 is a soft device on no network card",
-        help="use an adapter with hardware behind it",
+        why="rxe0 is a software device without a network card",
+        help="use a hardware adapter",
     )
     assert (only(server).locality, collect_infiniband(server.host).gaps) == (None, (gap,))
 

@@ -85,8 +85,11 @@ def test_a_name_of_mst_tells_the_kind_and_counts_only_where_all_of_it_agree(
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
-        ({}, "neither mstconfig nor mlxconfig is there"),
-        ({"mstconfig": Ran(why=Why.TIMEOUT), "mlxconfig": Ran(why=Why.TIMEOUT)}, "mstconfig, mlxconfig: they took too long"),
+        ({}, "neither mstconfig nor mlxconfig is installed"),
+        (
+            {"mstconfig": Ran(why=Why.TIMEOUT), "mlxconfig": Ran(why=Why.TIMEOUT)},
+            "mstconfig, mlxconfig: they did not finish in time",
+        ),
         (
             {"mlxconfig": Ran(err=b"-E- Failed to open the device\n", status=3)},
             "mstconfig, mlxconfig: -E- Failed to open the device",

@@ -29,7 +29,7 @@ def test_a_kernel_without_yama_and_ksm_has_them_off() -> None:
     """The file is not there because there is nothing to switch."""
     found = collect_modules(FakeHost({}))
     assert found.kernel == Kernel(modules=(), ptrace_scope=0, nmi_watchdog=0, ksm=0)
-    assert "not there" in next(s.where for s in found.sources if s.fact == "kernel.ptrace_scope")
+    assert "not present" in next(s.where for s in found.sources if s.fact == "kernel.ptrace_scope")
 
 
 def test_a_capture_that_did_not_look_tells_nothing() -> None:

@@ -89,7 +89,7 @@ def test_old_kernel() -> None:
     machine = collect_pci(server.host)
     gap = Gap(
         fact="pci.link",
-        why="/sys/bus/pci/devices/0000:61:00.0/max_link_speed: not there",
+        why="/sys/bus/pci/devices/0000:61:00.0/max_link_speed: not present",
         help="this kernel or platform does not offer it",
     )
     assert (only(server).card, only(server).path, machine.gaps) == (None, None, (gap,))
@@ -154,7 +154,7 @@ def test_numa_unknown() -> None:
     for bus in ("60", "80"):
         server.plug(f"pci0000:{bus}/0000:{bus}:01.0", CONNECTX, GEN4, {"local_cpulist": "0-15", "config": pcie(0)})
     machine = collect_pci(server.host)
-    reason = "numa_node is -1, and nothing around it says where it is"
+    reason = "numa_node is -1, and no neighbouring device shows its location"
     gap = Gap(
         fact="pci.locality",
         why=f"0000:60:01.0 (and 1 more): {reason}",
@@ -186,7 +186,7 @@ def test_virtual_function() -> None:
     ],
 )
 def test_config_needs_root(config: bytes | Why, kind: str, gap: tuple[str, str]) -> None:
-    """Without root the read request is unknown, and the gap says what would make it known."""
+    """Without root the read request is unknown, and the gap says what would reveal it."""
     server = Server("0-7", kind=kind)
     server.plug(CARD, CONNECTX, GEN4, {"config": config})
     path = "/sys/bus/pci/devices/0000:61:00.0/config"
@@ -243,7 +243,7 @@ def test_what_nobody_tunes() -> None:
 @pytest.mark.parametrize(
     ("kind", "gap"),
     [
-        ("live", ("/sys/bus/pci/devices: not there", "this kernel or platform does not offer it")),
+        ("live", ("/sys/bus/pci/devices: not present", "this kernel or platform does not offer it")),
         ("hwloc xml", ("not in this input", "take a capture on the machine itself: advisor capture")),
     ],
 )

@@ -36,12 +36,12 @@ FOUR = nodes("0-7", "8-15", "16-23", "24-31")
         (
             Clues(-1, beside=lambda: {"0000:60:07.1": 2, "0000:60:08.1": 1}),
             (),
-            "numa_node is -1, and nothing around it says where it is",
+            "numa_node is -1, and no neighbouring device shows its location",
         ),
-        (Clues(-1, CpuSet.parse("0-31")), (), "numa_node is -1, and nothing around it says where it is"),
-        (Clues(-1, CpuSet.parse("0,8,16,24")), (), "numa_node is -1, and nothing around it says where it is"),
+        (Clues(-1, CpuSet.parse("0-31")), (), "numa_node is -1, and no neighbouring device shows its location"),
+        (Clues(-1, CpuSet.parse("0,8,16,24")), (), "numa_node is -1, and no neighbouring device shows its location"),
         (Clues(9, CpuSet.parse("8-15")), (1,), "numa_node 9 does not exist; local_cpulist is 8-15"),
-        (Clues(-1, above=(("0000:60:00.0", 9),)), (), "numa_node is -1, and nothing around it says where it is"),
+        (Clues(-1, above=(("0000:60:00.0", 9),)), (), "numa_node is -1, and no neighbouring device shows its location"),
     ],
 )
 def test_four_nodes(clues: Clues, found: tuple[int, ...], reason: str | None) -> None:

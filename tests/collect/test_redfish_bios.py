@@ -120,7 +120,7 @@ def test_too_much_is_refused() -> None:
     """A resource is bounded in letters and attributes."""
     with pytest.raises(BadCapture, match="attributes"):
         parse_bios(resource({f"A{n}": n for n in range(5001)}), "b.json")
-    with pytest.raises(BadCapture, match="letters"):
+    with pytest.raises(BadCapture, match="characters"):
         parse_bios(" " * (5 << 20), "b.json")
 
 

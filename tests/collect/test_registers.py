@@ -75,7 +75,7 @@ def test_a_guests_zero_says_nothing() -> None:
     """An emulator answers 0 for every register that it does not know: all prefetchers would be on."""
     guest = cpuinfo("GenuineIntel", 6, 85, "fpu msr hypervisor")
     machine = collect_registers(host(guest, {0: {0x1A4: 0, 0x1A0: 0, 0x1FC: 0}}))
-    why = "a hypervisor answers for the processor, and its answers say nothing of a BIOS"
+    why = "a hypervisor answers in place of the processor, and its answers say nothing about the BIOS"
     assert (machine.registers, machine.gaps) == (None, (Gap(fact="registers", why=why, help=NOT_OFFERED),))
 
 
@@ -90,8 +90,8 @@ def test_one_core_that_differs_is_kept_apart() -> None:
 @pytest.mark.parametrize(
     ("otherwise", "why", "cure"),
     [
-        (Why.ABSENT, "/dev/cpu/0/msr: not there", LOAD_MSR),
-        (Why.REFUSED, "/dev/cpu/0/msr: permission denied, as root too where the kernel is locked down (Secure Boot)",
+        (Why.ABSENT, "/dev/cpu/0/msr: not present", LOAD_MSR),
+        (Why.REFUSED, "/dev/cpu/0/msr: permission denied, even as root if the kernel is locked down (Secure Boot)",
          "run as root: sudo advisor audit, or sudo advisor capture"),
         (Why.NOT_KEPT, "not in this input", "take a capture on the machine itself: advisor capture"),
     ],

@@ -72,12 +72,12 @@ def test_without_slurm_there_are_no_nodes() -> None:
 @pytest.mark.parametrize(
     ("control", "why"),
     [
-        (Ran(why=Why.TIMEOUT), "scontrol: took too long; slurmd -C: not there"),
+        (Ran(why=Why.TIMEOUT), "scontrol: took too long; slurmd -C: not present"),
         (
             Ran(err=b"slurm_load_node error: Unable to contact slurm controller (connect failure)\n", status=1),
-            "scontrol: slurm_load_node error: Unable to contact slurm controller (connect failure); slurmd -C: not there",
+            "scontrol: slurm_load_node error: Unable to contact slurm controller (connect failure); slurmd -C: not present",
         ),
-        (printed(configured("n1")), "scontrol: this node is not in its list; slurmd -C: not there"),
+        (printed(configured("n1")), "scontrol: this node is not in its list; slurmd -C: not present"),
     ],
     ids=["silent", "refused", "login node"],
 )

@@ -72,7 +72,7 @@ def test_lines_of_other_nodes_do_not_switch_detection_off() -> None:
 
 @pytest.mark.parametrize(
     ("err", "why"),
-    [(MISSING, "in none of the usual folders"), (b"sed: /etc/slurm/slurm.conf: Permission denied", "permission denied")],
+    [(MISSING, "not in any of the usual folders"), (b"sed: /etc/slurm/slurm.conf: Permission denied", "permission denied")],
 )
 def test_a_machine_without_slurm_conf_says_so(err: bytes, why: str) -> None:
     """Nothing is made up, and the gap tells why."""

@@ -139,9 +139,9 @@ def test_nothing_after_the_end_is_read() -> None:
         (bytes(LARGEST + 1), f"{LARGEST + 1} bytes, more than any real table"),
         (b"\x11\x00\x00\x10\0\0", "structure at byte 0 is 0 bytes long"),
         (b"\x11\x03\x00\x10\0\0", "structure at byte 0 is 3 bytes long"),
-        (b"\x11\x54\x00\x10\0\0", "structure at byte 0 is 84 bytes long, 6 are left"),
+        (b"\x11\x54\x00\x10\0\0", "structure at byte 0 is 84 bytes long, but 6 are left"),
         (b"\x11\x04\x00", "structure at byte 0: only 3 bytes are left"),
-        (b"\x11\x04\x00\x10text\0", "structure at byte 0: its strings do not end"),
+        (b"\x11\x04\x00\x10text\0", "structure at byte 0: its strings are not terminated"),
     ],
 )
 def test_broken_tables(table: bytes, problem: str) -> None:

@@ -155,7 +155,7 @@ def test_a_machine_json_with_a_hostile_name_is_refused_in_one_line_that_names_th
     with pytest.raises(BadMachine) as error:
         machine_from_json(json.dumps(data).encode(), "m.json")
     assert str(error.value) == (
-        f"m.json: {place}: not a Machine: {name[:40]!a} is not a name of a device or a host; see advisor topology --json"
+        f"m.json: {place}: not a Machine: {name[:40]!a} is not a device or host name; see advisor topology --json"
     )
 
 

@@ -46,7 +46,7 @@ def test_a_group_that_begins_elsewhere_is_left_out_and_named() -> None:
     found = collect(host)
     assert found.topology is not None
     assert [str(package.cpuset) for package in found.topology.packages] == ["0,2"]
-    assert [gap.why for gap in found.gaps] == ["CPU 1 says its group is 0-1, those CPUs do not agree"]
+    assert [gap.why for gap in found.gaps] == ["CPU 1 lists its group as 0-1, but those CPUs list another group"]
 
 
 def test_compute_units_are_cores_of_their_own() -> None:
@@ -97,7 +97,7 @@ def test_the_memory_of_gpus_is_left_out_and_named() -> None:
     found = collect(machine(*PAIR, nodes(), status))
     assert found.topology is not None
     assert [node.os_index for node in found.topology.nodes] == [0]
-    assert [gap.why for gap in found.gaps] == ["node 2 is the memory of a GPU, and is left out as hwloc leaves it out"]
+    assert [gap.why for gap in found.gaps] == ["node 2 is GPU memory and is left out, as in hwloc"]
 
 
 def test_offline_cpus_are_missing() -> None:

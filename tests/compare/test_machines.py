@@ -139,7 +139,7 @@ def test_where_a_device_is_is_told_in_words() -> None:
     )
     a, b = (Machine(gpus=(Gpu(address="0000:c1:00.0", locality=place),)) for place in places)
     assert said(devices(a, b)) == [
-        ("0000:c1:00.0 place inferred", "no numa_node", "a change"),
+        ("0000:c1:00.0 location inferred", "no numa_node", "a change"),
         ("0000:c1:00.0 nearest CPUs", "0-1", "2-3"),
         ("0000:c1:00.0 on one of them only", "no", "yes"),
     ]

@@ -230,7 +230,7 @@ def hosts_of(many: int, cpus: Callable[[int, int], str], host: Callable[[int], s
         "unbound",
         "shifted",
         "stacked",
-        "hosts in another order",
+        "hosts in a different order",
         "other hosts",
         "half of the hosts",
         "every other rank",

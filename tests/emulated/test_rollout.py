@@ -86,7 +86,7 @@ def test_the_first_is_proven_by_its_kernel_and_the_second_is_taken_back(servers:
     assert {name: each["end"] for name, each in told.items()} == {"node01": "done", "node02": "as before"}, said.out
     assert told["node01"]["is"] == "done: proven by the BMC and the operating system"
     assert said.document["gains"][0]["measured"] == ["nodes: 2000 -> 8000 nodes/s, +300.0% (median of 3, one restart)"]
-    assert "numa.nps is 1, and the plan makes it 4" in told["node02"]["is"]
+    assert "numa.nps is 1, but the plan sets it to 4" in told["node02"]["is"]
     assert [servers[name].guest.server for name in NODES] == ["small-nps4", "small-nps1"]
     assert [len(servers[name].resets) for name in NODES] == [1, 2]
     assert (servers["node02"].applied, servers["node02"].pending) == (before["node02"], {})

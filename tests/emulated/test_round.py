@@ -278,18 +278,18 @@ def test_the_round_on_published_machines(
 
 
 LIES: list[tuple[dict[str, set[str]], list[str], str]] = [
-    ({"lies": {"applies nothing"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 1, and the plan has 4"),
-    ({"lies": {"applies another"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 2, and the plan has 4"),
+    ({"lies": {"applies nothing"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 1, but the plan has 4"),
+    ({"lies": {"applies another"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 2, but the plan has 4"),
     ({"lies": {"stays pending"}}, ["does not hold", "does not hold"], "its job ended Exception"),
-    ({"lies": {"power lost"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 1, and the plan has 4"),
+    ({"lies": {"power lost"}}, ["does not hold", "does not hold"], "NumaNodesPerSocket is 1, but the plan has 4"),
     ({"lies": {"another uuid"}}, ["does not hold", "holds"], "another server: UUID"),
-    ({"lies": {"another bios"}}, ["does not hold", "holds"], "another BIOS version"),
-    ({"guest_lies": {"guest as before"}}, ["holds", "does not hold"], "numa.nps is 1, and the plan makes it 4"),
-    ({"guest_lies": {"guest as another"}}, ["holds", "does not hold"], "numa.nps is 2, and the plan makes it 4"),
+    ({"lies": {"another bios"}}, ["does not hold", "holds"], "different BIOS version"),
+    ({"guest_lies": {"guest as before"}}, ["holds", "does not hold"], "numa.nps is 1, but the plan sets it to 4"),
+    ({"guest_lies": {"guest as another"}}, ["holds", "does not hold"], "numa.nps is 2, but the plan sets it to 4"),
     (
         {"lies": {"shows early"}, "guest_lies": {"guest as before"}},
         ["holds", "does not hold"],
-        "numa.nps is 1, and the plan makes it 4",
+        "numa.nps is 1, but the plan sets it to 4",
     ),
 ]
 """A lie, what the BMC and the operating system say then, and in which words."""

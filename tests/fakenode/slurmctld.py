@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from advisor.machine.hosts.errands import expanded
 from tests.fakenode import slurmd
 
 
@@ -44,6 +45,35 @@ def registered(xml: Path, line: str, gres: str, settings: Mapping[str, str]) -> 
                 each.send_signal(signal.SIGTERM)
             for each in running:
                 _ended(each)
+
+
+class Shown(NamedTuple):
+    """What slurmctld makes of a configuration."""
+
+    nodes: list[dict[str, str]]
+    """Of ``scontrol show node``: NodeName, CPUTot, Gres, ..."""
+    logs: str
+
+
+def shown(lines: str, gres: str) -> Shown:
+    """Return what a slurmctld that starts with lines of nodes and a gres.conf shows of each node; none has a slurmd."""
+    with slurmd.configured("n1", "CPUs=1", {}) as folder:
+        conf = folder / "slurm.conf"
+        for number, nodes in enumerate(re.findall(r"^NodeName=(\S+)", lines, re.MULTILINE), 1):  # names that resolve
+            lines = lines.replace(nodes, f"{nodes} NodeAddr=127.0.{number}.[1-{len(expanded(nodes))}]", 1)
+        conf.write_text(conf.read_text() + lines)
+        (folder / "gres.conf").write_text(gres)
+        variables = {**os.environ, "SLURM_CONF": str(conf)}
+        running = _begun(["slurmctld", "-D", "-i"], folder, variables)
+        try:
+            _until(folder / "slurmctld", "started on cluster|fatal")
+            words = ["scontrol", "--oneliner", "show", "node"]
+            done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=30, check=False)
+        finally:
+            running.send_signal(signal.SIGTERM)
+            _ended(running)
+        nodes = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in done.stdout.splitlines()]
+        return Shown([each for each in nodes if each.get("NodeName") != "n1"], (folder / "slurmctld").read_text())
 
 
 def _begun(command: list[str], folder: Path, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -93,8 +93,8 @@ def test_an_answer_never_leads_out_of_the_folder(folder: AnswersFolder) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "d", "-1d", "1y", "1d2h", "\uff19d"])
 def test_an_age_that_is_none_is_refused(text: str) -> None:
-    """It says how to write one."""
-    with pytest.raises(BadValue, match="write such as 30m"):
+    """It explains how to write one."""
+    with pytest.raises(BadValue, match="for example, 30m"):
         age(text)
 
 

@@ -9,10 +9,10 @@ import pytest
 import zstandard
 
 from advisor.cli.main import status
-from advisor.errors import AdvisorError
+from advisor.errors import AdvisorError, BadInput
 from advisor.fleet.audit import audit_fleet
 from advisor.fleet.fleet import ANSWERS, BIOS_SUFFIX, Answer, Fleet
-from advisor.fleet.read import INDEX
+from advisor.fleet.read import INDEX, Reader
 from advisor.machine.hosts.errands import Outcome
 from tests.fleet.planted import AT, ROOT, noise, plant, shape
 
@@ -64,7 +64,7 @@ def test_who_did_not_answer_is_counted_with_the_reason(tmp_path: Path) -> None:
     said(tmp_path, Answer(node="n5", at=AT, outcome=Outcome.FAILED, why="exit status 3"))
     found = audited(tmp_path)
     silent = {each.node: each.why for each in found.silent}
-    wanted = {"n2": "truncated", "n3": "its capture is gone", "n4": "timed out", "n5": "failed: exit status 3"}
+    wanted = {"n2": "truncated", "n3": "its capture is missing", "n4": "timed out", "n5": "failed: exit status 3"}
     assert (found.asked, found.answered, silent) == (5, 1, wanted)
 
 
@@ -98,17 +98,31 @@ def test_a_fleet_in_which_nobody_answered_is_refused_in_one_line(tmp_path: Path)
         audit_fleet([tmp_path])
 
 
-def test_the_second_look_says_the_same_and_reads_no_capture(tmp_path: Path) -> None:
-    """With the index the screen is equal, also where the captures cannot be opened any more."""
+def test_the_second_look_says_the_same_and_reads_no_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the index the screen is equal, also where no capture is opened."""
     made = plant(tmp_path, 3, nodes=20)
     first = audited(tmp_path)
-    for file in tmp_path.glob("*.tar.gz"):
-        about = file.stat()
-        file.write_bytes(b"x" * about.st_size)
-        import os
+    with monkeypatch.context() as patched:
+        patched.delattr("advisor.fleet.read.Reader.read")
+        assert (audited(tmp_path), made.odd != set()) == (first, True)
 
-        os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
-    assert (audited(tmp_path), made.odd != set()) == (first, True)
+
+def test_a_capture_that_only_now_may_be_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new mode changes neither its size nor when it was written; what the index keeps of the first look is not believed."""
+    put(tmp_path, "n1")
+    put(tmp_path, "n2")
+    opened = Reader._opened
+
+    def refusing(reader: Reader, file: Path) -> object:
+        if file.name == "n2.tar.gz":
+            raise BadInput("permission denied", file=str(file))
+        return opened(reader, file)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Reader, "_opened", refusing)
+        assert [each.why for each in audited(tmp_path).silent] == ["permission denied"]
+    (tmp_path / "n2.tar.gz").chmod(0o640)
+    assert audited(tmp_path).silent == ()
 
 
 @pytest.mark.slow
@@ -215,11 +229,11 @@ def test_another_bios_beside_a_capture_is_read_again(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("{", "not JSON"),
-        ('{"Members": []}', "no Bios resource: it has no Attributes"),
-        ('{"Attributes": {"SystemModelName": "PowerEdge R7525"}}', "the BIOS attributes are of a PowerEdge R7525"),
+        ('{"Members": []}', "not a Bios resource: it has no Attributes"),
+        ('{"Attributes": {"SystemModelName": "PowerEdge R7525"}}', "the BIOS attributes are from a PowerEdge R7525"),
         (
             '{"schema": "advisor-bios/1", "bios": {"Attributes": {"LogicalProc": "Enabled"}}, "owner": {"host_name": "N2.site"}}',
-            "its BMC says that the server is N2.site",
+            "its BMC reports the server as N2.site",
         ),
     ],
     ids=["junk", "other", "another model's", "another server's"],

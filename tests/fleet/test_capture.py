@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections import Counter
@@ -15,7 +16,7 @@ from advisor.fleet.capture import Captured, CaptureOptions, capture_fleet
 from advisor.fleet.fleet import answers_in
 from advisor.machine.hosts.errands import Outcome, Way
 from advisor.show.terminal import topology
-from tests.nodes.sshd import Nodes, interrupted, needs_sshd, sshd
+from tests.nodes.sshd import LOGINS, Nodes, interrupted, needs_sshd, sshd
 
 pytestmark = needs_sshd
 
@@ -40,6 +41,8 @@ BECOMES = {
     "no-entry": Outcome.PERMISSION,
 }
 """What each way to answer comes to."""
+REACHED = dict.fromkeys(LOGINS, Outcome.ANSWERED) | dict.fromkeys(("rbash", "exits", "exits-zsh", "uptime"), Outcome.FAILED)
+"""What each login comes to: a restricted shell, an exit in a start-up file and a forced command start nothing."""
 FEW = ("good", "half", "full", "killed", "gone", "junk", "halfway", "refuses", "other-key", "no-entry")
 """Those that take no time of their own."""
 
@@ -175,3 +178,36 @@ def test_two_hundred_names_of_all_kinds(site: Path) -> None:
         }
         assert (wrong, len(done.answers), nodes.left_behind()) == ({}, 200, [])
     assert len(kept(nodes, site / "fleet")) == sum(each in ("good", "slow") for each in does.values())
+
+
+# Not in CI: the hanging nodes take their minute, and sixty logins on a busy machine two more.
+@pytest.mark.slow
+@pytest.mark.matrix
+def test_sixty_nodes_of_every_login_and_fault_have_a_line_each(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Interrupted and begun again: who answered is not asked twice, and of each of the others it is said what became of it."""
+    from advisor.cli.main import status
+
+    missing = [name for name, (shell, *_) in LOGINS.items() if shutil.which(shell.split()[0]) is None]
+    becomes = {does: outcome for does, outcome in {**BECOMES, **REACHED}.items() if does not in ("endless", *missing)}
+    kinds = ["good"] * 4 + list(becomes)
+    does = {f"n{number:02}": kinds[number % len(kinds)] for number in range(60)}
+    words = ["fleet", "capture", "-w", "n[00-59]", "-o", str(site / "fleet"), "--timeout", "60", "--width", "120"]
+    with sshd(site, does) as nodes:
+        hanging = tuple(name for name, each in does.items() if each == "hangs")
+        process = interrupted([sys.executable, "-m", "advisor", *words], os.environ, site / "asked", hanging, signal.SIGINT)
+        said, complained = process.communicate(timeout=90)
+        first = set(answers_in((site / "fleet" / "answers.jsonl").read_bytes()).last)
+        assert (process.returncode, said.startswith("60 nodes asked"), nodes.left_behind()) == (130, True, []), complained
+        kept_first = {name for name in first if becomes[does[name]] is Outcome.ANSWERED}
+        assert status(words) == 0
+        page = capsys.readouterr().out
+        assert nodes.left_behind() == []
+        again = Counter(nodes.asked())
+    last = answers_in((site / "fleet" / "answers.jsonl").read_bytes()).last
+    assert {name: (each, last[name].outcome) for name, each in does.items() if last[name].outcome is not becomes[each]} == {}
+    assert {name for name in kept_first if again[name] > 1} == set()
+    lines = page.splitlines()
+    answered = sum(becomes[each] is Outcome.ANSWERED for each in does.values())
+    assert lines[0].startswith(f"60 nodes asked, {answered} answered")
+    silent = {str(outcome) for outcome in becomes.values()} - {"answered"}
+    assert {outcome for outcome in silent if not any(line.startswith(f"{outcome} ") for line in lines)} == set(), page

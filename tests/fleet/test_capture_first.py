@@ -43,8 +43,8 @@ def test_nodes_are_captured_anew_and_then_judged(nodes: Nodes, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["-w", "n3"], "no node answered: 1 refused; see advisor fleet capture --again failed -o fleet"),
-        (["-w", "n1", "a", "b"], "captures of nodes go into one folder"),
+        (["-w", "n3"], "no node answered: 1 refused; retry: advisor fleet capture --again failed -o fleet"),
+        (["-w", "n1", "a", "b"], "all captures are written to one folder; give one DIR"),
         (["-w", "-oProxyCommand=x"], "is not"),
         ([], "no fleet given; give a folder of captures"),
     ],

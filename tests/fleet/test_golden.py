@@ -96,7 +96,7 @@ def test_an_amount_may_differ_by_its_tolerance(tmp_path: Path) -> None:
 def test_a_node_that_is_not_there_any_more_is_silent(tmp_path: Path) -> None:
     """The file names it."""
     found = against(saved(tmp_path), fleet(tmp_path / "now", count=10))
-    assert [(each.node, each.why) for each in found.silent] == [("n10", "not asked, though in the golden file")]
+    assert [(each.node, each.why) for each in found.silent] == [("n10", "not contacted, although listed in the golden file")]
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_exports_are_made_of_the_golden_node_and_not_of_a_broken_one(tmp_path: P
     lines = export("slurm", str(made.folder)).text.splitlines()
     nodes = sorted(line.split(" Boards")[0] for line in lines if line.startswith("NodeName=cn") and "CPUs" in line)
     assert nodes == ["NodeName=cn[00001-00012] CPUs=32", "NodeName=cn[00013-00024] CPUs=112"]
-    assert [line for line in lines if "not as its line says" in line] == [
-        f"# {node}: not as its line says: cores 30, 32 elsewhere"
+    assert [line for line in lines if "differs from its line" in line] == [
+        f"# {node}: differs from its line: cores 30, 32 elsewhere"
     ]
     file = tmp_path / "golden.yaml"
     assert status(["fleet", "golden", "save", str(made.folder), "-o", str(file)]) == 0
     text = export("slurm", str(file)).text
-    assert (all(each in text for each in nodes), "not as its line says" in text) == (True, False)
+    assert (all(each in text for each in nodes), "differs from its line" in text) == (True, False)
     assert export("nhc", str(file)).text.count("check_hw_cpuinfo") == 2
     assert 'fleet_kind_nodes{kind="' in export("prometheus-rules", str(file)).text
 

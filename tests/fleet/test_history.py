@@ -121,7 +121,7 @@ def test_duckdb_says_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "when", "said"),
-    [((), FIRST, "holds 0 snapshots"), ((1, 2), FIRST + timedelta(days=9), "no snapshot is younger")],
+    [((), FIRST, "contains 0 snapshots"), ((1, 2), FIRST + timedelta(days=9), "no snapshot is newer")],
     ids=["none", "none since"],
 )
 def test_where_nothing_can_be_compared_it_says_so(tmp_path: Path, wanted: Sequence[int], when: datetime, said: str) -> None:

@@ -64,7 +64,11 @@ def test_one_cause_is_one_split() -> None:
         Split(fact=fact, kind="A", populations=sides) for fact in ("hcas.mlx5_0.locality.numa_nodes", "numa.partitioning")
     )
     (each,) = incidents(Told((wrong("numa-nps", "medium", "n[13-20]", 8),), {}, (), split))
-    assert (each.action, each.text, len(each.facts)) == ("ask", "numa.partitioning: 12 x, 8 y: which one is intended?", 2)
+    assert (each.action, each.text, len(each.facts)) == (
+        "ask",
+        "numa.partitioning differs, intended value unknown: x (12 nodes), y (8)",
+        2,
+    )
 
 
 def test_what_should_stop_jobs_is_excluded_and_nothing_else() -> None:
@@ -110,4 +114,4 @@ def test_an_old_capture_is_named(tmp_path: Path) -> None:
         put(tmp_path, f"n{at}", answer=False)
     put(tmp_path, "n4", answer=False, time="2026-01-22T06:10:00Z")
     (each,) = (each for each in audit_fleet([tmp_path]).fleet.incidents if each.nodes == "n4")
-    assert (each.action, each.text) == ("watch", "old: captured 9 days before most; capture it again")
+    assert (each.action, each.text) == ("watch", "old: captured 9 days before most others; capture it again")

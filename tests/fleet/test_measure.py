@@ -101,7 +101,7 @@ def test_a_node_that_is_not_captured_or_does_not_answer_has_its_reason(fleet: Pa
     assert {node: why.partition(":")[0] for node, why in done.why_not.items()} == {
         "n2": "refused",
         "n3": "killed",
-        "n99": "was not captured; run advisor fleet capture -w n99 -o " + str(fleet) + " first",
+        "n99": "not captured; run advisor fleet capture -w n99 -o " + str(fleet) + " first",
     }
 
 

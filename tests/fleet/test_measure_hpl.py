@@ -93,7 +93,7 @@ def test_a_suspect_that_gives_nothing_the_second_time_is_not_called_good(site: P
     planted(site, hpl_table(NAMES, {"n3": (1.0, 0.8)}))
     done = measured(site)
     assert (done.slow, done.again, done.status) == ((), ("n3",), 0)
-    why = "it was slow, and gave no result when measured again: mpirun ended with status 1: mbw_mr: no route to n3"
+    why = "it was slow and produced no result when remeasured: mpirun ended with status 1: mbw_mr: no route to n3"
     assert dict(done.why_not) == {"n3": why}
 
 
@@ -101,7 +101,7 @@ def test_a_suspect_that_gives_nothing_the_second_time_is_not_called_good(site: P
 def test_a_program_that_is_not_named_whole_is_refused(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which file it is on the nodes is not known otherwise."""
     assert status(["fleet", "measure", "--hpl", "--xhpl", "xhpl", "-o", str(site / "fleet")]) == 2
-    assert "the path on the nodes is missing; give its absolute path" in capsys.readouterr().err
+    assert "not an absolute path; give its absolute path on the nodes" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -109,8 +109,8 @@ def test_a_program_that_is_not_named_whole_is_refused(site: Path, capsys: pytest
     ("words", "why"),
     [
         (["--hpl", "--pairs"], "--pairs and --hpl"),
-        (["--xhpl", "/x"], "--xhpl is an option of --hpl; give --hpl too"),
-        (["--pair-command", "a {a} {b}"], "--pair-command is an option of --pairs; give --pairs too"),
+        (["--xhpl", "/x"], "--xhpl only applies with --hpl; also give --hpl"),
+        (["--pair-command", "a {a} {b}"], "--pair-command only applies with --pairs; also give --pairs"),
         (["--pairs", "-w", "-oProxyCommand=x"], "is not"),
         (["--hpl", "-w", "a;b"], "is not"),
         (["--pairs", "-w", "../x", "--pair-command", "x {a} {b}"], "is not"),

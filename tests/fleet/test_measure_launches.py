@@ -48,8 +48,10 @@ def test_who_is_not_there_or_lacks_the_program_takes_no_part(tmp_path: Path, mon
         )
         heard = Heard()
         nobody, lacking = gate(("n1",), Way(timeout=120), f"{tmp_path}/no; such", busy_ok=True, observer=heard)
-        assert [line for line in heard.said if line.startswith(f"n1 cannot take part without {tmp_path}/no; such: copy it")] != []
-        assert (nobody, f"{tmp_path}/no; such is not on this node" in lacking["n1"]) == ((), True)
+        assert [
+            line for line in heard.said if line.startswith(f"n1 skipped because {tmp_path}/no; such is missing: copy it")
+        ] != []
+        assert (nobody, f"{tmp_path}/no; such is missing on this node" in lacking["n1"]) == ((), True)
         assert nodes.left_behind() == []
 
 
@@ -60,7 +62,7 @@ def test_only_nodes_that_are_cut_alike_are_compared(tmp_path: Path) -> None:
     captured(tmp_path, ("r1", "r2"), "rome")
     groups, why_not = groups_of(("n1", "n2", "n3", "o1", "r1", "r2"), AnswersFolder(tmp_path))
     assert sorted(tuple(each.machines) for each in groups) == [("n1", "n2", "n3"), ("r1", "r2")]
-    assert {node: "other NUMA nodes" in why for node, why in why_not.items()} == {"o1": True}
+    assert {node: "its NUMA nodes or CPUs differ" in why for node, why in why_not.items()} == {"o1": True}
 
 
 def test_a_line_that_fails_or_hangs_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +78,7 @@ def test_a_line_that_fails_or_hangs_holds_up_no_other(tmp_path: Path, monkeypatc
     assert found == {
         "good": (b"hello\n", ""),
         "fails": (b"", "fails ended with status 3: why"),
-        "hangs": (b"begun\n", "hangs did not end within 4 s and was ended and said nothing"),
+        "hangs": (b"begun\n", "hangs did not finish within 4 s and was stopped, without a message"),
     }
 
 
@@ -99,7 +101,7 @@ def test_an_interrupted_tournament_leaves_nothing(sign: int, tmp_path: Path) -> 
         )
         said, complained = process.communicate(timeout=60)
         assert nodes.left_behind() == []
-    assert (process.returncode, "interrupted: no node is named" in said) == (130, True), said + complained
+    assert (process.returncode, "interrupted: no node singled out" in said) == (130, True), said + complained
     assert len((tmp_path / "ended").read_text().split()) == 2
     assert not (tmp_path / "none").exists()
     assert list((tmp_path / "cache" / "advisor").glob("pairs-*")) == []

@@ -42,14 +42,14 @@ def test_the_page_has_each_reason_once_and_how_to_go_on() -> None:
         "host key     n0300 and 1 more: Host key verification failed.",
         "  by hand    ssh n0300 true",
         "Other names  n0007 is n0008",
-        "Then         advisor fleet audit 'my fleet'",
+        "Next         advisor fleet audit 'my fleet'",
         "Again        advisor fleet capture --again failed -o 'my fleet'",
     ]
 
 
 def test_the_page_of_a_measurement_says_who_was_and_who_is_slow_twice() -> None:
     """Why others were not, once for all with the same reason; who was slow once only is named as good."""
-    captured = "was not captured; run advisor fleet capture -w {} -o fleet first"
+    captured = "not captured; run advisor fleet capture -w {} -o fleet first"
     told = {
         "folder": "fleet",
         "asked": 12,
@@ -63,9 +63,9 @@ def test_the_page_of_a_measurement_says_who_was_and_who_is_slow_twice() -> None:
     slow = Slow(figure="membw triad machine", node="n3", value=80e9, median=100e9, z=-16.2, kind="A", unit="bytes/s", among=9)
     assert printed(measured_page(told, [slow], 100)).splitlines() == [
         "12 nodes asked, 9 measured",
-        "Not measured n[10-11]: was not captured; run advisor fleet capture -w 'n[10-11]' -o fleet first",
+        "Not measured n[10-11]: not captured; run advisor fleet capture -w 'n[10-11]' -o fleet first",
         "Not measured n12: not idle: 3.2 of 40 CPUs are busy",
-        "Again        n[3,7]; not slow then: n7",
+        "Again        n[3,7]; not slow when remeasured: n7",
         "SLOW         A 1 of 9 membw triad machine 80 GB/s, median 100 GB/s (z -16.2) n3",
-        "Then         advisor fleet audit fleet",
+        "Next         advisor fleet audit fleet",
     ]

@@ -46,7 +46,7 @@ def test_what_a_node_has_alone_comes_before_what_most_of_its_kind_have() -> None
         "Found     high port-down: port-down is so",
         "Drift     fact.0 0 (1 elsewhere)",
         "          fact.1 0 (1 elsewhere)",
-        "As most   low swappiness",
+        "Common    low swappiness",
         "Compare   advisor compare n01 n07 f",
         "In full   advisor audit --from f/n07.tar.gz --bios f/n07.bios.json",
     ]
@@ -63,8 +63,8 @@ def test_of_many_facts_the_first_are_shown_and_the_others_counted() -> None:
 def test_a_node_like_its_kind_has_that_said() -> None:
     """One line, and nothing to compare it with."""
     assert page("n01", "advisor", "compare", "n02", "n01", "f")[1:3] == [
-        "Nothing sets it apart from its kind.",
-        "As most   low swappiness",
+        "No difference from other nodes of its kind.",
+        "Common    low swappiness",
     ]
 
 
@@ -83,7 +83,7 @@ def test_an_incident_has_its_nodes_facts_findings_and_id() -> None:
         "Facts     a 1, 0 elsewhere",
         "          b there",
         "Observed  port-down: it is",
-        "Costs     24 node-hours a day",
+        "Costs     24 node-hours per day",
         "Reasons   advisor explain port-down --from f",
         "Id        A/port-down/1",
     ]

@@ -108,8 +108,8 @@ def test_whom_the_exclude_list_leaves_out_is_counted_by_why() -> None:
     fleet = Fleet(asked=9, answered=8, exclude="n[1-3]", silent=(Silent(node="n2", why="no route"),))
     said = [excluded_text(each) for each in (fleet, Fleet(asked=1, answered=1))]
     assert said == [
-        "2 nodes with an incident that keeps jobs away, 1 that did not answer",
-        "0 nodes with an incident that keeps jobs away, 0 that did not answer",
+        "2 nodes with an incident that rules out jobs, 1 that did not answer",
+        "0 nodes with an incident that rules out jobs, 0 that did not answer",
     ]
 
 

@@ -40,7 +40,7 @@ def test_a_node_is_shown_with_all_that_is_said_of_it(made: Planted, capsys: pyte
     (node,) = made.plants["port"]
     assert status(["fleet", "show", node, str(made.folder), "--width", "400"]) == 0
     told = {line[:8].strip(): line[10:] for line in capsys.readouterr().out.splitlines()}
-    assert (told["Found"].startswith("high fabric-port-down: "), "os-swappiness" in told["As most"]) == (True, True)
+    assert (told["Found"].startswith("high fabric-port-down: "), "os-swappiness" in told["Common"]) == (True, True)
     assert status(told["Compare"].split()[1:]) == 0
     assert "fabric-port-down" in capsys.readouterr().out
     silent, why = next(iter(made.silent.items()))

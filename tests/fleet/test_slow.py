@@ -4,16 +4,20 @@ import pytest
 
 from advisor.fleet.fleet import Slow
 from advisor.fleet.fold import Hardware
-from advisor.fleet.kinds import Figure, Group, near, slow, spread_of, suspects
+from advisor.fleet.kinds import Figure, Group, near, slow, spread_of
 
 USUAL = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.0, 100.1, 99.9)
 
 
 def named(values: dict[str, Figure], settings: dict[str, str] | None = None, *, maybe: bool = False) -> list[Slow]:
     """Return who is slow of nodes with one figure each."""
-    judge = suspects if maybe else slow
     return list(
-        judge(Group("A", Hardware((), ()), list(values)), {node: {"x": each} for node, each in values.items()}, settings or {})
+        slow(
+            Group("A", Hardware((), ()), list(values)),
+            {node: {"x": each} for node, each in values.items()},
+            settings or {},
+            first=maybe,
+        )
     )
 
 

@@ -85,6 +85,6 @@ def test_without_either_one_line_says_how_to_get_it(
     monkeypatch.setattr(table, "find_spec", lambda _: None)
     assert status(["report", str(made.folder), "--as", "parquet", "-o", str(tmp_path / "fleet.parquet")]) == 2
     assert capsys.readouterr().err == (
-        "advisor: --as parquet needs pyarrow or polars, and neither is installed; install one beside advisor: "
+        "advisor: --as parquet needs pyarrow or polars, and neither is installed; install one next to advisor: "
         "python -m pip install pyarrow\n"
     )

@@ -11,7 +11,7 @@ from advisor.fleet.fleet import Fleet
 from advisor.machine.hosts.errands import expanded
 from tests.fleet.wild import DAMAGES, FAULTS, OWN, Wild, wild
 
-SILENT = {"truncated": "truncated", "empty": "empty", "junk": "root element", "lost": "gone"}
+SILENT = {"truncated": "truncated", "empty": "empty", "junk": "root element", "lost": "missing"}
 
 
 def mistakes(made: Wild, fleet: Fleet) -> Iterator[str]:

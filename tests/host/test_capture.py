@@ -185,7 +185,7 @@ def test_unpacked_capture_is_read_too(data: bytes, tmp_path: Path) -> None:
         (
             "format",
             b"advisor-capture 9\n",
-            "c: its format is 'advisor-capture 9', this advisor reads 'advisor-capture 1'; update advisor",
+            "c: its format is 'advisor-capture 9', but this advisor reads 'advisor-capture 1'; update advisor",
         ),
         ("gaps", b"eaten\t/a\n", "c: gaps: cannot read 'eaten /a'"),
         ("gaps", b"refused\tetc\n", "c: gaps: cannot read 'refused etc'"),
@@ -228,7 +228,7 @@ def test_a_root_without_end_is_refused_in_one_line(monkeypatch: pytest.MonkeyPat
     many: dict[str, Entry] = {f"/sys/{n}": b"" for n in range(1100)}
     for nodes in (large, many):
         with pytest.raises(
-            BadInput, match=r"root: holds more than 1 MiB of files that advisor reads, and no machine has as much; "
+            BadInput, match=r"root: contains more than 1 MiB of files that advisor reads, more than any machine has; "
         ):
             record(TreeHost(MemoryStore(nodes), "root"), ("/sys/*",), (), {})
     fine: dict[str, Entry] = {f"/sys/{n}": b"x" * 100_000 for n in range(9)}

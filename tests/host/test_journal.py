@@ -30,10 +30,10 @@ def test_a_line_that_was_cut_off_is_dropped_and_written_again(tmp_path: Path) ->
     ("text", "said"),
     [
         (None, "there is no race here"),
-        ("", "line 1: is not the journal of a race"),
-        ('{"schema": "experiment/1"}\n', "line 1: is not the journal of a race"),
-        ('{"schema": "race/1"}\n[1]\n', "line 2: is not an object"),
-        ('{"schema": "race/1"}\n{\n', "line 2: is not JSON"),
+        ("", "line 1: not the journal of a race"),
+        ('{"schema": "experiment/1"}\n', "line 1: not the journal of a race"),
+        ('{"schema": "race/1"}\n[1]\n', "line 2: not an object"),
+        ('{"schema": "race/1"}\n{\n', "line 2: not JSON"),
     ],
 )
 def test_what_is_no_journal_is_refused_by_its_line(text: str | None, said: str, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_what_is_no_journal_is_refused_by_its_line(text: str | None, said: str, 
 def test_a_folder_that_holds_one_is_left_alone(tmp_path: Path) -> None:
     """It can be gone on with, or another named."""
     RACE.begin(tmp_path, {})[0].close()
-    with pytest.raises(CannotWork, match=r"holds a race; continue it with --resume .*, or name another folder with -o"):
+    with pytest.raises(CannotWork, match=r"contains a race; continue it with --resume .*, or name another folder with -o"):
         RACE.begin(tmp_path, {})
 
 
@@ -57,7 +57,7 @@ def test_one_that_is_for_one_alone_is_locked_while_it_is_written_to(tmp_path: Pa
     alone = replace(RACE, alone=True)
     first, _ = alone.begin(tmp_path, {})
     size = alone.read(tmp_path)[1]
-    with pytest.raises(CannotWork, match="somebody works on it now"):
+    with pytest.raises(CannotWork, match="in use by another run"):
         alone.go_on(tmp_path, 0)
     first.close()
     alone.go_on(tmp_path, size).close()
@@ -67,7 +67,7 @@ def test_one_that_is_for_one_alone_is_locked_while_it_is_written_to(tmp_path: Pa
 def test_a_full_disk_is_one_line() -> None:
     """What was to be kept is not there, so nothing that follows is done."""
     full = JournalFile(Path("/dev/full"), Path("/dev/full").open("wb"))  # noqa: SIM115 - closed below
-    with pytest.raises(AdvisorError, match="no space left on device; make room, and resume"):
+    with pytest.raises(AdvisorError, match="no space left on device; free some space, and resume"):
         full.write({"run": 1})
     with pytest.raises(OSError, match="No space"):
         full.close()

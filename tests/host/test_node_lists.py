@@ -38,5 +38,5 @@ def test_the_nodes_of_a_partition_are_slurms(site: Path) -> None:
     assert nodes_of_partition("main") == ("n1", "n2")
     with pytest.raises(CannotWork, match="no such thing"):
         nodes_of_partition("other")
-    with pytest.raises(BadValue, match="is not a name of a partition"):
+    with pytest.raises(BadValue, match="is not a partition name"):
         nodes_of_partition("a;b")

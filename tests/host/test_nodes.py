@@ -124,7 +124,7 @@ def test_an_interrupt_ends_all_that_is_under_way(site: Path) -> None:
 def test_no_ssh_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In one line, before anything is done."""
     monkeypatch.setattr(nodes, "find", {}.get)
-    with pytest.raises(CannotWork, match="there is no ssh here"):
+    with pytest.raises(CannotWork, match="ssh was not found on this host"):
         heard(["n1"], Way())
 
 
@@ -148,5 +148,5 @@ def test_what_the_caller_wants_of_other_jobs_does_not_change_an_answer(site: Pat
 def test_a_partition_that_is_none_is_refused(site: Path) -> None:
     """It is a word of srun's."""
     program(site, "srun", f"touch {site}/run\n")
-    with pytest.raises(BadValue, match="is not a name of a partition"):
+    with pytest.raises(BadValue, match="is not a partition name"):
         heard(["n1"], Way(partition="a b;c"))

@@ -78,7 +78,7 @@ def test_a_register_that_no_document_names_is_not_asked(tmp_path: Path) -> None:
     root = devices.lay(tmp_path / "root", ICE_LAKE, {0: INTEL | AMD, 1: INTEL | AMD})
     paths = ("/dev/cpu/0/msr/0x10", "/dev/cpu/0/msr/0xc0000108", "/dev/cpu/1/msr/0x1a4", "/dev/cpu/99/msr/0x1a4")
     seen = Answers(root, *paths)
-    assert (seen.told, seen.opened) == ({path: [None, "not there"] for path in paths}, set())
+    assert (seen.told, seen.opened) == ({path: [None, "not present"] for path in paths}, set())
 
 
 def test_a_register_that_the_processor_has_not_is_not_known(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_guest_is_not_asked(tmp_path: Path) -> None:
     guest = devices.cpuinfo("GenuineIntel", 6, 106, "fpu msr hypervisor")
     root = devices.lay(tmp_path / "root", guest, {0: INTEL, 1: INTEL})
     seen = Answers(root, "/dev/cpu/0/msr/", "/dev/cpu/0/msr/0x1a4")
-    assert (seen.told["/dev/cpu/0/msr/"], seen.told["/dev/cpu/0/msr/0x1a4"], seen.opened) == ([], [None, "not there"], set())
+    assert (seen.told["/dev/cpu/0/msr/"], seen.told["/dev/cpu/0/msr/0x1a4"], seen.opened) == ([], [None, "not present"], set())
 
 
 def test_a_message_is_answered_in_words(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_message_is_answered_in_words(tmp_path: Path) -> None:
         "/dev/hsmp/": ["0", "1"],
         "/dev/hsmp/0/0x0f": ["00000640 00000640\n" * 10, None],
         "/dev/hsmp/1/0x06": ["000445c0\n", None],
-        "/dev/hsmp/2/0x06": [None, "not there"],
+        "/dev/hsmp/2/0x06": [None, "not present"],
     }
     assert seen.opened == {"/dev/hsmp 0"}
 
@@ -112,7 +112,7 @@ def test_a_message_is_answered_in_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        (errno.ENOMSG, "not there"), (errno.EINVAL, "not there"), (errno.EPERM, "permission denied"),
+        (errno.ENOMSG, "not present"), (errno.EINVAL, "not present"), (errno.EPERM, "permission denied"),
         (errno.ETIMEDOUT, "could not be read"), (errno.EBUSY, "could not be read"),
     ],
 )  # fmt: skip
@@ -163,7 +163,7 @@ def test_a_device_that_is_open_for_writing_is_refused(tmp_path: Path, monkeypatc
     device, real = tmp_path / "msr", os.open
     device.write_bytes(bytes(16))
     monkeypatch.setattr("os.open", lambda path, flags: real(path, flags | os.O_RDWR))
-    with pytest.raises(PermissionError, match="not open for reading alone"), door.opened_to_read(str(device)):
+    with pytest.raises(PermissionError, match="was not opened read-only"), door.opened_to_read(str(device)):
         pass
 
 

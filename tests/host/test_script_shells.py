@@ -224,7 +224,7 @@ def _differing(one: Path, other: Path) -> list[str]:
     """Return the members, gaps and facts in which two captures of one machine differ."""
     changed = diff(str(one), str(other))
     changes = (*changed.identity, *changed.settings, *changed.topology, *changed.devices, *changed.facts)
-    lasting = [str(each) for each in changes if each.title != "memory of a node"]  # a guest's host takes and gives
+    lasting = [str(each) for each in changes if each.title != "memory per node"]  # a guest's host takes and gives
     return [*sorted(_members(one) ^ _members(other)), *lasting, *map(str, (*changed.gained, *changed.lost))]
 
 

@@ -93,12 +93,12 @@ def test_old_xml_is_converted(tmp_path: Path) -> None:
         (
             Ran(why=Why.ABSENT),
             CannotWork,
-            "old.xml: is an XML of hwloc 1.x, and lstopo-no-graphics to convert it: not there; install hwloc 2",
+            "old.xml: hwloc 1.x XML, and lstopo-no-graphics cannot convert it (not present); install hwloc 2",
         ),
         (
             Ran(err=b"a\nbad\x1b\n", status=1),
             BadXml,
-            "old.xml: is an XML of hwloc 1.x that lstopo-no-graphics refuses: 'bad\\x1b'",
+            "old.xml: hwloc 1.x XML refused by lstopo-no-graphics: 'bad\\x1b'",
         ),
     ],
 )
@@ -122,17 +122,17 @@ def test_what_is_none_of_these_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "folder").mkdir()
-    none = "is neither a capture, a /sys + /proc root, an hwloc XML nor a Machine JSON; take one with: advisor capture"
+    none = "not a capture, a /sys + /proc root, an hwloc XML or a Machine JSON; take a capture with: advisor capture"
     assert f"{tmp_path}/text: {none}" == refusal(tmp_path / "text")
     assert f"{tmp_path}/empty: {none}" == refusal(tmp_path / "empty")
     assert "page: is XML, but not hwloc's: its root element is not topology" in refusal(tmp_path / "page")
-    assert refusal(tmp_path / "tar") == "tar: holds neither sys nor proc; take one with: advisor capture"
-    assert refusal(tmp_path / "folder") == "folder: holds neither sys nor proc; take one with: advisor capture"
-    assert "is not a regular file" in refusal(tmp_path / "pipe")
+    assert refusal(tmp_path / "tar") == "tar: contains neither sys nor proc; take a capture with: advisor capture"
+    assert refusal(tmp_path / "folder") == "folder: contains neither sys nor proc; take a capture with: advisor capture"
+    assert "not a regular file" in refusal(tmp_path / "pipe")
     assert f"{tmp_path}/none: no such file or directory" in refusal(tmp_path / "none")
     assert "loop: too many levels of symbolic links" in refusal(tmp_path / "loop")
-    assert "is not a path" in refusal("a\0b")
-    assert "the empty text is not a path" in refusal("")
+    assert "not a path" in refusal("a\0b")
+    assert "the path is empty; give the path" in refusal("")
 
 
 def test_closed_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,13 +151,13 @@ def test_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """A file beyond the limit is not read."""
     monkeypatch.setattr("advisor.machine.hosts.source.LIMIT", 1 << 20)
     (tmp_path / "file").write_bytes(bytes((1 << 20) + 1))
-    assert "is larger than 1 MiB" in refusal(tmp_path / "file")
+    assert "larger than 1 MiB" in refusal(tmp_path / "file")
 
 
 def test_hostile_archive_is_named(tmp_path: Path) -> None:
     """A link out and a file through it is refused, naming archive and member, and nothing is written."""
     (tmp_path / "evil").write_bytes(tar({"sys/out": Link(str(tmp_path)), "sys/out/written": b"x"}))
-    with pytest.raises(BadCapture, match=r"evil: 'sys/out': members lie inside what is not a folder"):
+    with pytest.raises(BadCapture, match=r"evil: 'sys/out': not a folder, but other members are inside it"):
         open_host(str(tmp_path / "evil"))
     assert [path.name for path in tmp_path.iterdir()] == ["evil"]
 

@@ -92,7 +92,7 @@ def test_root_writes_through_no_link_of_another_user(tmp_path: Path, folder_mode
     ):
         (public / link).symlink_to(target)
         os.lchown(public / link, NOBODY, NOBODY)
-        with pytest.raises(CannotWork, match=f"{link} is a link that another user made; name another file to write"):
+        with pytest.raises(CannotWork, match=f"{link} is a link made by another user; name another file to write"):
             write_file(path, b"x")
     assert (victim.read_bytes(), (public / "a").is_symlink()) == (b"root's", True)
 
@@ -105,7 +105,7 @@ def test_root_fills_no_file_that_another_user_put_into_a_folder_for_all(tmp_path
     os.mkfifo(tmp_path / "b")
     for name in ("a", "b"):
         os.chown(tmp_path / name, NOBODY, NOBODY)
-        with pytest.raises(CannotWork, match="is another user's, in a folder for everybody"):
+        with pytest.raises(CannotWork, match="belongs to another user, in a world-writable folder"):
             write_file(tmp_path / name, b"x", private=True)
     assert (tmp_path / "a").read_bytes() == b""
 

@@ -56,10 +56,49 @@ def test_noise_alone_makes_no_groups(seed: int) -> None:
     assert groups(matrix((24,), (50,), 0.33, seed)) == []
 
 
+TABLE = """CPU: AMD EPYC 9999
+Num cores: 5
+
+{title}
+
+           0       2       4       6       8
+      0
+      2   46±1
+      4   63±1    49±0
+      6   43±0    43±0    42±0
+{last}
+    Min  latency: 41.8ns ±0.2 cores: (6,4)
+    Mean latency: 43.4ns
+"""
+CAS, LAST = "1) CAS latency on a single shared cache line", "      8   42±1    44±0    44±0    120±15\n"
+
+
+@pytest.mark.parametrize(
+    ("title", "last", "refused"),
+    [
+        (CAS, LAST, None),
+        (CAS, LAST.replace("±", " ±"), None),
+        (CAS, "", "cut off: 6 of 10 pairs of 5 CPUs"),
+        (
+            "2) Single-writer single-reader latency on two shared cache lines",
+            LAST,
+            "different transfer from ours; only benchmark 1 (CAS) is comparable",
+        ),
+    ],
+)
+def test_the_table_is_read_as_its_csv(title: str, last: str, refused: str | None) -> None:
+    """What the program prints for people has half of the matrix; a table that is cut off or of another benchmark is refused."""
+    (run,) = read_runs(TABLE.format(title=title, last=last).encode())
+    assert (run.tool, run.conditions["CPUs"], run.refused) == ("core-to-core-latency", 5, refused)
+    if refused is None:
+        times = times_of(run)
+        assert (len(times), round(times[0, 2] * 1e9), round(times[3, 4] * 1e9)) == (10, 63, 120)
+
+
 def test_a_matrix_with_a_hole_is_refused() -> None:
     """A pair that was not measured could be any."""
     (run,) = read_runs(matrix((2, 2), (10, 30)).replace("30.000", "", 1).encode())
-    assert run.refused == "torn: 5 of 6 pairs of 4 CPUs"
+    assert run.refused == "cut off: 5 of 6 pairs of 4 CPUs"
 
 
 PUBLISHED = {

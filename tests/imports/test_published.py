@@ -117,7 +117,7 @@ def test_numbers_with_commas_are_refused_as_such(name: str) -> None:
     (run,) = read_runs(text.replace("BabelStream 5,0", "BabelStream").encode())
     assert (run.figures, (run.refused or "").partition(": ")[2]) == (
         (),
-        "its numbers have commas, of decimals or of thousands: print it with LC_ALL=C",
+        "its numbers contain commas (decimal or thousands): rerun with LC_ALL=C",
     )
 
 

@@ -64,7 +64,7 @@ def test_included_files_are_read_where_they_stand() -> None:
 
 def test_files_that_include_each_other_end() -> None:
     """In one line that names the file."""
-    with pytest.raises(BadInput, match=r"slurm.conf: line 1: files include each other more than 8 deep"):
+    with pytest.raises(BadInput, match=r"slurm.conf: line 1: include lines are nested more than 8 deep"):
         conf("Include slurm.conf\n")
 
 
@@ -82,12 +82,12 @@ def refused(text: str) -> str | None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("NodeName=n1 CPUs\n", "slurm.conf line 1: 'CPUs' is no KEY=value"),
-        ("\n<html>\n", "slurm.conf line 2: '<html>' is no KEY=value"),
-        ("NodeName=n[1-99999999] CPUs=1\n", "slurm.conf line 1: 'n[1-99999999]' is more than 65536 nodes"),
+        ("NodeName=n1 CPUs\n", "slurm.conf line 1: 'CPUs' is not KEY=value"),
+        ("\n<html>\n", "slurm.conf line 2: '<html>' is not KEY=value"),
+        ("NodeName=n[1-99999999] CPUs=1\n", "slurm.conf line 1: 'n[1-99999999]' has more than 65536 nodes"),
         ("NodeName=n[1- CPUs=1\n", "slurm.conf line 1: 'n[1-' is not a set of nodes"),
         ("NodeName=n[1-9_999_999_999] CPUs=1\n", "slurm.conf line 1: [1-9_999_999_999] is not a set of nodes"),
-        ("NodeName=n[1-300]r[1-300] CPUs=1\n", "slurm.conf line 1: 'n[1-300]r[1-300]' is more than 65536 nodes"),
+        ("NodeName=n[1-300]r[1-300] CPUs=1\n", "slurm.conf line 1: 'n[1-300]r[1-300]' has more than 65536 nodes"),
         ("NodeName=n1 RealMemory=255G\n", "slurm.conf line 1: realmemory='255G' is not a number"),
     ],
 )

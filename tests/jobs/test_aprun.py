@@ -52,7 +52,7 @@ def test_second_hardware_threads_are_asked_for() -> None:
 def test_hosts_have_as_many_ranks_each_and_the_wrapper_knows_its_rank() -> None:
     """ALPS_APP_PE; the place on the host comes from the table."""
     plan = planned((node(WHOLE, "0", "1"),), ("nid00001", 0, 2), ("nid00002", 0, 1))
-    with pytest.raises(BadValue, match="as many ranks on every host"):
+    with pytest.raises(BadValue, match="same number of ranks on every host"):
         aprun.launch(plan, LaunchRequest(("./app",)))
     assert "${ALPS_APP_PE:-" in "\n".join(written("0", wrap=True).files["bind-wrapper.sh"]())
 

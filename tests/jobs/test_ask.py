@@ -113,12 +113,14 @@ def test_files_of_a_line_are_copied_into_a_folder_that_goes(tmp_path: Path, monk
         "mpirun -np 2 likwid-pin -c 0-3 ./a",
         "/opt/other/bin/mpirun -np 2 ./a",
         "mpirun --hostfile missing -np 2 ./a",
+        "mpirun -np 2 --map-by hwthread --bind-to core:overload-allowed ./a",
+        "mpirun -np 3 --map-by pe-list=3,1,2:ordered --bind-to hwthread ./a",
     ],
 )
 def test_a_line_that_may_do_more_than_place_ranks_is_not_asked_about(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It names files, programs or daemons, has words that are not known here, or is not for the launcher in PATH."""
+    """It names files, programs or daemons, has words not known here, is for another launcher, or plans other than it starts."""
     launcher(tmp_path, monkeypatch)
     assert ask(made(line)) is None
     assert not (tmp_path / "words").exists()
@@ -213,7 +215,7 @@ def test_the_installed_launcher_beats_the_words_of_a_line(tmp_path: Path, monkey
     launcher(tmp_path, monkeypatch)
     told = lint_line(["mpirun -np 2 -ppn 2 ./a"], NODE, live=True)
     assert (told.launcher, told.version, told.ranks) == ("openmpi5", "5.0.11", None)
-    assert "it does not know -ppn" in told.binding
+    assert "this version does not know -ppn" in told.binding
     other = NODE.model_copy(update={"tools": ()})
     assert lint_line(["mpirun -np 2 -ppn 2 ./a"], other).launcher == "mpich"
 

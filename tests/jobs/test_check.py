@@ -53,6 +53,35 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "a launcher in an array": (f"{HEAD}RUN=(mpirun -np 6)\n${{RUN[@]}} ./a\n", [("mpirun", 6, 2, 4, 0)]),
     "programs joined by a colon": (f"{HEAD}mpirun -np 1 ./a : -np $((SLURM_NTASKS-1)) ./b\n", [("mpirun", 16, 2, 4, 0)]),
     "a loop, each time": (f"{HEAD}for n in 2 4 8; do srun -n $n ./a; done\n", [("srun", [2, 4, 8], 2, 4, 0)]),
+    "a function that starts what it is given": (
+        f'{HEAD}cmd() {{ echo "$@"; time "$@"; }}\nto() {{ f=$1; shift; "$@" > $f; }}\ncmd srun -n 8 ./a\nto l mpirun -np 3 ./b',
+        [("srun", 8, 2, 4, 0), ("mpirun", 3, 2, 4, 0)],
+    ),
+    "a function that evaluates what it is given": (
+        f'{HEAD}cmd() {{ echo "+ $@"; eval "$@"; }}\ncmd "srun -n 8 ./a b"\n', [("srun", 8, 2, 4, 0)]
+    ),
+    "directives of PBS behind blanks": (
+        " #PBS -l select=2:ncpus=8:mpiprocs=4\n #PBS -q x\nmodule load compiler/12\nmpirun ./a\n", [("mpirun", 8, 2, 1, 0)]
+    ),
+    "gerun takes the slots": ("#$ -pe mpi 96\ngerun ./a\n", [("gerun", 96, None, 1, 0)]),
+    "a count of GPUs that a variable has": (
+        "#PBS -l select=2\nNGPUS=4\nmpiexec -n 8 -ppn $NGPUS --envall --rankfile r ./a\n", [("mpiexec", 8, 2, 1, None)]
+    ),
+    "agents behind what enters an environment": (
+        (f"{HEAD}#SBATCH --gpus-per-node=8\nR='--num_processes 16 --num_machines 2'\n"
+        "srun -n 2 uv run torchrun --nproc_per_node=8 t.py\nsrun -n 2 python -m accelerate.commands.launch $R t.py\n"
+        "srun -n 2 conda run -n e python -m torch.distributed.run --nproc_per_node=8 t.py\n"),
+        [("srun", 16, 2, 1, 16)] * 3,
+    ),
+    "an agent behind the output of a pipe": (
+        (f'{HEAD}#SBATCH --gpus-per-node=8\nH=$(scontrol show hostnames | head -n 1)\n'
+        'srun -n 2 bash -c "torchrun --rdzv_endpoint $H:29500 --nnodes 2 --nproc_per_node 8 t.py"\n'),
+        [("srun", 16, 2, 1, 16)],
+    ),
+    "old substitutions whose quotes the grammar loses": (
+        f'{HEAD}A="`date \'+%Y\'`"\nR=${{R:-6}}\ncp `dirname "$X"`/*.xml "$D"\nB="` pwd -P `"\nsrun -n $((R * 2)) ./a\n',
+        [("srun", 12, 2, 4, 0)],
+    ),
     "a loop that counts": (
         f"{HEAD}n=1\nwhile [ $n -le 4 ]; do srun -n $n ./a; n=$((n*2)); done\n", [("srun",
         [1, 2, 4], [1, 2, 2], 4, 0)],
@@ -190,7 +219,7 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_what_a_line_starts(name: str) -> None:
-    """Counts come from the line, its variables and the header; what is not known is None and nothing else is."""
+    """Counts come from the line, its variables and the header; an unknown value is None and nothing else is."""
     text, wanted = COUNTS[name]
     assert counts(text) == wanted
 
@@ -239,6 +268,9 @@ FAULTY: dict[str, tuple[str, str]] = {
         "",
     ),
     "gpu-numbers": (f"{HEAD}#SBATCH --gpus-per-node=2\nexport CUDA_VISIBLE_DEVICES=0,1,2,3\nsrun ./a\n", ""),
+    "gpu-for-all": (f"{HEAD}#SBATCH --gpus-per-node=8\nexport CUDA_VISIBLE_DEVICES=$SLURM_LOCALID\nsrun ./a\nsrun ./b\n", ""),
+    "expanded-early": (f'{HEAD}srun bash -c "numactl -N $SLURM_LOCALID ./a"\n', ""),
+    "ranks-unbound": (f"{HEAD}{OMP}mpirun --map-by node --bind-to none -np 16 ./a\nsrun --cpu-bind=none ./a\n", ""),
     "gpus-idle": (
         "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --gpus-per-node=4\nsrun bash -c 'export CUDA_VISIBLE_DEVICES=$SLURM_LOCALID; ./a'\n",
         "",
@@ -270,12 +302,28 @@ def test_a_fault_is_found_and_mended(name: str) -> None:
 
 
 CLEAN = {
+    "a GPU that each rank takes itself": (
+        f"{HEAD}#SBATCH --gpus-per-node=8\nsrun bash -c 'CUDA_VISIBLE_DEVICES=$SLURM_LOCALID exec ./a'\n"
+        "cat > w.sh <<'EOF'\nexport CUDA_VISIBLE_DEVICES=$SLURM_LOCALID\nexec \"$@\"\nEOF\nsrun ./w.sh ./a\n"
+    ),
+    "a GPU of the batch shell that Slurm sets anew, or one rank has": (
+        f"{HEAD}#SBATCH --gpus-per-node=8\nexport CUDA_VISIBLE_DEVICES=$SLURM_LOCALID\n"
+        "srun -n 16 --gpus-per-task=1 ./a\nsrun -n 2 --ntasks-per-node=1 ./a\nsrun -n 16 ./my_wrapper.sh ./a\n"
+    ),
+    "a rank's number that one rank has, or a backslash keeps": (
+        f'{HEAD}srun -n 1 ./a $SLURM_PROCID\nsrun bash -c "exec ./a \\$SLURM_PROCID"\n'
+    ),
+    "unbound ranks that something else binds, or that have a node each": (
+        f"{HEAD}{OMP}mpirun --bind-to none -np 16 numactl -l ./a\nmpirun --bind-to none -np 16 gmx_mpi mdrun\n"
+        "mpirun --bind-to none -np 2 --npernode 1 ./a\n"
+    ),
     "a variable that is only printed": "#!/bin/sh\n#SBATCH -n 4\necho $SLURM_CPUS_PER_TASK\nsrun ./a\n",
     "directives of another script": f"{HEAD}srun ./a\nsbatch <<EOF\n#!/bin/sh\n#SBATCH -n 3\nsrun ./b\nEOF\n",
     "a wrapper that places ranks itself": (
         "#!/bin/sh\n#SBATCH -N 1\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=8\nmodule load rocm\n"
         "cat > w <<EOF\nexec numactl -N \\$SLURM_LOCALID \\$*\nEOF\nsrun ./w ./a\n"
     ),
+    "one rank that starts the others": "#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 16\nmpirun -np 1 Rscript snow.R\n",
     "placeholders of a page": "#!/bin/sh\n#SBATCH -A <my project>\n#SBATCH -n 2\nsrun ./a <input file>\n",
     "bound by sockets": f"{HEAD}srun --cpu-bind=map_cpu:0,1,2,3,4,5,6,7 ./a\n",
     "steps that share": "#!/bin/sh\n#SBATCH -n 8\nsrun --exact -n 4 ./a &\nsrun --overlap -n 4 ./b &\nwait\n",
@@ -332,6 +380,29 @@ CLEAN = {
     ),
     "threads by ppr": f"{HEAD}{OMP}mpirun -np 16 --map-by ppr:8:node:PE=4 ./a\n",
 }
+
+
+def test_unbound_ranks_whose_threads_openmp_pins_share_the_first_cores() -> None:
+    """OMP_PROC_BIND counts from the first CPU of a rank, and unbound ranks have all of them."""
+    found = checked(f"{HEAD}{OMP}export OMP_PROC_BIND=close\nmpirun --bind-to none -np 16 ./a\n")
+    assert [(fault.id, fault.severity, fault.line) for fault in found.faults] == [("ranks-unbound", "high", 7)]
+
+
+def test_a_rank_that_is_exported_is_everybodys() -> None:
+    """What torch.distributed reads as RANK is 0 everywhere where the batch shell sets it, and no wrapper sets it anew."""
+    head = f"{HEAD}export RANK=$SLURM_PROCID\n"
+    assert [(fault.id, fault.severity, fault.line) for fault in checked(f"{head}srun python t.py\n").faults] == [
+        ("expanded-early", "medium", 5)
+    ]
+    assert ids(f"{head}srun ./wrapper.sh python t.py\nsrun -n 1 python t.py\n") == []
+
+
+def test_the_gpu_of_a_corrected_script_is_the_local_ranks() -> None:
+    """The number across nodes becomes that on the node, more ranks than GPUs share them, and the batch shell sets it no more."""
+    head = f"{HEAD}#SBATCH --gpus-per-node=4\n"
+    found = checked(f"{head}export CUDA_VISIBLE_DEVICES=$SLURM_PROCID\nsrun ./a\n")
+    assert [fault.line for fault in found.faults] == [6]
+    assert found.corrected == f"{head}srun bash -c 'CUDA_VISIBLE_DEVICES=$((SLURM_LOCALID % 4)) exec \"$@\"' - ./a\n"
 
 
 def test_threads_that_the_job_has_cpus_for_need_only_the_steps() -> None:
@@ -392,7 +463,7 @@ def test_threads_of_a_rank_that_its_line_binds_to_one_core(line: str) -> None:
 
 @pytest.mark.parametrize(("hosts", "kept"), [("", ""), ("--hostfile hf ", "--hostfile hf "), ("--npernode 8 ", "")])
 def test_a_better_line_has_the_ranks_of_all_nodes(hosts: str, kept: str) -> None:
-    """A line is worked out for one node's ranks; what should stand there starts as many as before, on the same hosts."""
+    """A line is worked out for one node's ranks; the correct text starts as many as before, on the same hosts."""
     head = "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\n#SBATCH -c 16\nmodule load openmpi/4.1.5\n"
     text = f"{head}export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nmpirun {hosts}-np 16 --map-by numa --bind-to l3cache ./a\n"
     found = checked(text, machine=machine("b-c6525-2x7702-nps4"))
@@ -442,7 +513,7 @@ def test_agents_that_nothing_joins_train_each_by_itself() -> None:
     assert found.corrected
     assert "torchrun --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint=$(scontrol show hostnames" in found.corrected
     assert checked(found.corrected).faults == ()
-    for meant in ("--standalone", "$ARGS", "--node_rank $SLURM_NODEID --master_addr $H"):
+    for meant in ("--standalone", "$ARGS", "--rdzv_backend c10d --node_rank $SLURM_NODEID --rdzv_endpoint $H"):
         assert checked(f"{head}srun --ntasks-per-node=1 torchrun {meant} --nproc_per_node 8 t.py\n").faults == ()
 
 
@@ -461,6 +532,8 @@ def test_what_srun_inherits_depends_on_its_version() -> None:
     assert answers == {"21.08": [], "22.05": wrong, "23.02.7": wrong, "23.11": [], "24.05": [], None: wrong}
     found = checked(text, slurm_version="23.02")
     assert "+srun -c $SLURM_CPUS_PER_TASK ./a" in found.patch
+    gpus = text.replace("export", "#SBATCH --gpus-per-task=1\nexport", 1)
+    assert {version: ids(gpus, slurm_version=version) for version in ("22.05", None)} == {"22.05": wrong, None: []}
 
 
 def test_a_cluster_that_binds_nothing(tmp_path: Path) -> None:
@@ -472,13 +545,13 @@ def test_a_cluster_that_binds_nothing(tmp_path: Path) -> None:
     )
     text = f"{HEAD}srun --cpu-bind=cores ./a\n"
     assert [ids(text, slurm_conf=file) for file in (conf, shown)] == [["bind-ignored"], ["bind-ignored"]]
-    assert checked(text, slurm_conf=conf).assumed[1] == f"Slurm's set-up from {conf}"
+    assert checked(text, slurm_conf=conf).assumed[1] == f"Slurm configuration from {conf}"
 
 
 def test_without_a_node_it_is_said_what_is_assumed() -> None:
-    """Counts and faults need no machine; placement is not known, and that is said once."""
+    """Counts and faults need no machine; placement is unknown, and that is said once."""
     found = checked(f"{HEAD}srun ./a\n", slurm_version=None)
-    assert found.assumed[0].startswith("placement is not known without a node")
+    assert found.assumed[0].startswith("no node to place ranks on")
     assert {step.placed for step in found.steps} == {"not-told"}
 
 
@@ -487,12 +560,12 @@ def test_what_nodes_of_a_partition_have_is_what_slurm_says(gpus: int, named: lis
     """On a submit host their cores and GPUs are counted by scontrol, by type and socket too, and nodes of others do not count."""
     node = "NodeName={} CPUTot=128 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 Gres={} State=IDLE Partitions={}\n"
     shown = node.format("n1", "gpu:h100:4(S:0-1)", "gpu,all") + node.format("n2", "(null)", "cpu,all")
-    monkeypatch.setattr("advisor.jobs.check.find", lambda _: "/usr/bin/scontrol")
-    monkeypatch.setattr("advisor.jobs.check.asks_the_network", lambda *_: False)
-    monkeypatch.setattr("advisor.jobs.check.LiveHost.run", lambda *_: Ran(out=shown.encode()))
+    monkeypatch.setattr("advisor.jobs.slurm.find", lambda _: "/usr/bin/scontrol")
+    monkeypatch.setattr("advisor.jobs.slurm.asks_the_network", lambda *_: False)
+    monkeypatch.setattr("advisor.jobs.slurm.LiveHost.run", lambda *_: Ran(out=shown.encode()))
     text = f"#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 4\n#SBATCH -p {{}}\n#SBATCH --gpus-per-node={gpus}\nsrun ./a\n"
     found = checked(text.format("gpu"))
-    assert found.assumed[0].startswith("scontrol: nodes of the partition gpu have 64 cores and 4 GPUs; placement is not known")
+    assert found.assumed[0].startswith("scontrol: nodes of the partition gpu have 64 cores and 4 GPUs; no node to place ranks on")
     assert [fault.id for fault in found.faults if fault.id == "node-too-small"] == named
     assert checked(text.format("all")).assumed[0].startswith("scontrol: nodes of the partition all have 64 cores; ")
 
@@ -572,7 +645,7 @@ def test_what_ranks_of_a_job_saw_is_its_placement(tmp_path: Path) -> None:
     (tmp_path / "job.out").write_text(row.format(0, 1) + row.format(1, 1))
     found = checked("#!/bin/sh\n#SBATCH -n 2\nsrun ./a\n", observed=str(tmp_path / "job.out"))
     assert [(step.placed, step.binding) for step in found.steps] == [
-        ("observed", "2 ranks on 1 host ran on 2 CPUs each, 2 of them on CPUs of another")
+        ("observed", "2 ranks on 1 host ran on 2 CPUs each, 2 of them on another rank's CPUs")
     ]
     with pytest.raises(BadInput, match="2 launch lines"):
         checked("#!/bin/sh\n#SBATCH -n 2\nsrun ./a\nsrun ./b\n", observed=str(tmp_path / "job.out"))

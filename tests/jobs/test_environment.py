@@ -73,14 +73,14 @@ def test_ranks_with_their_own_adapters_use_the_active_port() -> None:
 def test_hosts_with_unlike_ports_are_left_alone() -> None:
     """One variable for all ranks cannot name two ports: none is set, and it is said why."""
     made = settings(placed(NAPLES, ranks=8, hosts=("a", "b")), [on_port(NAPLES, 1), on_port(NAPLES, 2)])
-    assert made.notes == ("UCX_NET_DEVICES is not set: mlx5_0 is on another port on some of the hosts",)
+    assert made.notes == ("UCX_NET_DEVICES is not set: mlx5_0 uses a different port on some hosts",)
     assert {slot.hca for slot in made.placement.plans[0].slots} == {None}
 
 
 def test_without_ucx_nothing_is_set() -> None:
     """A machine whose programs are known and hold no UCX gets no variable of UCX, no wrapper for it, and a note."""
     made = settings(placed(TWO, ranks=64, hosts=("a", "b"), strategy="compact"), [with_tools(TWO, "openmpi")])
-    assert (dict(made.variables), made.notes) == ({}, ("UCX_NET_DEVICES is not set: this machine has no UCX",))
+    assert (dict(made.variables), made.notes) == ({}, ("UCX_NET_DEVICES is not set: UCX is not installed on this machine",))
     assert {slot.hca for slot in made.placement.plans[0].slots} == {None}
     with_ucx = settings(placed(NAPLES, ranks=8, hosts=("a", "b")), [with_tools(NAPLES, "ucx")])
     assert (dict(with_ucx.variables), with_ucx.notes) == ({"UCX_NET_DEVICES": "mlx5_0:1"}, ())
@@ -102,7 +102,7 @@ def test_the_active_port() -> None:
 
 def test_a_hostile_adapter_is_refused() -> None:
     """An adapter whose name a shell or UCX would read is refused, not set."""
-    with pytest.raises(BadValue, match="is not an adapter's name"):
+    with pytest.raises(BadValue, match="is not an adapter name"):
         device("mlx5_0;reboot", [])
 
 
@@ -201,7 +201,7 @@ def test_the_policy_numa_is_not_given_to_ranks_on_several_nodes() -> None:
     variables, notes = told(fabric("hsi0", "hsi1", layer="slingshot"), ranks_per_node=2, threads=16)
     assert variables["OMP_NUM_THREADS"] == "16"
     assert "MPICH_OFI_NIC_POLICY" not in variables
-    assert notes == ("MPICH_OFI_NIC_POLICY is not set: a rank on several NUMA nodes cannot have the policy NUMA",)
+    assert notes == ("MPICH_OFI_NIC_POLICY is not set: the policy NUMA does not allow a rank to span several NUMA nodes",)
 
 
 def test_omni_path_is_told_its_unit() -> None:
@@ -225,7 +225,7 @@ def test_amazons_adapter_is_not_named_to_ucx() -> None:
         name="rdmap197s0", address=card.address, locality=Locality(numa_nodes=(0,)), ports=(Port(number=1, state="active"),)
     )
     one = machine(TWO).model_copy(update={"hcas": (efa,), "pci": (card,), "gpus": ()})
-    assert told(one, ranks=8) == ({}, ("UCX_NET_DEVICES is not set: the adapter is an EFA, which MPI uses by libfabric",))
+    assert told(one, ranks=8) == ({}, ("UCX_NET_DEVICES is not set: the adapter is an EFA, which MPI uses through libfabric",))
 
 
 def test_the_port_of_the_plans_network_is_named() -> None:

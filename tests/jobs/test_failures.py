@@ -14,31 +14,37 @@ SAID = (
     ),
     (
         f"ssh: Could not resolve hostname NODE1: Name or service not known\n{OPENMPI_5}",
-        "NODE1 only stands for a host whose name was not known; plan again with --hosts",
+        "NODE1 is a placeholder for a host whose name was unknown; plan again with --hosts",
     ),
     (
         "[mpiexec@vm] Error: Unable to run bstrap_proxy on NODE2 (pid 2702, exit code 65280)",
-        "NODE2 only stands for a host whose name was not known",
+        "NODE2 is a placeholder for a host whose name was unknown",
     ),
-    (f"ssh: Could not resolve hostname n7: Name or service not known\n{OPENMPI_5}", "no host n7 is known here; check the names"),
-    ("ssh: connect to host n7 port 22: Connection refused", "ssh does not reach a host (n7: Connection refused); it must work"),
+    (f"ssh: Could not resolve hostname n7: Name or service not known\n{OPENMPI_5}", "host n7 is unknown here; check the names"),
+    ("ssh: connect to host n7 port 22: Connection refused", "ssh cannot reach a host (n7: Connection refused); ssh must work"),
     (
         "me@n7: Permission denied (publickey,password).",
-        "ssh does not reach a host (me@n7: Permission denied (publickey,password).",
+        "ssh cannot reach a host (me@n7: Permission denied (publickey,password).",
     ),
-    ("Host key verification failed.", "ssh does not reach a host (Host key verification failed)"),
+    ("Host key verification failed.", "ssh cannot reach a host (Host key verification failed)"),
     ("Error: Unable to run bstrap_proxy on n7 (pid 1, exit code 65280)", "Intel MPI cannot start on n7; check that the host"),
     ("srun: fatal: Could not establish a configuration source", "srun cannot reach a Slurm controller from here; run this on"),
     (
         "srun: error: Unable to create step for job 7: More processors requested than permitted",
-        "the Slurm job has fewer CPUs or nodes than the plan; ask for whole nodes",
+        "the Slurm job has fewer CPUs or nodes than the plan; request whole nodes",
     ),
-    ("x: error while loading shared libraries: libmpi.so.40: cannot open", "libmpi.so.40 is not found; load the module"),
-    ("sh: 0: cannot open bind-wrapper.sh: No such file", "bind-wrapper.sh is not where the line names it; advisor bind -o DIR"),
-    ("Executable: ./nothere\nNode: vm", "./nothere cannot be started on a host; give its path"),
+    ("x: error while loading shared libraries: libmpi.so.40: cannot open", "libmpi.so.40 was not found; load the module"),
+    (
+        "sh: 0: cannot open bind-wrapper.sh: No such file",
+        "bind-wrapper.sh is not at the path given in the launch line; advisor bind -o DIR",
+    ),
+    ("Executable: ./nothere\nNode: vm", "./nothere cannot be started on a host; give a path that is the same on every host"),
     ("execvp error on file ./nothere (No such file or directory)", "./nothere cannot be started on a host"),
-    ("Your job has requested more processes than the ppr for\nthis topology can support", "this node has fewer of the parts"),
-    ("ORTE was unable to reliably start one or more daemons.", "Open MPI starts nothing on the other hosts; check that ssh"),
+    ("Your job has requested more processes than the ppr for\nthis topology can support", "ranks are counted per part"),
+    (
+        "ORTE was unable to reliably start one or more daemons.",
+        "Open MPI cannot start daemons on the other hosts; check that ssh",
+    ),
 )
 
 
@@ -53,7 +59,7 @@ def test_a_placeholder_is_known_by_the_line() -> None:
     """Ssh writes names small: node1 is a placeholder where the line says NODE1, and else a host."""
     complaint = "ssh: Could not resolve hostname node1: Name or service not known"
     said = [why_failed(complaint, line) or "" for line in ("mpirun --host NODE1:2 ./a", "mpirun --host node1:2 ./a")]
-    assert [each.partition(" ")[0] for each in said] == ["NODE1", "no"]
+    assert [each.partition(" ")[0] for each in said] == ["NODE1", "host"]
 
 
 def test_every_cause_has_been_seen() -> None:

@@ -43,7 +43,7 @@ def test_hosts_get_their_ranks_by_a_file_in_the_order_of_the_plan() -> None:
     made, old = written(plan), written(plan, "0.60.0")
     assert made.argv[6:11] == ("--requires", "hosts:b,a", "--taskmap", "hostfile:hostfile", "-x")
     assert list(made.files["hostfile"]()) == ["b", "b", "a", "a"]
-    assert ["--taskmap" in old.argv, old.files, [note for note in old.notes if "order of the nodes" in note] != []] == [
+    assert ["--taskmap" in old.argv, old.files, [note for note in old.notes if "own node order" in note] != []] == [
         False,
         {},
         True,
@@ -81,7 +81,7 @@ def test_hosts_with_other_cpus_get_the_wrapper_and_other_counts_are_refused() ->
     """One list is for all hosts, and so is the number of tasks."""
     plan = planned((node(ROME, "0-3"), node(ROME, "4-7")), ("a", 0, 1), ("b", 1, 1))
     assert (written(plan).form, written(plan).avoided[0].form) == ("wrapper", "cpu-affinity=map")
-    with pytest.raises(BadValue, match="as many ranks on every host"):
+    with pytest.raises(BadValue, match="same number of ranks on every host"):
         written(on(("a", 0, 2), ("b", 0, 1)))
 
 

@@ -66,7 +66,7 @@ def test_more_masks_than_it_survives_are_processors_or_the_wrapper() -> None:
     twos = intelmpi.launch(planned((node(BIG, *(f"{i}-{i + 1}" for i in range(0, 256, 2))),), (None, 0, 128)), EXACT)
     assert twos.form == "wrapper"
     assert twos.argv[1:4] == ("-genv", "I_MPI_PIN", "0")
-    assert "dies" in twos.avoided[-1].reason
+    assert "crashes" in twos.avoided[-1].reason
 
 
 def test_very_many_kinds_of_hosts_go_into_a_file() -> None:

@@ -59,7 +59,7 @@ def test_the_wrapper_gets_whole_hosts_and_all_gpus_where_ranks_have_some() -> No
     )
     gpus = planned((NodePlan(topology=ROME, slots=places),), (None, 0, 2))
     assert written(gpus).argv[7:9] == ("-g", "ALL_GPUS")
-    with pytest.raises(BadValue, match="as many ranks in every resource set"):
+    with pytest.raises(BadValue, match="same number of ranks in every resource set"):
         written(on(("a", 0, 2), ("b", 0, 1)), wrap=True)
 
 

@@ -64,8 +64,8 @@ def test_auto_prefers_the_hbm_beside_each_rank() -> None:
     made = planned("hbm-flat", ranks=8, threads=8, mem="auto")
     assert memory(made) == [((8 + rank,), "prefer") for rank in range(8)]
     assert (
-        "NUMA nodes 8-15 are HBM (128 GiB), which fill first: 16 GiB for each rank, what is more comes from DRAM; "
-        "--mem hbm allows no DRAM, --mem dram no HBM"
+        "NUMA nodes 8-15 are HBM (128 GiB), filled first: 16 GiB per rank; the rest comes from DRAM; --mem hbm "
+        "allows no DRAM, --mem dram no HBM"
     ) in made.notes
 
 
@@ -73,14 +73,14 @@ def test_hbm_alone_says_what_happens_to_a_rank_that_takes_more() -> None:
     """Two ranks share a node of 16 GiB."""
     made = planned("hbm-flat", ranks=16, threads=4, mem="hbm")
     assert memory(made) == [((8 + rank // 2,), "only") for rank in range(16)]
-    assert "8 GiB for each rank; one that takes more is killed" in " ".join(made.notes)
+    assert "8 GiB per rank; a rank that needs more is killed" in " ".join(made.notes)
 
 
 def test_dram_leaves_hbm_aside() -> None:
     """As by default, and says so."""
     made = planned("hbm-flat", ranks=8, threads=8, mem="dram")
     assert memory(made) == [((rank,), None) for rank in range(8)]
-    assert "NUMA nodes 8-15 are HBM (128 GiB), left aside: memory comes from DRAM, as by default" in made.notes
+    assert "NUMA nodes 8-15 are HBM (128 GiB), but it is not used: memory comes from DRAM, the default" in made.notes
 
 
 def test_a_rank_over_several_nodes_has_the_hbm_of_all() -> None:
@@ -95,8 +95,8 @@ def test_a_rank_over_several_nodes_has_the_hbm_of_all() -> None:
     [
         ("hbm-cache", "hbm", "the HBM caches the DRAM (cache mode): there is nothing to bind"),
         ("hbm-cache", "auto", "the HBM caches the DRAM (cache mode): there is nothing to bind"),
-        ("mi300a", "hbm", "all memory of this node is HBM: there is nothing to bind"),
-        ("mi300a", "auto", "all memory of this node is HBM: there is nothing to bind"),
+        ("mi300a", "hbm", "all of this node's memory is HBM: there is nothing to bind"),
+        ("mi300a", "auto", "all of this node's memory is HBM: there is nothing to bind"),
     ],
 )
 def test_where_hbm_is_no_node_of_its_own_nothing_is_bound(name: str, wish: str, said: str) -> None:
@@ -111,8 +111,8 @@ def test_where_hbm_is_no_node_of_its_own_nothing_is_bound(name: str, wish: str, 
 @pytest.mark.parametrize(
     ("name", "wish", "said"),
     [
-        ("b-c6525-2x7702-nps4", "hbm", "--mem hbm: no NUMA node of this input is known to be HBM; leave --mem out"),
-        ("mi300a", "dram", "--mem dram: all memory of this node is HBM; leave --mem out"),
+        ("b-c6525-2x7702-nps4", "hbm", "--mem hbm: no NUMA node in this input is known to be HBM; leave --mem out"),
+        ("mi300a", "dram", "--mem dram: all of this node's memory is HBM; leave --mem out"),
     ],
 )
 def test_memory_that_is_not_there_is_refused(name: str, wish: str, said: str) -> None:

@@ -113,7 +113,7 @@ def test_ranks_with_adapters_of_their_own_get_the_wrapper() -> None:
 
 def test_a_colon_and_a_strange_host_are_refused() -> None:
     """Neither reaches a command line."""
-    with pytest.raises(BadValue, match="':' in the command"):
+    with pytest.raises(BadValue, match="':' ends the command"):
         mpich.launch(planned((node(ROME, "0"),), (None, 0, 1)), LaunchRequest(("./app", ":", "x")))
     with pytest.raises(BadValue, match="not a host name"):
         mpich.launch(planned((node(ROME, "0"),), ("-oProxyCommand=x", 0, 1)), APP)

@@ -87,7 +87,7 @@ def test_a_rank_whose_launcher_bound_it_elsewhere_is_not_started() -> None:
     """Numactl takes no CPU that the launcher took away; --all, and NUMA nodes, set what they name."""
     line = "mpirun -np 2 --map-by core --bind-to core numactl {} ./a"
     refused = predict(parse([line.format("-C 0-3")], "5.0.11"), machine_of(EPYC), {})
-    assert "it takes those alone that it is started with" in str(refused.refused)
+    assert "it accepts only the CPUs that it is started on" in str(refused.refused)
     made = predict(parse([line.format("--all -C 0-3")], "5.0.11"), machine_of(EPYC), {})
     assert [str(rank.cpus) for rank in made.ranks or ()] == ["0-3", "0-3"]
 
@@ -98,9 +98,9 @@ def test_one_process_is_explained_in_words() -> None:
     assert [each.says for each in found.options] == [
         "gives each rank 8 threads",
         "runs on the CPUs 0-3",
-        "takes memory of the node where it runs",
+        "takes memory from the node where it runs",
     ]
-    assert found.binding == "1 rank, each bound to 4 cores of its own (rank: CPUs 0: 0-3)."
+    assert found.binding == "1 rank, bound to 4 cores (rank: CPUs 0: 0-3)."
     assert [each.id for each in found.warnings] == ["across-l3", "too-many-threads"]
 
 

@@ -77,7 +77,7 @@ def test_in_a_job_to_be_no_host_is_named() -> None:
         "mpirun -np 64 --map-by ppr:1:l3cache:PE=4 --bind-to core ./app -x 1",
         "mpirun -np 37 --host n1:32,n2:5 --map-by ppr:1:l3cache:PE=4 --bind-to core ./app -x 1",
     ]
-    note = "no host is named: in a job of 2 nodes with 64 slots or more each, Open MPI has them of the job"
+    note = "no hosts are named: in a job of 2 nodes with 64 or more slots each, Open MPI uses the job's hosts"
     assert note in openmpi.launch(cores, wish, five=False).notes
 
 
@@ -173,7 +173,7 @@ def test_the_wrapper_alone_asks_for_no_ucx() -> None:
 def test_memory_of_another_node_is_noted() -> None:
     """The line binds CPUs and cannot give it."""
     far = NodePlan(topology=ROME, slots=(slot(ROME, "0-3", memory=(3,)),))
-    assert "the wrapper does that" in line(planned((far,), (None, 0, 1))).notes[0]
+    assert "the wrapper binds it" in line(planned((far,), (None, 0, 1))).notes[0]
 
 
 def test_cpus_in_no_numa_node_are_noted() -> None:
@@ -207,7 +207,7 @@ def test_versions_of_another_series_are_refused(version: str) -> None:
 
 def test_an_unknown_version_is_noted() -> None:
     """Without a version the line is for 4.1, and says so."""
-    assert line(ODD, None).notes == ("version not known: written for Open MPI 4.1",)
+    assert line(ODD, None).notes == ("version unknown: written for Open MPI 4.1",)
 
 
 def test_bindings_are_reported_on_wish() -> None:

@@ -95,7 +95,7 @@ def test_what_is_written_reads_back_as_the_plan(made: tuple[Placement, Count]) -
         ("Rank 0=n1 slot=0", "is not a rank"),
         ("rank 0=n1", "is not a rank"),
         ("rank 0=n1 slot=3-1", "runs backwards"),
-        ("rank 0=n1 slot=16", "logical core 16 does not exist; the last one is 15"),
+        ("rank 0=n1 slot=16", "logical core 16 does not exist; the last core is 15"),
         ("rank 0=n9 slot=0", "nothing is known of host n9"),
         ("rank 0=+n0 slot=0", "is not a rank"),
     ],

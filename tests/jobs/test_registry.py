@@ -55,9 +55,9 @@ def test_a_name_finds_its_launcher(name: str, version: str | None, found: str) -
 
 def test_a_name_that_is_none_gets_the_nearest() -> None:
     """An unknown name is refused with the nearest known one."""
-    with pytest.raises(BadValue, match="no launcher opnmpi; did you mean openmpi"):
+    with pytest.raises(BadValue, match="unknown launcher opnmpi; did you mean openmpi"):
         find("opnmpi")
-    with pytest.raises(BadValue, match="there are openmpi4, openmpi5, srun"):
+    with pytest.raises(BadValue, match="available: openmpi4, openmpi5, srun"):
         find("zzzzzz")
 
 
@@ -65,11 +65,17 @@ def test_a_name_that_is_none_gets_the_nearest() -> None:
     ("tools", "scheduler", "found", "version", "why"),
     [
         ((OPENMPI, SLURM), "slurm", "openmpi4", "4.1.4", "openmpi 4.1.4 is on this machine"),
-        ((SLURM,), "slurm", "srun", "22.05.8", "slurm 22.05.8: this is a Slurm job, and no mpirun is on this machine"),
-        ((Tool(name="ucx"),), "slurm", "srun", None, "this is a Slurm job, and no launcher is on this machine"),
+        ((SLURM,), "slurm", "srun", "22.05.8", "slurm 22.05.8: this is a Slurm job, and no mpirun was found on this machine"),
+        ((Tool(name="ucx"),), "slurm", "srun", None, "this is a Slurm job, and no launcher was found on this machine"),
         ((Tool(name="prrte", version="3.0.2"),), None, "openmpi5", None, "prrte 3.0.2 is on this machine"),
-        ((), None, "openmpi5", None, "Open MPI assumed (--launcher), no launcher is on this machine"),
-        (None, None, "openmpi5", None, "Open MPI assumed (--launcher), no launcher is known here"),
+        ((), None, "openmpi5", None, "Open MPI assumed, because no launcher was found on this machine; choose with --launcher"),
+        (
+            None,
+            None,
+            "openmpi5",
+            None,
+            "Open MPI assumed, because the launchers on this machine are unknown; choose with --launcher",
+        ),
     ],
 )
 def test_the_machine_says_which(

@@ -70,7 +70,7 @@ def test_hosts_that_differ_get_the_wrapper() -> None:
     made = srun.launch(planned((node(ROME, "5"), node(ROME, "6")), ("n1", 0, 1), ("n2", 1, 1)), EXACT)
     assert made.form == "wrapper"
     assert "--cpu-bind=none" in made.argv
-    assert "the same on every node" in made.avoided[0].reason
+    assert "one list applies to every node" in made.avoided[0].reason
 
 
 def test_cpu_numbers_with_gaps_need_the_wrapper() -> None:
@@ -79,7 +79,7 @@ def test_cpu_numbers_with_gaps_need_the_wrapper() -> None:
     made = srun.launch(gap, APP)
     assert (made.form, [avoided.reason for avoided in made.avoided]) == (
         "wrapper",
-        ["CPU numbers go up to 31, and Slurm refuses those from the count of CPUs, 16, on"],
+        ["CPU numbers go up to 31, but Slurm refuses numbers of 16 (the CPU count) or more"],
     )
     assert srun.launch(gap, LaunchRequest(("./app",), scheduler="slurm", exact=True)).form == "mask_cpu"
     off = planned((node(GAP.model_copy(update={"missing": CpuSet.parse("8-23")}), "0-7", "24-31"),), (None, 0, 2))
@@ -97,7 +97,7 @@ def test_cores_in_no_socket_need_the_wrapper() -> None:
     """As a published machine has them: of its four sockets three are shown."""
     bare = ROME.model_copy(update={"packages": ROME.packages[:1]})
     made = srun.launch(planned((node(bare, "5"),), (None, 0, 1)), APP)
-    assert (made.form, "in no socket" in made.avoided[0].reason) == ("wrapper", True)
+    assert (made.form, "belong to no socket" in made.avoided[0].reason) == ("wrapper", True)
 
 
 def test_an_order_that_is_not_slurms_is_a_file() -> None:
@@ -112,7 +112,7 @@ def test_a_last_node_with_fewer_tasks_is_a_file() -> None:
     """Srun 22.05 makes 11 and 7 of 16 and 2."""
     made = srun.launch(planned((node(ROME, "5", "7"),), ("n1", 0, 2), ("n2", 0, 1)), LaunchRequest(("./app",), scheduler="slurm"))
     assert list(made.files["hostfile"]()) == ["n1", "n1", "n2"]
-    with pytest.raises(BadValue, match="left to Slurm"):
+    with pytest.raises(BadValue, match="is left to Slurm"):
         parse(("srun", "--ntasks", "3", "--ntasks-per-node", "2", "--cpu-bind=map_cpu:1,2", "./app"), {}, {}, {"n1": ROME})
 
 

@@ -107,7 +107,7 @@ def test_a_host_is_found_by_its_name_in_the_table(shell: tuple[str, ...], tmp_pa
     ("variables", "tools", "says"),
     [
         ({"PMI_LOCAL_RANK": "2"}, ("taskset",), "the plan has no local rank 2 here"),
-        ({}, ("taskset",), "no launcher has said which rank this is"),
+        ({}, ("taskset",), "no launcher has set this process's rank"),
         ({"PMI_LOCAL_RANK": "0;id"}, ("taskset",), "is not a number"),
         ({"PMI_LOCAL_RANK": "0"}, (), "neither numactl nor taskset is installed"),
     ],
@@ -147,7 +147,7 @@ def test_ranks_get_their_own_adapters(shell: tuple[str, ...], tmp_path: Path) ->
     lines = "\n".join(wrapper.places(planned((plan,), (None, 0, 2))))
     assert "local mlx5_0:1 -" in lines
     assert "local mlx5_3:2 -" in lines
-    with pytest.raises(BadValue, match="not a device's name"):
+    with pytest.raises(BadValue, match="not a valid device name"):
         list(wrapper.places(planned((node(ROME, "0", hca=("$(id)",)),), (None, 0, 1))))
 
 
@@ -234,7 +234,7 @@ def test_amds_partitions_are_named_by_their_uuids_where_each_has_its_own(shell: 
 
 
 def test_amds_partitions_that_share_a_uuid_are_numbered(shell: tuple[str, ...], tmp_path: Path) -> None:
-    """Older kernels give all partitions of a card its one: ROCR shows no GPU at all for a UUID that two have."""
+    """Older kernels give all partitions of a card one UUID: ROCR shows no GPU at all for a UUID that two have."""
     kfd(tmp_path, (0x0100, 304, 77), (0x0100 | 1 << 28, 304, 77), (0xC100, 304, 0))
     assert amd_uuid(shell, tmp_path, "0000:01:00.1") == "1 -"
     assert amd_uuid(shell, tmp_path, "0000:c1:00.0") == "2 -", "0 is no UUID: a virtual GPU has none"

@@ -25,7 +25,7 @@ def test_no_item_is_not_applicable_and_no_list_unknown() -> None:
 
 
 def test_an_item_that_may_not_be_there_has_no_verdict_but_unknown() -> None:
-    """A list whose items are chosen by what is not known gives no finding, even where the item is not asked for."""
+    """A list whose items are chosen by an unknown value gives no finding, even where the item is not asked for."""
     made = rule(each="socket in list(x.index for x in sockets if x.nodes > 2)", when='kernel.thp == "always"')
     assert [f.verdict for f in found(made, sockets=TWO, kernel__thp="always")] == ["unknown"]
     loose = rule(each="socket in (x for x in sockets if x.nodes > 2)", when='kernel.thp == "always"')
@@ -44,7 +44,7 @@ def test_plain_items_are_named_by_their_value() -> None:
 def test_another_scope_is_not_applicable() -> None:
     """A rule for other work says so."""
     (only,) = found(rule(scope=["hpl"]), "mpi", kernel__thp="always")
-    assert (only.verdict, only.claim) == ("not-applicable", "matters for hpl, not for mpi")
+    assert (only.verdict, only.claim) == ("not-applicable", "matters for hpl; not for mpi")
 
 
 def test_only_comes_before_when() -> None:
@@ -106,13 +106,13 @@ def test_an_unknown_says_what_would_help() -> None:
     assert lacks == {
         "memory.dimms": ("permission denied", "run as root"),
         "setting.numa.nps": ("the operating system does not report it", ASK_BIOS),
-        "setting.os.memlock": ("not in this input", "run advisor on the machine itself: ulimit -l"),
+        "setting.os.memlock": ("not in this input", "run advisor on the machine itself, or check by hand: ulimit -l"),
         "cpu.epp": ("not in this input", "run advisor on the machine itself, as root: sudo advisor audit"),
     }
 
 
 def test_wants_are_neutral_words() -> None:
-    """A whole number has no point and all its digits; what is not known is left open."""
+    """A whole number has no point and all its digits; an unknown value is left open."""
     made = rule(set={"os.memlock": "kernel.min_free / 2", "cpu.boost": "on", "numa.nps": "4 if kernel.irqbalance else 1"})
     wants = {want.setting: want.value for want in found(made, kernel__thp="always", kernel__min_free=246913578)[0].wants}
     assert wants == {"os.memlock": "123456789", "cpu.boost": "on", "numa.nps": None}

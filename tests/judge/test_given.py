@@ -32,7 +32,7 @@ def test_facts_become_values(facts: dict[str, Any], expected: dict[str, Any]) ->
         ({"kernl.thp": 1}, "there is no fact kernl.thp; did you mean kernel?"), ({"_steps": 1}, "there is no fact _steps"),
         ({"kernel.thpp": 1}, "did you mean thp?"), ({"kernel.thp": 1}, "kernel.thp must be a text, not '1'"),
         ({"kernel.thp.x": 1}, "a text has no fact x"), ({"sockets.index": 1}, "give the whole list"),
-        ({"kernel": None, "kernel.thp": "x"}, "is inside something already given"), ({"kernel.cmdline": [1]}, "write the line"),
+        ({"kernel": None, "kernel.thp": "x"}, "is part of a fact already given"), ({"kernel.cmdline": [1]}, "write one string"),
         ({"kernel.thp": "x", "kernel": {}}, "kernel is given twice"), ({"kernel.irqbalance": 1}, "write true or false"),
         ({"kernel.numa_balancing": True}, "must be a number"), ({"shape.memory": "32 GIB"}, "units are"),
         ({"shape.memory": "nan GiB"}, "must be a number"), ({"limits.affinity": "3-1"}, "runs backwards"),

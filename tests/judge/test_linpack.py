@@ -108,7 +108,7 @@ def test_the_peak_under_load_tells_more_than_the_base_clock() -> None:
 
 
 def test_arm_s_instructions_are_not_called_those_of_x86() -> None:
-    """What narrower vectors give there is not known here."""
+    """What narrower vectors give there is unknown here."""
     assert run(R7425.model_copy(update={"cpu": BASE.model_copy(update={"vendor": "ARM"})}), rate=300e9).like is None
 
 
@@ -147,7 +147,7 @@ def test_hosts_that_are_not_told_leave_the_cores_unknown() -> None:
 
 def test_a_doubted_kernel_says_which_would_do() -> None:
     """The word to set is read off the doubt."""
-    doubt = "OpenBLAS took this processor for Prescott, and it has AVX-512: try OPENBLAS_CORETYPE=SkylakeX"
+    doubt = "OpenBLAS detected this processor as Prescott, but it has AVX-512: try OPENBLAS_CORETYPE=SkylakeX"
     found = run(blas_core="Prescott", blas_doubt=doubt)
     assert (found.blas_doubt, found.blas_better) == (doubt, "SkylakeX")
 

@@ -51,7 +51,7 @@ def changed(run: Measurements, **details: object) -> Measurements:
 
 
 def test_the_table_of_the_article() -> None:
-    """12.3 GB/s beside the adapter, 12.1 on its socket, 6.8 on the other: 45 % are lost there."""
+    """12.3 GB/s on the adapter's NUMA node, 12.1 on its socket, 6.8 on the other: 45 % are lost there."""
     found = adapter()
     reached = [(part.bandwidth, part.pairs) for part in (found.near, found.same_socket, found.other_socket) if part]
     assert reached == [(12.3e9, 8), (12.1e9, 8), (6.8e9, 8)]
@@ -144,7 +144,7 @@ def test_too_few_repeats_tell_no_spread() -> None:
 
 @pytest.mark.parametrize(
     "told",
-    [{"across": 0}, {"hca": ""}, {"hca": 7}, {"way": "left to the MPI"}],
+    [{"across": 0}, {"hca": ""}, {"hca": 7}, {"way": "chosen by the MPI"}],
     ids=["inside one host", "no adapter", "no word", "the MPI chose"],
 )
 def test_messages_that_may_have_gone_elsewhere_are_of_no_adapter(told: dict[str, object]) -> None:
@@ -156,7 +156,7 @@ def test_messages_that_may_have_gone_elsewhere_are_of_no_adapter(told: dict[str,
 def test_what_is_refused_counts_for_nothing() -> None:
     """Ranks elsewhere than planned tell nothing of their plan."""
     run = sent(R7425)
-    refused = tuple(each.model_copy(update={"refused": "rank 0 was on CPUs 1, the plan has 0"}) for each in run.results)
+    refused = tuple(each.model_copy(update={"refused": "rank 0 was on CPUs 1, but the plan has 0"}) for each in run.results)
     assert adapters(run.model_copy(update={"results": refused}), case()) == ()
 
 

@@ -75,12 +75,12 @@ def test_facts_of_other_rooms_keep_their_own_cures() -> None:
 @pytest.mark.parametrize(
     ("fact", "why", "help"),
     [
-        ("measured.groups.spread", "its repeats differ too much, or are too few, to judge", "on an idle machine"),
+        ("measured.groups.spread", "its repeats differ too much or are too few to judge", "on an idle machine"),
         ("measured.idle", "other work ran at the same time: user alice", "on an idle machine"),
         ("measured.sockets.ceiling", "not in this input", "sudo advisor audit"),
         ("measured.clocks.share", "not in this input", "sudo advisor audit"),
-        ("measured.flops", "not among what was measured", "advisor measure --full"),
-        ("measured.remote", "not among what was measured", "advisor measure --full"),
+        ("measured.flops", "not measured", "advisor measure --full"),
+        ("measured.remote", "not measured", "advisor measure --full"),
     ],
 )
 def test_what_lacks_of_measurements(fact: str, why: str, help: str) -> None:  # noqa: A002 - the field's own name

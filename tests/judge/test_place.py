@@ -72,8 +72,8 @@ def test_each_triad_of_two_7702_has_its_own_true_sentence(rate: float, says: str
     """DIMMs that nobody read hide no publication; the ceiling is the sheet's, and a low figure is a finding, idle or not."""
     here = unread()
     found = place(here, rate * GB)
-    assert found.says == f"{rate} GB/s: {says} for 2 x EPYC 7702 [dell-rome-2019], NPS4; not known here: 3200 MT/s"
-    assert found.of_ceiling == f"{ceiling} of the 409.6 GB/s that 8 channels of DDR4-3200 in each of 2 sockets carry at most"
+    assert found.says == f"{rate} GB/s: {says} for 2 x EPYC 7702 [dell-rome-2019], NPS4; unknown here: 3200 MT/s"
+    assert found.of_ceiling == f"{ceiling} of the 409.6 GB/s that 8 channels of DDR4-3200 in each of 2 sockets can carry"
     verdicts = judged(here, "mpi", (), measurements=triad(here, rate * GB)).audit.found
     assert [each.severity for each in verdicts if each.topic == "measured"] == ([severity] if severity else [])
 
@@ -81,14 +81,14 @@ def test_each_triad_of_two_7702_has_its_own_true_sentence(rate: float, says: str
 @pytest.mark.parametrize(
     ("rate", "doubt"),
     [
-        (40, "all memory on one NUMA node, which carries 51.2 GB/s"),
-        (80, "memory or threads on one socket, which carries 204.8 GB/s"),
+        (40, "all memory on one NUMA node, which delivers at most 51.2 GB/s"),
+        (80, "memory or threads on one socket, which delivers at most 204.8 GB/s"),
     ],
 )
 def test_what_arithmetic_cannot_exclude_is_said(rate: float, doubt: str) -> None:
     """No more than a node carries may be a first touch on that node; with no idle look other work is possible."""
     found = place(unread(), rate * GB)
-    assert (doubt in found.doubts, "other work meanwhile" in found.doubts) == (True, True)
+    assert (doubt in found.doubts, "other work running at the same time" in found.doubts) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_publication_has_one_of_three_outcomes(
 @pytest.mark.parametrize(
     ("of", "more", "doubt"),
     [
-        (machine(ROME), {}, "a DIMM that lost its channel or runs hot, or the firmware's settings"),
+        (machine(ROME), {}, "a DIMM that dropped off its channel or runs hot, or firmware settings"),
         (machine(ROME), {"cpus": (0,)}, "1 thread on 128 cores"),
         (machine("memoryless"), {}, "memory channels without a DIMM"),
     ],
@@ -172,7 +172,7 @@ def test_several_have_a_median_and_the_nearest_says_how_it_was_measured() -> Non
     found = place(unread(), 150 * GB, row(numa="NPS4"), row(value="180 GB/s", numa="NPS1", threads=16), row(value="240 GB/s"))
     assert found.median == 240 * GB
     assert "[3 figures, median 240 GB/s]" in found.says
-    assert found.says.endswith("; most like it: 180 GB/s with NPS1 (here NPS4), 16 threads (here 128)")
+    assert found.says.endswith("; closest: 180 GB/s with NPS1 (here NPS4), 16 threads (here 128)")
 
 
 @pytest.mark.parametrize(("rate", "where"), [(100, "below the"), (290, "within the"), (350, "above the")])

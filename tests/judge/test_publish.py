@@ -53,9 +53,9 @@ def test_a_later_machine_is_placed_among_the_sites_own(tmp_path: Path, monkeypat
     [
         (Measured(triad(machine(ROME), GB, idle=False), machine=machine(ROME)), "the machine was not idle"),
         (Measured(triad(machine(ROME), GB, idle=None), machine=machine(ROME)), "nothing shows whether the machine was idle"),
-        (Measured(triad(machine(ROME), GB, idle=True), machine=None), "these figures are of another machine"),
-        (quiet(part="core"), "nothing here is of the whole machine"),
-        (quiet(values=(290 * GB, 250 * GB, 300 * GB)), "its repeats lie 17 % apart, more than 5 %"),
+        (Measured(triad(machine(ROME), GB, idle=True), machine=None), "these figures are from another machine"),
+        (quiet(part="core"), "no measurement here covers the whole machine"),
+        (quiet(values=(290 * GB, 250 * GB, 300 * GB)), "its repeats differ by 17 %, more than 5 %"),
     ],
     ids=["busy", "idle unknown", "another machine", "a part", "repeats apart"],
 )
@@ -71,7 +71,7 @@ def test_the_same_run_is_published_once(tmp_path: Path) -> None:
     file = tmp_path / "published.csv"
     publish(quiet(), file)
     kept = file.read_text()
-    with pytest.raises(AdvisorError, match="has these figures already"):
+    with pytest.raises(AdvisorError, match="has these figures"):
         publish(quiet(), file)
     assert file.read_text() == kept
 
@@ -86,9 +86,9 @@ def test_the_command_says_what_was_added_and_how_to_withdraw_it(
     line = ["measure", "publish", "run.json", "--from", "node.tar.gz", "--width", "120", "-o"]
     assert status([*line, "site.csv"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "1 figure added to site.csv, which had 0",
+        "1 figure added to site.csv, which had 0 before",
         "  EPYC 7702, 2 x: triad 290 GB/s",
-        "Later machines with this processor are placed among them; delete a line of the file to withdraw it.",
+        "Machines with this processor will be compared with these figures; to withdraw one, delete its line in the file.",
     ]
     assert status([*line, "other.csv", "--json"]) == 0
     assert [row["metric"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["triad"]

@@ -55,7 +55,7 @@ def test_the_firmware_is_confirmed() -> None:
 def test_hidden_groups_are_found() -> None:
     """One L3 told, two there: as in a virtual machine."""
     told = found(every(4), 1, virtual="kvm")
-    assert (told.agrees, told.example) == (False, "CPUs 0 and 4 are far apart, in one group of the firmware")
+    assert (told.agrees, told.example) == (False, "CPUs 0 and 4 are far apart, but the firmware reports them in the same group")
     assert [str(group) for group in told.groups or ()] == ["0-3", "4-7"]
 
 
@@ -65,7 +65,7 @@ def test_groups_that_are_one() -> None:
     assert told.agrees is None, "the firmware names no group of CPU 8"
     assert found({**every(4), (3, 4): NEAR}, 4).agrees is None, "no grouping fits the near pairs"
     assert (found(every(4), 4).agrees, found(every(4), 4).example) == (
-        False, "CPUs 0 and 2 are near, in different groups of the firmware",
+        False, "CPUs 0 and 2 are near each other, but the firmware reports them in different groups",
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def test_two_rules_of_one_id_name_both_places(tmp_path: Path) -> None:
     site = sheet(tmp_path, "site.yaml", "\n" + RULE.replace("ID", "one"))
     with pytest.raises(BadSheet) as error:
         load_rules([own], [site], words())
-    assert str(error.value) == f"{site}: line 2: rule one appears twice; it is in {own} line 1; take another id"
+    assert str(error.value) == f"{site}: line 2: rule one appears twice; the first one is in {own} line 1; use another id"
 
 
 def test_a_value_that_breaks_the_rule_elsewhere_is_the_sites_mistake(tmp_path: Path) -> None:

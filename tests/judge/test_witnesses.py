@@ -108,7 +108,7 @@ def test_three_planted_disagreements_are_found(tmp_path: Path) -> None:
         ("cpu-register-differs", "l1_stream"),
     ]
     assert found["cpu-register-differs"].claim == (
-        "l1_stream is on on most cores and off on CPUs 5 (MSR 0xc0000108 Prefetch Control; one thread of each core was asked)"
+        "l1_stream is on on most cores and off on CPUs 5 (MSR 0xc0000108 Prefetch Control; read on one thread per core)"
     )
 
 
@@ -214,7 +214,7 @@ def test_a_witness_says_who_and_how() -> None:
             by="register",
             value="on",
             sure="medium",
-            how="MSR 0x1a4 bit 0, of AMD 0xc0000108 bit 3, on every core; tools may have written it",
+            how="MSR 0x1a4 bit 0 (AMD 0xc0000108 bit 3) on every core; tools may have written it",
         ),
     )
 

@@ -48,7 +48,7 @@ def test_an_answer_out_of_order_is_refused() -> None:
 def test_a_pair_that_takes_too_long_ends() -> None:
     """Where no repeat is done at the limit, one line says so."""
     done = run("c2c", "--pairs", f"{A}-{B}", "--rounds", "1000000000", "--limit", "0.1")
-    complaint = f"c2c: CPUs {A} and {B} ended no repeat in 0.1 s: busy CPUs, or too many --rounds\n"
+    complaint = f"c2c: CPUs {A} and {B} completed no repeat in 0.1 s: busy CPUs, or too many --rounds\n"
     assert (done.returncode, done.stdout, done.stderr) == (3, "", complaint)
 
 
@@ -66,7 +66,7 @@ def test_a_pair_that_was_cut_short_says_so() -> None:
         (("--pairs", "0-1,"), 2, "--pairs 0-1,: all, or pairs of different CPUs such as 0-1,0-2 is expected"),
         (("--pairs", "0"), 2, "--pairs 0: all, or pairs of different CPUs such as 0-1,0-2 is expected"),
         (("--limit", "0"), 2, "--limit 0: seconds, such as 0.5 is expected"),
-        (("--cpus", "0"), 3, "two CPUs are needed and 1 may be used"),
+        (("--cpus", "0"), 3, "two CPUs are needed, but only 1 may be used"),
         (("--pairs", f"{A}-16383"), 3, "cannot run on CPU 16383: Invalid argument"),
     ],
 )

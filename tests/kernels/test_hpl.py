@@ -71,7 +71,7 @@ def test_it_says_how_much_memory_it_takes_and_takes_no_more() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--n", "x"), "hpl: --n x: a whole number from 1 on is expected"),
+        (("--n", "x"), "hpl: --n x: a whole number of at least 1 is expected"),
         (("--p", "2", "--q", "2"), "hpl: --p 2 --q 2: there are 2 ranks"),
         (("--size", "3"), "hpl: unknown argument --size; see --help"),
         (("--nb",), "hpl: --nb needs NB; see --help"),

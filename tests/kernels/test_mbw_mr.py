@@ -26,7 +26,7 @@ def test_every_test_under_every_mpi(mpi: str) -> None:
 
 
 def test_each_rank_says_where_it_is() -> None:
-    """Placement is verified by what the ranks see; pairs inside one host are not across."""
+    """Placement is verified from what the ranks report; pairs inside one host are not across."""
     line = results("openmpi4", "mbw_mr", 4, *QUICK)[0]
     assert (len(line["places"]["host"]), len(line["places"]["cpus"]), line["hosts"], line["across"]) == (4, 4, 1, 0)
 

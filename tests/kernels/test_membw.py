@@ -66,7 +66,7 @@ def test_the_line_keeps_the_contract() -> None:
 
 @pytest.mark.parametrize(("name", "arrays", "counted"), [("load", 1, 1), ("copy", 2, 2), ("update", 1, 2), ("add", 3, 3)])
 def test_bytes_are_counted_as_stream_counts_them(name: str, arrays: int, counted: int) -> None:
-    """An array that is read and written counts twice, the read before a store does not."""
+    """An array that is read and written counts twice, the read that precedes a cached store does not."""
     line = lines("--pattern", f"{name}:{ONE}", "--bytes", str(arrays * 20480))[0]
     assert (line["bytes"], line["counted_bytes"]) == (arrays * 20480, counted * 20480)
 
@@ -199,7 +199,7 @@ def test_sve_is_refused_where_it_is_not() -> None:
         pytest.skip("qemu-aarch64 is not installed")
     program, under = built("aarch64-linux-gnu-gcc", "-static"), ("qemu-aarch64", "-cpu", "cortex-a72")
     done = run("--isa", "sve", program=program, under=under)
-    assert (done.returncode, done.stderr) == (3, "membw: --isa sve: this CPU does not have it\n")
+    assert (done.returncode, done.stderr) == (3, "membw: --isa sve: this CPU does not support it\n")
     assert [line["isa"] for line in lines("--pattern", fixed(["load"]), program=program, under=under)] == ["neon"]
 
 

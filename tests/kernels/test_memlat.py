@@ -80,10 +80,10 @@ def test_each_kind_of_load(kind: str) -> None:
     ("broken", "arguments", "complaint"),
     [
         ("1", TINY, "memlat: the chain skips: 1 of 1024 lines are followed by a wrong one"),
-        ("2", TINY, "memlat: the walk did not end on the line where it should"),
+        ("2", TINY, "memlat: the walk did not end on the expected line"),
         ("3", (*TINY, "--lines"), "memlat: the sum over the lines is wrong"),
-        ("4", LOADED, f"memlat: CPU {CPUS[-1]} did not read or write what it should"),
-        ("5", (*LOADED, "--load-kind", "store-nt"), f"memlat: CPU {CPUS[-1]} did not read or write what it should"),
+        ("4", LOADED, f"memlat: CPU {CPUS[-1]} did not read or write the expected values"),
+        ("5", (*LOADED, "--load-kind", "store-nt"), f"memlat: CPU {CPUS[-1]} did not read or write the expected values"),
     ],
 )
 def test_a_wrong_result_is_refused(broken: str, arguments: tuple[str, ...], complaint: str) -> None:
@@ -106,7 +106,7 @@ def test_a_wrong_result_is_refused(broken: str, arguments: tuple[str, ...], comp
         (("--load-rate", "max"), 2, "--load-rate needs --load-cpus"),
         (("--load-rate", "-1"), 2, "--load-rate -1: max, steps or bytes/s such as 5e9 is expected"),
         (("--load-kind", "nt"), 2, "--load-kind nt: load, copy-nt or store-nt is expected"),
-        (("--load-cpus", CPU), 2, f"--load-cpus: CPU {CPU} is the one that chases; name others"),
+        (("--load-cpus", CPU), 2, f"--load-cpus: CPU {CPU} is the one that chases; give others"),
         (("--node", "1023"), 3, "--node 1023: this machine has no such NUMA node"),
     ],
 )

@@ -124,9 +124,7 @@ def test_what_was_not_measured_is_a_note_and_no_line() -> None:
     waiting = [waits("h", "advisor measure hpl"), waits("r1", "advisor measure --quick"), waits("r2", "advisor measure --quick")]
     made = listed([*waiting, state("b", "os", "unknown")])
     assert [item.id for item in made.items] == ["b"]
-    assert made.notes[-1] == (
-        "Nothing was measured: 2 rules wait for advisor measure --quick; 1 rule waits for advisor measure hpl."
-    )
+    assert made.notes[-1] == ("Nothing was measured: 2 rules need advisor measure --quick; 1 rule needs advisor measure hpl.")
 
 
 def test_counters_that_nobody_looked_at_are_no_line_to_tick_off() -> None:

@@ -16,7 +16,7 @@ def fix(name: str, value: str | None, current: str | None = None, vendor: str = 
 
 
 def test_a_bios_setting_has_menu_attribute_command_check_and_way_back() -> None:
-    """The step is in the vendor's words, and the way back in its word for the present value."""
+    """The step is in the vendor's words, and the way back in its word for the current value."""
     found = fix("cpu.enumeration", "linear", "round-robin")
     assert found.menu == "F2 at boot > System Setup > System BIOS > Processor Settings > MADT Core Enumeration"
     assert (found.attribute, found.attribute_value, found.verified, found.reboot) == (
@@ -34,7 +34,7 @@ def test_what_must_be_set_first_is_named_with_its_reason() -> None:
     found = fix("power.boost", "on", platform="ice-lake")
     assert found.before == ("SysProfile = Custom: every other system profile sets it and makes it read-only",)
     assert found.commands == ()
-    assert found.notes[0] == "SysProfile holds it: advisor checklist writes the two as they go together, or says why not"
+    assert found.notes[0] == "SysProfile also controls it: advisor checklist sets both consistently, or says why it cannot"
 
 
 def test_a_vendor_without_words_has_the_usual_menu_name() -> None:

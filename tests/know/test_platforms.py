@@ -210,7 +210,7 @@ def test_an_unknown_platform_is_refused_with_the_nearest_name() -> None:
     """Or with all of them."""
     with pytest.raises(BadValue, match=r"unknown platform 'roma'; did you mean rome\?"):
         platform_by_id("roma")
-    with pytest.raises(BadValue, match="there are bergamo, broadwell"):
+    with pytest.raises(BadValue, match="available: bergamo, broadwell"):
         platform_by_id("zzz")
 
 

@@ -47,7 +47,7 @@ def test_a_platform_has_its_sheets_results_and_its_rows() -> None:
         ("EPYC 7742", "EPYC 7763", "EPYC 7763 is not a name of EPYC 7002 (Rome)"),
         ("streaming", "fast", "stores: Input should be 'regular' or 'streaming'"),
         ("STREAM,", "My own,", "program: Input should be 'STREAM'"),
-        ("NPS4", "four nodes", "four nodes is no NUMA partitioning"),
+        ("NPS4", "four nodes", "four nodes is not a NUMA partitioning"),
     ],
 )
 def test_a_row_that_no_machine_can_meet_is_refused(folder: Path, old: str, new: str, said: str) -> None:

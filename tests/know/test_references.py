@@ -97,7 +97,7 @@ def test_publications_say_where_to_read_them() -> None:
 
 def test_what_nobody_published_is_cited_as_unverified() -> None:
     """The id exists, and says that it is none."""
-    assert publications()["unverified"].where.startswith("none")
+    assert publications()["unverified"].where.startswith("no publication")
 
 
 # What HPL and STREAM gave elsewhere, read off outputs that were printed.

@@ -87,5 +87,5 @@ def test_a_wrong_fact_names_the_nearest() -> None:
     kind = Record(name="SocketFacts", model=SocketFacts)
     with pytest.raises(BadValue, match=r"SocketFacts has no fact corse; did you mean cores\?"):
         kind.fact("corse")
-    with pytest.raises(BadValue, match="there are index, cpus"):
+    with pytest.raises(BadValue, match="available: index, cpus"):
         kind.fact("zzzzzz")

@@ -67,7 +67,7 @@ def test_hostile_texts_steer_no_terminal() -> None:
 
 
 WRONG = [
-    ("{a", "a brace without its other"), ("a}", "a brace without its other"), ("{{a}}", "a brace without its other"),
+    ("{a", "an unmatched brace"), ("a}", "an unmatched brace"), ("{{a}}", "an unmatched brace"),
     ("{a:sise}", "did you mean size?"), ("{a:.2f}", "there is no format .2f"), ("{text:size}", "size needs a number"),
     ("{thing}", "such as thing.n"), ("{things}", "name a fact of things"), ("{wrod}", "did you mean word?"),
     ("{}", "an expression is expected"), ("x" * 2001, "at most 2000"),

@@ -64,7 +64,7 @@ def test_link(expected: str, link: Link | None) -> None:
 
 
 def test_link_below_the_card() -> None:
-    """A link that runs below what the card could do says both."""
+    """A link that runs below the fastest link that the card supports says both."""
     assert units.link_state(Link(speed=8e9, width=8), Link(speed=16e9, width=16)) == "PCIe 3.0 x8 of 4.0 x16"
     assert units.link_state(Link(speed=16e9, width=8), Link(speed=16e9, width=16)) == "PCIe 4.0 x8 of x16"
 

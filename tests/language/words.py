@@ -27,6 +27,6 @@ SCOPE: Scope = {name: Name(kind, name) for name, kind in KINDS.items()}
 
 
 def value(text: str, facts: Mapping[str, Any] | None = None) -> Any:
-    """Return what an expression yields; of what is not known the facts that would tell, sorted."""
+    """Return what an expression yields; of an unknown value the facts that would tell, sorted."""
     found = parse(text, SCOPE).value({**(facts or {}), "_steps": [STEPS]})
     return sorted(found.facts) if isinstance(found, Unknown) else found

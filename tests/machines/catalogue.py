@@ -46,7 +46,7 @@ def dealt(made: Answer, over: Over) -> Answer:
 def _seeds() -> Iterator[tuple[str, Answer]]:
     for name, spec in seeds().items():
         if name.startswith("a-"):
-            made = answer(spec, "channel-interleaving", 4, why="Naples has no NPS: four dies a socket")
+            made = answer(spec, "channel-interleaving", 4, why="Naples has no NPS: four dies per socket")
             over: Over = "nodes" if name.endswith("nodeorder") else "packages"
             yield name, made if name.endswith("linear") else dealt(made, over)
         elif name.startswith("b-"):

@@ -26,11 +26,11 @@ class Expected:
     cut: str
     """channel-interleaving, NPS0 to NPS4, L3-as-NUMA, COD, SNC2, SNC4, KNL-SNC4-flat, none or unknown."""
     nodes_per_socket: int | None
-    """NUMA nodes with CPUs in each socket; None where it cannot be told."""
+    """NUMA nodes with CPUs in each socket; None if it cannot be told."""
     numbering: Literal["linear", "round-robin", "other", "unknown"]
     smt: Literal["on", "off", "unknown"]
     hcas: Mapping[str, tuple[int, ...] | None] = field(default_factory=dict)
-    """The CPU nodes each HCA is local to; None where the firmware does not say."""
+    """The CPU nodes each HCA is local to; None if the firmware does not say."""
     inside: Counts | None = None
     """What a cgroup leaves of the machine."""
     old_hwloc: Counts | None = None

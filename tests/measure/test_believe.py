@@ -47,7 +47,7 @@ def test_below_the_ceiling_is_believed() -> None:
 
 def test_above_the_ceiling_is_an_instrument_error() -> None:
     """70 of 51.2 GB/s."""
-    assert judged(values=(70 * GB,)).refused == "instrument error: 1.37 of what the hardware can give"
+    assert judged(values=(70 * GB,)).refused == "instrument error: 1.37 times what the hardware can deliver"
 
 
 def test_what_stays_in_the_l3_raises_the_limit() -> None:
@@ -58,7 +58,7 @@ def test_what_stays_in_the_l3_raises_the_limit() -> None:
 
 def test_pages_elsewhere_are_refused() -> None:
     """Asked for node 0, 30 % lay on node 3; a handful elsewhere is nothing."""
-    assert judged(values=(GB,), pages={0: 70, 3: 30}).refused == "30% of its pages lay on node 3, not on 0"
+    assert judged(values=(GB,), pages={0: 70, 3: 30}).refused == "30% of the pages were on node 3, not on 0"
     assert judged(values=(GB,), pages={0: 4000, 3: 2}).refused is None
 
 
@@ -67,7 +67,7 @@ def test_first_touch_is_held_against_the_threads_own_nodes() -> None:
     both: dict[str, Any] = {"cpus": tuple(range(32)), "memory": None, "distance": "spread", "values": (GB,)}
     assert [judged(**both, pages=pages).refused for pages in ({0: 50, 1: 50}, {0: 50, 5: 50})] == [
         None,
-        "50% of its pages lay on node 5, not on 0-1",
+        "50% of the pages were on node 5, not on 0-1",
     ]
 
 
@@ -84,6 +84,6 @@ def test_flops_are_held_against_cores_and_clock() -> None:
     fast = [judged(**usual, cpus=(0, 1), values=(rate,), details={"clock": 3e9}) for rate in (95e9, 120e9)]
     assert [(each.ceiling, each.refused) for each in fast] == [
         (96e9, None),
-        (96e9, "instrument error: 1.25 of what the hardware can give"),
+        (96e9, "instrument error: 1.25 times what the hardware can deliver"),
     ]
     assert judged(**usual, cpus=(0, 1), values=(1e15,)).ceiling is None

@@ -11,8 +11,8 @@ from advisor.measure.task import before_setup, compare_runs, sizes_argument
 from tests.measuring import one_result, one_run
 
 ONE_START = (
-    "one start of a setting: its repeats are alike, and another start of the same can differ from all of them; "
-    "save five of each setting into a folder, and compare the folders"
+    "only one run per setting: its repeats are alike, but another run can differ from all of them; save five runs of each "
+    "setting in a folder and compare the folders"
 )
 NINE = tuple(0.98 + 0.005 * at for at in range(9))
 """Repeats around 1."""
@@ -58,13 +58,16 @@ def test_a_sure_trifle_is_no_difference() -> None:
 
 
 OTHERS = {
-    "another machine": (run(small(1e7), name="n3"), "of different machines"),
-    "other hosts": (run(small(1e7, hosts_named="n1,n3")), "before was measured between n1,n2, after between n1,n3"),
-    "another launcher": (run(small(1e7, launcher="mpich 4.0.2")), "with openmpi4 4.1.4, after with mpich 4.0.2"),
-    "another adapter": (run(small(1e7, hca="mlx5_1")), "through mlx5_0, after through mlx5_1"),
-    "other sizes": (run(small(1e7), result(64, 1e7)), "messages of 8 bytes, after with messages of 8, 64 bytes"),
-    "other cores": (run(small(1e7, pairs=32)), "pairs of ranks: 64, after with pairs of ranks: 32"),
-    "no messages": (run(), "the run after has no believed messages of all cores"),
+    "another machine": (run(small(1e7), name="n3"), "from different machines"),
+    "other hosts": (
+        run(small(1e7, hosts_named="n1,n3")),
+        "the earlier run was measured between n1,n2, but the later run between n1,n3",
+    ),
+    "another launcher": (run(small(1e7, launcher="mpich 4.0.2")), "with openmpi4 4.1.4, but the later run with mpich 4.0.2"),
+    "another adapter": (run(small(1e7, hca="mlx5_1")), "through mlx5_0, but the later run through mlx5_1"),
+    "other sizes": (run(small(1e7), result(64, 1e7)), "messages of 8 bytes, but the later run with messages of 8, 64 bytes"),
+    "other cores": (run(small(1e7, pairs=32)), "pairs of ranks: 64, but the later run with pairs of ranks: 32"),
+    "no messages": (run(), "the run after has no valid all-core message results"),
 }
 
 
@@ -83,11 +86,11 @@ def test_what_speaks_against_it_is_said() -> None:
     few = small(1e7, repeats=(1.0, 1.01, 0.99))
     busy = run(few, idle=False, busy=("user alice runs xhpl on 32.0 CPUs",), day=22)
     assert compare_runs([busy], [run(few, idle=None, day=21)]).warnings == (
-        "the runs named before began later than the others",
-        "the machine was busy before: user alice runs xhpl on 32.0 CPUs: the difference may be its neighbours'",
-        "whether the hosts were idle was not checked after",
+        "the runs given as 'before' started later than the others",
+        "the machine was busy before: user alice runs xhpl on 32.0 CPUs: the difference may come from other work",
+        "the hosts were not checked for other load after",
         ONE_START,
-        "3 and 3 repeats cannot show a difference; 5 and 5 can",
+        "3 and 3 repeats are too few to show a difference; 5 on each side are enough",
     )
 
 
@@ -108,7 +111,7 @@ def test_starts_are_compared_where_there_are_several() -> None:
 def test_few_starts_cannot_show_anything() -> None:
     """Four starts of each are too few, and several against one are compared repeat by repeat, with a warning."""
     assert compare_runs(starts(1, 2, 3, 4), starts(5, 6, 7, 8)).warnings == (
-        "4 and 4 starts cannot show a difference; 5 and 5 can",
+        "4 and 4 starts are too few to show a difference; 5 on each side are enough",
     )
     mixed = compare_runs(starts(1e7, 1e7, 1e7), starts(1e7))
     assert (mixed.of, mixed.rows[0].before.number, mixed.warnings) == ("repeats", 27, (ONE_START,))
@@ -118,7 +121,7 @@ def test_all_cores_are_the_only_part_of_a_small_machine() -> None:
     """Where one NUMA node is the whole machine its line is compared; of several nodes none stands for all."""
     node = small(1e7).model_copy(update={"part": "numa", "index": 0})
     assert before_setup(run(node)).pairs == 64
-    with pytest.raises(AdvisorError, match="no believed messages of all cores"):
+    with pytest.raises(AdvisorError, match="no valid all-core message results"):
         before_setup(run(node, node.model_copy(update={"index": 1})))
 
 
@@ -126,7 +129,7 @@ def test_all_cores_are_the_only_part_of_a_small_machine() -> None:
 def test_a_file_that_cannot_be_true_is_no_run(size: int, values: tuple[float, ...]) -> None:
     """Sizes and values that nobody can measure are left out, whatever a file says."""
     wrong = small(1e7).model_copy(update={"bytes": size, "values": values})
-    with pytest.raises(AdvisorError, match="no believed messages of all cores"):
+    with pytest.raises(AdvisorError, match="no valid all-core message results"):
         compare_runs([run(wrong)], [run(wrong)])
 
 
@@ -172,5 +175,5 @@ def test_several_starts_are_compared_by_their_medians() -> None:
 def test_only_the_same_thing_is_compared() -> None:
     """The same task, variant, CPUs and working set; what is not believed is none."""
     others = (part(cpus=(0,)), part(bytes=1 << 29), part(variant="other"), part(refused="pages elsewhere"))
-    with pytest.raises(AdvisorError, match="the runs have no believed figure in common"):
+    with pytest.raises(AdvisorError, match="the runs have no valid figure in common"):
         compare_runs([run(part())], [run(*others)])

@@ -60,7 +60,7 @@ def test_only_the_worst_are_named() -> None:
     jobs = {f"p{pid}": stat(pid, f"job{pid}", 1, pid) for pid in range(101, 106)}
     after = files(0, 0, **jobs)
     words = busiest_in_words(foreign_load(after, *seen(files(0), after), me=50))
-    assert (len(words), words[0], words[-1]) == (4, "somebody runs job105 on 1.1 CPUs", "2 more programs run")
+    assert (len(words), words[0], words[-1]) == (4, "somebody runs job105 on 1.1 CPUs", "2 more programs running")
 
 
 def test_busy_cpus_speak_for_processes_that_cannot_be_seen() -> None:
@@ -71,7 +71,9 @@ def test_busy_cpus_speak_for_processes_that_cannot_be_seen() -> None:
 
 def test_what_the_hypervisor_takes_is_told() -> None:
     """A fifth of both CPUs."""
-    assert steal_warning(steal_share(*seen(files(0, steal=0), files(0, steal=20)))) == ("the hypervisor took 20% of the CPUs",)
+    assert steal_warning(steal_share(*seen(files(0, steal=0), files(0, steal=20)))) == (
+        "the hypervisor took 20% of the CPU time",
+    )
     assert steal_warning(0.01) == ()
 
 

@@ -75,7 +75,7 @@ def test_the_output_of_another_hpl() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
-    [("PASSED", "FAILED", "its residual test failed"), ("||Ax-b||", "(none)", "it did not test the residual")],
+    [("PASSED", "FAILED", "its residual test failed"), ("||Ax-b||", "(none)", "it did not check the residual")],
 )
 def test_a_result_that_is_not_proved_is_refused(old: str, new: str, why: str) -> None:
     """A wrong or an untested result is kept, and not believed."""
@@ -95,7 +95,7 @@ def test_our_own_is_proved_by_its_ranks() -> None:
     places = {"host": ["n", "n"], "cpus": ["0", "1"]}
     told = [line(kernel="hpl", variant="lu", unit="flop/s", places=each) for each in (places, {**places, "cpus": ["0", "0"]})]
     found = [read_own(TASK, [each], plan, (0, 1)) for each in told]
-    assert [each.refused for each in found if each] == [None, "rank 1 was on CPUs 0, the plan has 1"]
+    assert [each.refused for each in found if each] == [None, "rank 1 was on CPUs 0, but the plan has 1"]
     assert read_own(TASK, [], plan, (0, 1)) is None
 
 

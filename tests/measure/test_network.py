@@ -92,7 +92,7 @@ def test_inside_one_host_ranks_are_even() -> None:
 
 def test_hosts_that_are_cut_otherwise_are_refused() -> None:
     """NUMA node 3 of one would be compared with other cores of the other."""
-    with pytest.raises(CannotWork, match="different NUMA partitioning"):
+    with pytest.raises(CannotWork, match="differ in NUMA partitioning"):
         network_runs([machine(NAPLES), machine(ROME)], ())
 
 
@@ -123,7 +123,7 @@ def test_both_ways_have_twice_the_line() -> None:
     """24.7 GB/s both ways is no instrument error on a line of 12.5; 13 one way is one."""
     assert (heard(said(variant="bibw", values=[24.7e9])).refused, heard(said(values=[13e9])).refused) == (
         None,
-        "instrument error: 1.04 of what the line carries",
+        "instrument error: 1.04 times what the link can carry",
     )
 
 
@@ -132,21 +132,21 @@ def test_an_adapter_that_the_mpi_was_not_told_is_no_ceiling() -> None:
     found = heard(said(values=[13e9]), asked=False)
     told = {name: found.details.get(name) for name in ("hca", "hca_distance", "way", "line")}
     assert (found.refused, found.ceiling) == (None, None)
-    assert told == {"hca": "mlx5_0", "hca_distance": "local", "way": "left to the MPI", "line": None}
+    assert told == {"hca": "mlx5_0", "hca_distance": "local", "way": "chosen by the MPI", "line": None}
 
 
 def test_ranks_elsewhere_are_not_believed() -> None:
     """A rank on another CPU than planned makes the result one that is refused."""
-    assert heard(said({"host": ["a", "b"], "cpus": ["5", "7"]})).refused == "rank 1 was on CPUs 7, the plan has 5"
+    assert heard(said({"host": ["a", "b"], "cpus": ["5", "7"]})).refused == "rank 1 was on CPUs 7, but the plan has 5"
 
 
 WRONG = {
-    "ranks on the other's host": ({"host": ["b", "a"], "cpus": ["5", "5"]}, "rank 0 was on b, the plan has a"),
-    "all on one host": ({"host": ["x", "x"], "cpus": ["5", "5"]}, "rank 1 was on x, the plan has b"),
-    "wider": ({"host": ["a", "b"], "cpus": ["0-63", "5"]}, "rank 0 was on CPUs 0-63, the plan has 5"),
-    "no list": ({"host": ["a", "b"], "cpus": ["5", "\x1b"]}, "rank 1 was on CPUs \x1b, the plan has 5"),
-    "too few": ({"host": ["a"], "cpus": ["5"]}, "1 ranks said where they were, and the plan has 2"),
-    "nothing": (None, "no ranks said where they were, and the plan has 2"),
+    "ranks on the other's host": ({"host": ["b", "a"], "cpus": ["5", "5"]}, "rank 0 was on b, but the plan has a"),
+    "all on one host": ({"host": ["x", "x"], "cpus": ["5", "5"]}, "rank 1 was on x, but the plan has b"),
+    "wider": ({"host": ["a", "b"], "cpus": ["0-63", "5"]}, "rank 0 was on CPUs 0-63, but the plan has 5"),
+    "no list": ({"host": ["a", "b"], "cpus": ["5", "\x1b"]}, "rank 1 was on CPUs \x1b, but the plan has 5"),
+    "too few": ({"host": ["a"], "cpus": ["5"]}, "1 ranks reported their placement, but the plan has 2"),
+    "nothing": (None, "no ranks reported their placement, but the plan has 2"),
 }
 
 

@@ -51,7 +51,11 @@ def ran(folder: Path, kernel: bytes, *, busy: int = 0, busy_ok: bool = False) ->
 
 @pytest.mark.parametrize(
     ("there", "status", "says"),
-    [(KERNEL, 0, b""), (b"#!/bin/sh\n", 3, b"is another program on this node than here\n"), (None, 3, b"is not on this node")],
+    [
+        (KERNEL, 0, b""),
+        (b"#!/bin/sh\n", 3, b"differs on this node from the program here\n"),
+        (None, 3, b"is missing on this node"),
+    ],
     ids=["the same", "another", "none"],
 )
 def test_a_program_that_ranks_start_must_be_the_same_on_the_node(
@@ -98,7 +102,7 @@ def test_a_kernel_that_does_not_start_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "why"),
-    [(1, "its result was wrong: no"), (3, "this machine cannot: no"), (137, "membw was killed by signal 9: no")],
+    [(1, "its result was wrong: no"), (3, "not possible on this machine: no"), (137, "membw was killed by signal 9: no")],
 )
 def test_a_kernel_that_fails_has_its_reason(status: int, why: str) -> None:
     """As it has here."""

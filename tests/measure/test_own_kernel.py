@@ -36,9 +36,9 @@ def test_it_is_given_a_size_where_it_takes_one() -> None:
 @pytest.mark.parametrize(
     ("what", "per", "problem"),
     [
-        ("memlat", "socket", "memlat does not run on one socket; it runs on core"),
-        ("mbw_mr", None, "mbw_mr runs under MPI; advisor measure network and advisor measure hpl start such kernels"),
-        ("gups", None, "there is no measurement gups; there are membw, scaling, .*, memlat, peakflops"),
+        ("memlat", "socket", "memlat does not run on a single socket; it runs on core"),
+        ("mbw_mr", None, "mbw_mr runs under MPI; advisor measure network and advisor measure hpl start kernels like this one"),
+        ("gups", None, "unknown measurement gups; available: membw, scaling, .*, memlat, peakflops"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(what: str, per: str | None, problem: str) -> None:

@@ -98,14 +98,14 @@ def test_no_room_is_said() -> None:
     """A node with little free memory is left out, with both figures."""
     made = plan(machine(NAPLES), Request("matrix"), dict.fromkeys(range(8), 100 << 20))
     assert made.tasks == ()
-    assert made.left_out[0].why == "50 MiB may be taken on node 0 and 256 MiB are needed"
+    assert made.left_out[0].why == "256 MiB is needed on node 0, but only 50 MiB may be used"
 
 
 def test_wrong_wishes_are_one_line() -> None:
     """What cannot be measured, memory that is not there and CPUs that may not be used are refused with what there is."""
     with pytest.raises(BadValue, match="did you mean membw"):
         planned(ROME, "menbw")
-    with pytest.raises(BadValue, match="--node 9: there is no such memory; there are 0-7"):
+    with pytest.raises(BadValue, match="--node 9: no such NUMA node; available: 0-7"):
         planned(ROME, "membw", memory=9)
     with pytest.raises(BadValue, match="CPUs 200 may not be used"):
         planned(ROME, "membw", cpus=CpuSet.parse("0,200"))

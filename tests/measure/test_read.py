@@ -87,8 +87,8 @@ def test_a_unit_of_a_kernel_s_own_is_read() -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"variant": "triad"}, "the variant triad, which its header comment does not name"),
-        ({"unit": "seconds"}, "load in seconds, its header comment says bytes/s"),
+        ({"variant": "triad"}, "the variant triad, which its header comment does not list"),
+        ({"unit": "seconds"}, "load in seconds, but its header comment says bytes/s"),
     ],
 )
 def test_what_the_header_comment_does_not_declare_is_refused(said: dict[str, str], problem: str) -> None:
@@ -104,8 +104,8 @@ def test_what_the_header_comment_does_not_declare_is_refused(said: dict[str, str
     ("lines", "problem"),
     [
         ([line(), line()], "load twice"),
-        ([line(variant="store")], "no load, which its header comment names"),
-        ([line(), line(variant="store", values=[1e10])], "1 values of store, where --repeats 3 was asked for"),
+        ([line(variant="store")], "no load, though listed in its header comment"),
+        ([line(), line(variant="store", values=[1e10])], "1 values of store, although --repeats 3 was requested"),
     ],
 )
 def test_a_kernel_without_a_plan_of_its_own_is_held_to_its_table(lines: list[bytes], problem: str) -> None:

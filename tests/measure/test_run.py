@@ -57,12 +57,12 @@ def test_a_round_that_fails_does_not_cost_those_before() -> None:
 def test_each_way_to_fail_is_said() -> None:
     """A wrong sum, a machine that cannot, a hang, a signal, silence and nonsense have a line each."""
     assert lacking(Ran(status=1, err=b"membw: the sum is 3, not 4\n")) == "its result was wrong: membw: the sum is 3, not 4"
-    assert lacking(Ran(status=3, err=b"membw: no node 9\n")) == "this machine cannot: membw: no node 9"
+    assert lacking(Ran(status=3, err=b"membw: no node 9\n")) == "not possible on this machine: membw: no node 9"
     assert lacking(Ran(why=Why.TIMEOUT)) == "membw hung and was killed after 30 s"
     assert lacking(Ran(status=-11)) == "membw was killed by signal 11"
     assert lacking(Ran(why=Why.REFUSED)) == "membw: permission denied"
     assert lacking(b"\n") == "membw ended without a result"
-    assert lacking(b"hello\n").startswith("membw printed what is no JSON: b'hello'")
+    assert lacking(b"hello\n").startswith("membw printed something that is not JSON: b'hello'")
 
 
 def test_one_failure_does_not_stop_the_rest() -> None:

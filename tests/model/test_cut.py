@@ -97,7 +97,7 @@ def test_l3_as_numa_tells_the_setting_beneath() -> None:
 
     cut = infer_cut(machine(shape(2, 16, 16, 64, slit=slit), ROME))
     assert cut.beneath == 4
-    assert cut.why == ("every NUMA node is one L3 group", "distance 11 groups 4 of 16 nodes, which means NPS4 beneath")
+    assert cut.why == ("every NUMA node is one L3 group", "distance 11 groups 4 of 16 nodes: the underlying setting is NPS4")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_kernel_options_are_ruled_out(cmdline: str, reason: str) -> None:
 def test_fake_nodes_show_in_the_distances() -> None:
     """Without a command line, nodes at the local distance from each other give numa=fake away."""
     cut = infer_cut(machine(shape(2, 4, 16, 64, slit=lambda i, j: 10 if i // 4 == j // 4 else 32), ROME, None))
-    assert (cut.name, cut.why) == ("unknown", ("nodes 0 and 1 are at distance 10, as only numa=fake makes them",))
+    assert (cut.name, cut.why) == ("unknown", ("nodes 0 and 1 are at distance 10, which only numa=fake produces",))
 
 
 def one_node_over_two_sockets() -> Topology:
@@ -157,9 +157,9 @@ def test_one_node_that_the_firmware_did_not_make() -> None:
     )
     reasons = [infer_cut(each).why[0].partition(":")[0] for each in machines]
     assert reasons == [
-        "the firmware's SRAT has 2 nodes with CPUs and the kernel shows one",
-        "a NUMA node holds several sockets of a virtual machine",
-        "there are several NUMA nodes, and one holds several packages",
+        "the firmware's SRAT has 2 nodes with CPUs, but the kernel shows one",
+        "a NUMA node spans several sockets of a virtual machine",
+        "one of several NUMA nodes spans several packages",
     ]
 
 
@@ -185,7 +185,7 @@ def test_offline_cpus_may_own_nodes_of_memory() -> None:
     one = base.model_copy(update={"packages": base.packages[:1], "nodes": nodes, "pus": kept, "missing": base.pus - kept})
     names = [infer_cut(machine(each, ROME)) for each in (one, one.model_copy(update={"missing": CpuSet(range(128, 160))}))]
     assert [(cut.name, cut.confidence) for cut in names] == [("NPS2", "low"), ("NPS2", "high")]
-    assert names[0].why[-1] == "CPUs 32-127 are offline or hidden: some of these nodes may be theirs"
+    assert names[0].why[-1] == "CPUs 32-127 are offline or hidden: some of the nodes without CPUs may belong to them"
 
 
 def test_mcdram_that_is_both_cache_and_memory_is_hybrid() -> None:
@@ -209,7 +209,7 @@ def test_memory_at_the_local_distance_is_not_fake() -> None:
 def test_no_numa_information_is_not_nps0() -> None:
     """A dump of CPUID alone has one node for want of information, and is never called NPS0."""
     bare = one_node_over_two_sockets().model_copy(update={"numa_known": False})
-    assert infer_cut(machine(bare, ROME)).why == ("this input has no NUMA information; one node stands for the whole machine",)
+    assert infer_cut(machine(bare, ROME)).why == ("this input has no NUMA information; one node represents the whole machine",)
 
 
 def test_memory_only_nodes_are_not_counted() -> None:
@@ -220,7 +220,7 @@ def test_memory_only_nodes_are_not_counted() -> None:
         for i, node in enumerate(base.nodes)
     )
     cut = infer_cut(machine(base.model_copy(update={"nodes": base.nodes + extra}), CASCADE_LAKE))
-    assert (cut.name, cut.nodes_per_socket, cut.why[-1]) == ("SNC4", 4, "not counted: 8 nodes of memory without CPUs (8-15)")
+    assert (cut.name, cut.nodes_per_socket, cut.why[-1]) == ("SNC4", 4, "not counted: 8 memory-only nodes (8-15)")
 
 
 def test_missing_dimms_do_not_change_the_name() -> None:

@@ -59,10 +59,10 @@ def test_tables(slit: Callable[[int, int], int], scheme: Scheme, expected: str) 
     [
         (naples, Scheme.DIES, "same socket 16, other socket 22 28"),
         (three, Scheme.NPS, "same socket 16, other socket 32"),
-        (flat, Scheme.NPS, "nodes of the same socket and of another are equally far in it"),
-        (backwards, Scheme.NPS, "some nodes of one socket are 32 apart, some of different sockets 12"),
-        (lopsided, Scheme.NPS, "from node 0 to 1 it is 12, back it is 14"),
-        (inside_out, Scheme.NPS, "node 1 is nearer to node 0 (12) than node 0 itself (20)"),
+        (flat, Scheme.NPS, "nodes of the same socket and of other sockets are equally far"),
+        (backwards, Scheme.NPS, "some nodes of one socket are 32 apart, but some of different sockets only 12"),
+        (lopsided, Scheme.NPS, "the distance from node 0 to 1 is 12, but from 1 to 0 it is 14"),
+        (inside_out, Scheme.NPS, "node 1 is nearer to node 0 (12) than node 0 is to itself (20)"),
     ],
 )
 def test_a_table_is_judged_with_its_figures(slit: Callable[[int, int], int], scheme: Scheme, why: str) -> None:
@@ -72,10 +72,10 @@ def test_a_table_is_judged_with_its_figures(slit: Callable[[int, int], int], sch
 
 def test_one_node_needs_no_table() -> None:
     """A machine of one node has no distances, and the reason is not a fault."""
-    assert judge_distances(shape(1, 1, 1, 4), Scheme.WHOLE).why == ("one NUMA node needs none",)
+    assert judge_distances(shape(1, 1, 1, 4), Scheme.WHOLE).why == ("not needed for one NUMA node",)
 
 
 def test_missing_table() -> None:
     """Several nodes without a table are said to have none."""
     bare = shape(2, 1, 1, 4).model_copy(update={"distances": None})
-    assert judge_distances(bare, Scheme.NPS).why == ("the kernel shows no distances",)
+    assert judge_distances(bare, Scheme.NPS).why == ("the kernel reports no NUMA distances",)

@@ -112,14 +112,14 @@ def test_a_cgroup_shifts_the_numbers() -> None:
     part = whole.model_copy(update={"allowed": CpuSet([2, 3])})
     known = logical_numbering(part)
     assert known.core_numbers(CpuSet([2, 3])) == CpuSet([0, 1])
-    with pytest.raises(BadValue, match="CPU 1 is not among those"):
+    with pytest.raises(BadValue, match="CPU 1 is not among the CPUs"):
         known.core_numbers(CpuSet([1]))
 
 
 def test_a_number_beyond_the_last_is_refused() -> None:
     """A core or thread that does not exist is named, with the last that does."""
     known = logical_numbering(shape(1, 1, 1, 4))
-    with pytest.raises(BadValue, match="logical core 4 does not exist; the last one is 3"):
+    with pytest.raises(BadValue, match="logical core 4 does not exist; the last core is 3"):
         known.cores_cpus(CpuSet([4]))
 
 

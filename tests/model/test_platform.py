@@ -168,9 +168,9 @@ def test_advice_goes_with_the_cut_it_wants() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"scheme": "NSP"}, "NSP is not a scheme; did you mean NPS"),
-        ({"match": {"vendor": "x", "models": ["a-b"]}}, "a-b is not a number and no range"),
-        ({"match": {"vendor": "x", "models": [1], "never": "("}}, "no regular expression"),
+        ({"scheme": "NSP"}, "NSP is not a NUMA partitioning scheme; did you mean NPS"),
+        ({"match": {"vendor": "x", "models": ["a-b"]}}, "a-b is neither a number nor a range"),
+        ({"match": {"vendor": "x", "models": [1], "never": "("}}, "not a regular expression"),
     ],
 )
 def test_a_sheet_that_contradicts_itself_is_refused(changes: dict[str, Any], expected: str) -> None:

@@ -58,7 +58,7 @@ def test_a_range_may_be_open_at_one_end(text: str, expected: tuple[float | None,
         ("244", "'244' is not a quantity; write 244 GB/s, or 270..300 GB/s for a range"),
         ("..GB/s", "'..GB/s' is not a quantity; write 244 GB/s, or 270..300 GB/s for a range"),
         ("-3 GB/s", "'-3 GB/s' is not a quantity; write 244 GB/s, or 270..300 GB/s for a range"),
-        ("1..2 MT/s", "'1..2 MT/s' is a range; one number is expected here"),
+        ("1..2 MT/s", "'1..2 MT/s' is a range; a single number is expected here"),
     ],
 )
 def test_what_is_no_quantity_is_refused_in_one_line(text: str, expected: str) -> None:
@@ -70,7 +70,7 @@ def test_what_is_no_quantity_is_refused_in_one_line(text: str, expected: str) ->
 
 def test_a_range_that_runs_backwards_is_refused() -> None:
     """The lower end stands first."""
-    with pytest.raises(ValidationError, match="stands first"):
+    with pytest.raises(ValidationError, match="lower end of a range first"):
         Amount.model_validate("300..270 GB/s")
 
 

@@ -7,6 +7,7 @@ rest of what was sent runs as it is.
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -49,8 +50,9 @@ replaced() {{
         esac
     done
 }}
-replaced | /bin/sh -s
+replaced | {start}
 """
+_START = "/bin/sh -s"
 
 _BANNER = "echo 'Welcome!'; echo 'no space left on device, says the message of the day' >&2\n"
 """A login that talks does no harm."""
@@ -77,6 +79,23 @@ printf '%s begin base64\\nH4sI\\n' "${mark%%"'"*}"
 """,
 }
 """What a node does in place of the whole command."""
+LOGINS: Mapping[str, tuple[str, str, str]] = {
+    "dash": ("dash", "", ""),
+    "busybox": ("busybox sh", "", ""),
+    "bash": ("bash", ".bashrc", "echo loading modules; echo -n 'no newline at the end'"),
+    "ksh": ("ksh", "", ""),
+    "mksh": ("mksh", "", ""),
+    "zsh": ("zsh", ".zshenv", "echo 'quota: 93 % of $HOME'"),
+    "csh": ("csh", ".cshrc", "echo 'csh says hello'\nset prompt = '> '"),
+    "tcsh": ("tcsh", ".tcshrc", "echo -n 'no newline at the end'\nexit 1"),
+    "fish": ("fish", ".config/fish/config.fish", "echo 'Welcome to fish'"),
+    "rbash": ("rbash", "", ""),
+    "exits": ("bash", ".bashrc", "exit 0"),
+    "exits-zsh": ("zsh", ".zshenv", "exit 1"),
+    "uptime": ("sh", "", "uptime"),
+}
+"""A login's shell, its start-up file and what is in that; without a name of a file: the command that is forced.
+An exit in a start-up file ends bash and zsh, and of tcsh that file alone."""
 ELSEWHERE = ("no-route", "refuses", "no-banner", "other-key", "no-entry")
 """What a node does before anything could be run there."""
 
@@ -114,8 +133,7 @@ class Nodes:
 
     def asked(self) -> list[str]:
         """Return which nodes ran something, once for each time."""
-        file = self.folder / "asked"
-        return sorted(file.read_text().split()) if file.is_file() else []
+        return sorted((self.folder / "asked").read_text().split())
 
     def left_behind(self) -> list[str]:
         """Return the files that are left on the nodes, and the programs that still run there or still ask, after a moment."""
@@ -139,18 +157,20 @@ class Nodes:
 
 @contextmanager
 def sshd(folder: Path, nodes: Mapping[str, str], seen: Mapping[str, str] | None = None) -> Iterator[Nodes]:
-    """Start a server for names and what each does: a key of BODIES or COMMANDS, one of ELSEWHERE, or "real"."""
+    """Start a server for names and what each does: a key of BODIES, COMMANDS or LOGINS, one of ELSEWHERE, or "real"."""
     assert SSHD is not None
     for part in ("behaviour", "captures", "body", "home", *(f"tmp/{name}" for name in nodes)):
         (folder / part).mkdir(parents=True)
     for key in ("host", "user", "stranger"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
+    (folder / "asked").touch()
     (folder / "command").write_text(_COMMAND.format(here=folder))
     for name, text in BODIES.items():
         (folder / "body" / name).write_text(text)
     for name, does in nodes.items():
         (folder / "captures" / name).write_bytes(capture_named((seen or {}).get(name, name)))
-        whole = _RUN.format(body=folder / "body" / does) if does in BODIES else COMMANDS.get(does, "exec /bin/sh -s\n")
+        body, start = (does, _START) if does in BODIES else ("good", _login(folder / "home" / name, does))
+        whole = _RUN.format(body=folder / "body" / body, start=start) if start else COMMANDS.get(does, "exec /bin/sh -s\n")
         (folder / "behaviour" / name).write_text(_BANNER + whole if does == "good" else whole)
     port = free_port()
     with socket.socket() as mute:  # takes connections and says nothing
@@ -164,6 +184,18 @@ def sshd(folder: Path, nodes: Mapping[str, str], seen: Mapping[str, str] | None 
         finally:
             server.terminate()
             server.wait(60)
+
+
+def _login(home: Path, does: str) -> str:
+    """Return how sshd starts a login: its shell with -c and what the client sent; "" for what is no login of LOGINS."""
+    shell, file, text = LOGINS.get(does, ("", "", ""))
+    if not shell:
+        return ""
+    if file:
+        (home / file).parent.mkdir(parents=True)
+        (home / file).write_text(f"{text}\n")
+    sent = '"$SSH_ORIGINAL_COMMAND"' if file or not text else text
+    return f"HOME={home} SHELL={shell.split()[0]} {shell} -c {sent}"
 
 
 def _configure(folder: Path, nodes: Mapping[str, str], port: int, mute: int) -> None:
@@ -217,8 +249,18 @@ def _wait(port: int) -> None:
 def interrupted(
     words: Sequence[str], env: Mapping[str, str], asked: Path, names: Sequence[str], sign: int
 ) -> "subprocess.Popen[str]":
-    """Start a command, send it a signal once some nodes were asked, and return it."""
-    process = subprocess.Popen(words, env=dict(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """Start a command, send it a signal once some nodes were asked, and return it.
+
+    A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start would, too.
+    """
+    process = subprocess.Popen(
+        words,
+        env=dict(env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+    )
     for _ in range(600):
         if set(names) <= set(asked.read_text().split()) or process.poll() is not None:
             break

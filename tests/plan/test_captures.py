@@ -121,7 +121,7 @@ def test_attributes_by_the_menus_words_without_a_registry_are_refused(tmp_path: 
     file, registry = tmp_path / "bios.json", tmp_path / "registry.json"
     menu = {f"Setting Number {n}": "On" for n in range(9)}
     file.write_text(json.dumps({"@odata.type": "#Bios.v1_0_0.Bios", "Attributes": menu}))
-    with pytest.raises(BadInput, match="the tools' names are not known"):
+    with pytest.raises(BadInput, match="the tools' names for them are unknown"):
         firmware_from([file])
     entries = [{"AttributeName": f"Set{n}", "DisplayName": f"Setting Number {n}", "Type": "String"} for n in range(9)]
     registry.write_text(json.dumps({"RegistryEntries": {"Attributes": entries}}))
@@ -151,7 +151,7 @@ def test_a_registry_alone_is_obeyed_too() -> None:
 
 @pytest.mark.parametrize("seed", a_third(sorted(SEEDS.glob("*.tar.gz"))), ids=lambda path: path.name)
 def test_the_script_of_a_seed_machine_writes_findings_alone(seed: Path) -> None:
-    """A machine whose BIOS was not read: every change is of a known present value, and no law is broken."""
+    """A machine whose BIOS was not read: every change is of a known current value, and no law is broken."""
     for scope in SCOPES[:3:2]:
         result = judged(read_machine(str(seed)), scope)
         sheets = Sheets(settings(), result.vendor, maker=maker_of(result.platform), platform=result.platform)

@@ -106,7 +106,7 @@ ODD: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     ),
     "no choices": (OFF, (registry(NumaNodesPerSocket={"Value": []}, ApbDis={"Value": None}),)),
     "half of the registry": (OFF, (registry(LogicalProc=None, ApbDis=None, SysProfile=None),)),
-    "values that wait": (
+    "values pending": (
         OFF,
         ({"@odata.id": "/redfish/v1/Systems/1/Bios/Settings", "Attributes": {**OFF, "NumaNodesPerSocket": "2"}}, registry()),
     ),

@@ -97,8 +97,8 @@ def test_what_the_file_has_not_is_never_written() -> None:
         [],
         [
             ("LogicalProc=Disabled", "the BIOS reports no value for it"),
-            ("MadtCoreEnumeration=Linear", "the BIOS says NotAvailable of it"),
-            ("ProcX2Apic=Enabled", "it is not among the BIOS attributes given"),
+            ("MadtCoreEnumeration=Linear", "the BIOS reports NotAvailable"),
+            ("ProcX2Apic=Enabled", "it is not among the given BIOS attributes"),
         ],
     )
 
@@ -113,9 +113,9 @@ def test_what_the_registry_does_not_allow_is_never_written() -> None:
     assert (written(made), sorted(reasons(made.absent))) == (
         [],
         [
-            ("LogicalProc=Disabled", "Disabled is not a value that this machine's LogicalProc takes"),
-            ("MadtCoreEnumeration=Linear", "the attribute registry does not have it"),
-            ("ProcX2Apic=Enabled", "the attribute registry says it is immutable"),
+            ("LogicalProc=Disabled", "Disabled is not a legal value of LogicalProc on this machine"),
+            ("MadtCoreEnumeration=Linear", "the attribute registry does not list it"),
+            ("ProcX2Apic=Enabled", "it is immutable according to the attribute registry"),
         ],
     )
 
@@ -142,7 +142,7 @@ def test_what_stands_at_a_value_that_the_registry_refuses_is_not_written(now: An
     """Such a value could not be written again, so a change of it would have no way back."""
     known = registry([choice("MadtCoreEnumeration", "RoundRobin=Round Robin", "Linear=Linear Numbering")])
     made = plan([asks("c", "cpu.enumeration", "linear")], bios={"MadtCoreEnumeration": now}, registry=known)
-    why = f"it is set to {now}, which the attribute registry does not allow: it could not be undone"
+    why = f"it is set to {now}, which the attribute registry does not allow: the change could not be undone"
     assert (written(made), reasons(made.refused)) == ([], [("MadtCoreEnumeration=Linear", why)])
 
 
@@ -150,7 +150,7 @@ def test_a_value_in_another_spelling_than_the_registrys_has_no_way_back_either()
     """A registry that has Enabled refuses Enable: the undo would be refused after the change went through."""
     known = registry([choice("LogicalProc", "Enabled", "Disabled")])
     made = plan([asks("c", "cpu.smt", "off")], bios={"LogicalProc": "Enable"}, registry=known)
-    why = "it is set to Enable, which the attribute registry does not allow: it could not be undone"
+    why = "it is set to Enable, which the attribute registry does not allow: the change could not be undone"
     assert (written(made), reasons(made.refused)) == ([], [("LogicalProc=Disabled", why)])
 
 
@@ -189,7 +189,7 @@ def test_preferred_io_is_never_switched_on_without_a_bus() -> None:
         ([on, bus], "dell", {"PciePreferredIoBus": "Disabled"}),
     ):
         made = plan(findings, now, vendor, "milan", bios=bios, include=("unknown", "contested"))
-        assert (written(made), "never without io.preferred_bus" in str(made.by_hand)) == ([], True)
+        assert (written(made), "it needs io.preferred_bus" in str(made.by_hand)) == ([], True)
 
 
 def test_preferred_io_goes_where_its_bus_is_refused() -> None:
@@ -215,14 +215,14 @@ def test_what_counts_only_with_an_option_that_nobody_wants_is_refused() -> None:
     made = plan([asks("p", "fabric.pstate", "p0")], None, "hpe", "milan", bios=bios)
     assert (written(made), [each.reason for each in made.refused]) == (
         [],
-        ["it counts only with ApplicationPowerBoost=Disabled, which no finding wants"],
+        ["it takes effect only with ApplicationPowerBoost=Disabled, which no finding asks for"],
     )
 
 
 def test_the_bios_that_says_so_already_is_not_written_again() -> None:
     """Where the system shows another value than the BIOS, a restart is due, and no write."""
     made = plan([asks("a", "cpu.smt", "off")], {"cpu.smt": "on"}, bios={"LogicalProc": "Disabled"})
-    assert (written(made), "already has it" in made.by_hand[0].reason) == ([], True)
+    assert (written(made), "already has this value" in made.by_hand[0].reason) == ([], True)
 
 
 def test_a_plan_dumps_and_reads_back() -> None:
@@ -248,7 +248,7 @@ def test_the_system_keeps_what_is_so_and_what_findings_want() -> None:
         ("/sys/kernel/mm/transparent_hugepage/enabled", "always", True),
     ]
     assert sorted((each.setting, each.reason) for each in system.left) == [
-        ("limits.memlock", "check first: its present value is unknown"),
+        ("limits.memlock", "check first: its current value is unknown"),
         ("os.swappiness", "worth considering, not a fault"),
     ]
     assert system.kept[0].back == "sysctl -w kernel.numa_balancing=1"
@@ -292,7 +292,7 @@ def test_nobody_is_asked_for_attributes_that_were_given() -> None:
     assert reasons(nothing.absent) == [("off", "the BIOS attributes given have no Hyper_Threading_ALL_...")]
     two = {"Hyper_Threading_ALL__F27F": "Enable", "Hyper_Threading_ALL__F280": "Enable"}
     several = plan([asks("smt", "cpu.smt", "off")], vendor="supermicro", platform="sapphire-rapids", bios=two)
-    assert reasons(several.by_hand) == [("off", "which of the attributes Hyper_Threading_ALL_... is meant is not certain here")]
+    assert reasons(several.by_hand) == [("off", "it is uncertain which of the attributes Hyper_Threading_ALL_... applies here")]
 
 
 def test_a_page_gives_the_line_of_the_makers_tool_with_what_goes_first() -> None:
@@ -324,9 +324,20 @@ def test_what_waits_already_is_not_written_over() -> None:
 @pytest.mark.parametrize(
     ("shown", "found"),
     [
-        (None, ([], ["no registry: what Rome0075 is, is each board's own; give its attribute registry with a further --bios"])),
+        (
+            None,
+            (
+                [],
+                [
+                    (
+                        "no registry: the meaning of Rome0075 differs between boards; give its attribute registry with another "
+                        "--bios"
+                    )
+                ],
+            ),
+        ),
         ("NUMA nodes per socket", ([("Rome0075", "NPS4")], [])),
-        ("SVM Mode", ([], ["the attribute registry calls Rome0075 SVM Mode here, and not NUMA nodes per socket"])),
+        ("SVM Mode", ([], ["the attribute registry labels Rome0075 'SVM Mode' here, not 'NUMA nodes per socket'"])),
     ],
 )
 def test_a_code_is_written_only_where_its_registry_says_what_it_is(shown: str | None, found: tuple[Any, Any]) -> None:

@@ -33,10 +33,13 @@ def test_the_performance_profile_alone_answers_what_it_sets() -> None:
 
 
 def test_a_profile_that_could_not_be_set_back_is_not_moved_for_what_it_holds() -> None:
-    """Its present value is none that the registry allows: no setting is worth a change without a way back."""
+    """Its current value is none that the registry allows: no setting is worth a change without a way back."""
     known = registry([choice("SysProfile", "PerfOptimized", "Custom"), choice("ProcTurboMode", "Enabled", "Disabled")])
     made = plan([BOOST], {"power.boost": "off"}, bios={"SysProfile": "Auto", "ProcTurboMode": "Disabled"}, registry=known)
-    why = "SysProfile, which holds it, is set to Auto, which the attribute registry does not allow: it could not be undone"
+    why = (
+        "SysProfile, which controls it, is set to Auto, which the attribute registry does not allow: the change could not be "
+        "undone"
+    )
     assert (written(made), reasons(made.refused)) == ([], [("ProcTurboMode=Enabled", why)])
 
 
@@ -53,7 +56,7 @@ def test_custom_is_taken_only_where_a_setting_of_weight_needs_it() -> None:
         "UncoreFrequency": "MaxUFS",
         "EnergyPerformanceBias": "MaxPower",
     }
-    assert "in place of SysProfile=PerfOptimized" in " ".join(change(made, "SysProfile").why)
+    assert "instead of SysProfile=PerfOptimized" in " ".join(change(made, "SysProfile").why)
     assert {each.kind for each in made.writes if each.attribute == "ProcPwrPerf"} == {"again"}
 
 
@@ -78,7 +81,7 @@ def test_a_machine_at_performance_is_not_moved_for_what_guides_differ_about(incl
     made = plan([deep], {"power.cstates": "off", "power.profile": "performance"}, bios=DELL, include=include)
     assert written(made) == []
     if include:
-        assert "not moved to Custom for what guides differ about" in made.refused[0].reason
+        assert "disputed settings do not justify moving to Custom" in made.refused[0].reason
 
 
 def test_a_contested_setting_goes_with_those_that_move_the_machine_anyway() -> None:
@@ -115,7 +118,7 @@ def test_a_workload_profile_never_stands_beside_single_settings() -> None:
     made = plan([HPC, asks("smt", "cpu.smt", "off")], {"cpu.smt": "on"}, bios=efficient)
     assert written(made) == [("LogicalProc", "Disabled")]
     assert [each.wanted for each in made.refused] == ["WorkloadProfile=HpcProfile"]
-    assert "LogicalProc=Disabled (smt) is wanted too" in made.refused[0].reason
+    assert "which conflicts with LogicalProc=Disabled (smt)" in made.refused[0].reason
     alone = plan([HPC], bios=efficient)
     assert (written(alone), [each.wanted for each in alone.by_hand]) == ([], ["WorkloadProfile=HpcProfile"])
 
@@ -178,7 +181,7 @@ def test_of_hardware_on_order_the_profile_stands_and_custom_is_a_comment() -> No
         ("SysProfile", "PerfOptimized", True),
         ("ProcCStates", "Enabled", False),
     ]
-    assert "needs SysProfile=Custom first in place of PerfOptimized" in " ".join(change(made, "ProcCStates").why)
+    assert "it first needs SysProfile=Custom instead of PerfOptimized" in " ".join(change(made, "ProcCStates").why)
 
 
 def test_the_registry_agrees_with_what_is_written_behind_custom() -> None:

@@ -133,7 +133,7 @@ def machines(draw: some.DrawFn) -> tuple[Plan, dict[str, Any] | None, Registry |
 def test_no_plan_has_two_values_a_profile_beside_what_it_overwrites_or_no_way_back(
     drawn: tuple[Plan, dict[str, Any] | None, Registry | None, tuple[Include, ...]],
 ) -> None:
-    """Nor does one write what is not there, is not legal, or is of a present value that nobody knows."""
+    """Nor does one write what is not there, is not legal, or is of a current value that nobody knows."""
     made, bios, known, include = drawn
     assert broken(made, Bios(attributes=bios) if bios is not None else None, known, blind="unknown" in include) == []
 

@@ -2,7 +2,7 @@ from itertools import permutations
 
 import pytest
 
-from advisor.advice.checklist_page import undo_lines
+from advisor.advice.checklist_page import closing, undo_lines, untouched
 from advisor.advice.know.vendors import vendors
 from advisor.advice.plan.draft import moved, settle, static
 from tests.know.listed import asks
@@ -141,7 +141,7 @@ def test_the_way_back_of_what_moves_along_is_a_line_of_the_makers_tool() -> None
     assert list(undo_lines(made, vendors()["dell"])) == [
         "racadm set BIOS.MemSettings.NodeInterleave Enabled",
         "racadm set BIOS.ProcSettings.SubNumaCluster 2-Way",
-        "# in the setup menus, as the tool's name for it is unknown: Odd=A",
+        "# set in the setup menus, because the tool's name for it is unknown: Odd=A",
     ]
 
 
@@ -167,3 +167,25 @@ def test_no_write_is_taken_back_before_the_next_one() -> None:
     bios = {"NodeInterleave": "Enabled", "SubNumaCluster": "Disabled"}
     made = plan(findings, {"cpu.snc": "off", "memory.node_interleave": "on"}, bios=bios, registry=known)
     assert written(made) == [("NodeInterleave", "Disabled"), ("SubNumaCluster", "2-Way")]
+
+
+def test_a_name_that_the_registry_has_is_verified_by_it() -> None:
+    """Whatever the sheet's evidence covers: of 17G with P-cores no firmware was seen, and this server's registry is at hand."""
+    wish = asks("boost", "power.boost", "on")
+    bios, known = {"ProcTurboMode": "Disabled"}, registry([choice("ProcTurboMode", "Enabled", "Disabled")])
+    made = [plan([wish], {}, platform="granite-rapids", bios=bios, registry=each) for each in (None, known)]
+    assert [(each.changes[0].verified, "name not verified against a registry" in each.changes[0].why) for each in made] == [
+        (False, True),
+        (True, False),
+    ]
+
+
+def test_a_script_that_writes_nothing_points_to_its_comments_only_where_there_are_any() -> None:
+    """With nothing left out nothing is needed; what is to be looked up is named, with the one command that reads it."""
+    empty, unknown = plan([]), plan([asks("boost", "power.boost", "on")])
+    assert list(closing(empty)) == ["advisor: nothing to write: no finding needs this file"]
+    assert list(closing(unknown)) == [
+        "advisor: nothing to write: no finding needs this file; the comments below say what is not written, and why"
+    ]
+    ((heading, lines),) = untouched(unknown)
+    assert (heading.partition(":")[0], lines[-1]) == ("Check first", f"read all at once: {unknown.look_up_with}")

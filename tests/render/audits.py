@@ -27,10 +27,10 @@ def nps(socket: int) -> Finding:
         "numa-nps-below-best",
         "high",
         where="bios",
-        title="NUMA nodes per socket (NPS) below the best value for this work",
+        title="NUMA nodes per socket (NPS) below the best value for this workload",
         subject=f"socket {socket}",
         claim="NUMA partitioning is NPS1; EPYC 7002 (Rome) with 8 dies offers NPS4",
-        why="With fewer nodes, memory is interleaved over more channels and farther away.",
+        why="With fewer nodes, memory is interleaved over more channels, some of them farther away.",
         evidence=(
             Evidence(fact="platform.scheme", value="NPS", where="rules/platforms/rome.yaml"),
             Evidence(fact="layout.cut.nodes_per_socket", value="1", where="/sys/devices/system"),
@@ -49,7 +49,7 @@ def nps(socket: int) -> Finding:
                 commands=("racadm set BIOS.ProcSettings.NumaNodesPerSocket 4",),
                 apply=("racadm jobqueue create BIOS.Setup.1-1",),
                 before=("SysProfile = Custom: the profile locks it",),
-                notes=("0 is offered with two sockets only",),
+                notes=("0 is offered only with two sockets",),
                 reboot="yes",
                 check="lscpu | grep NUMA",
                 undo="set it back to 1",
@@ -74,7 +74,7 @@ def audit() -> Audit:
         settings=_settings(),
         unseen=(
             Gap(fact="memory.dimms", why="permission denied", help=ROOT_HELP),
-            Gap(fact="cpu.idle_states", why="not there", help=NOT_OFFERED),
+            Gap(fact="cpu.idle_states", why="not present", help=NOT_OFFERED),
         ),
     )
 

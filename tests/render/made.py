@@ -71,7 +71,7 @@ def layout(name: str = "NPS4", nodes: int | None = 4) -> Layout:
     """Return a layout with reasons."""
     return Layout(
         cut=Cut(name=name, nodes_per_socket=nodes, confidence="high", why=("every socket has as many nodes", "whole L3 groups")),
-        numbering=Numbering(name="linear", siblings="none", why=("numbers fill one package before the next",)),
+        numbering=Numbering(name="linear", siblings="none", why=("CPU numbers fill one package after another",)),
         smt=Smt(state="off", threads=1, why=("one thread per core online",)),
         distances=DistanceTable(name="full", why=("same socket 16, other socket 32",)),
     )

@@ -22,7 +22,7 @@ def told(placement: Placement, *machines: Machine, **more: object) -> BoundJob:
         "launcher": "openmpi5",
         "version": "5.0.6",
         "form": "core",
-        "chosen": "it was asked for",
+        "chosen": "as requested",
         "strategies": {placement.strategy: "Do it."},
     }
     return BoundJob(placement, machines, **{**values, **more})  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ def test_short_files_are_pasted_and_long_ones_named() -> None:
     files = {"rankfile": lambda: iter(["rank 0=a slot=0"]), "long": lambda: (f"{n}" for n in range(100))}
     text = page(told(plan, machine("a-r7425-2x7601-dell"), files=files))
     assert "cat > rankfile <<'END'\nrank 0=a slot=0\nEND\n" in text
-    assert "./app\n# needs long: add -o DIR, which writes it and prints this line with the path\n" in text
+    assert "./app\n# needs long: -o DIR writes it and prints this line with the path\n" in text
 
 
 def test_the_svg_has_every_rank() -> None:
@@ -138,4 +138,4 @@ def test_ranks_have_colours_and_a_legend() -> None:
     styles = {text.split()[0]: style for line in lines for text, style in line if style.startswith("rank ")}
     assert (styles["r0"], styles["r1"], styles["r9"]) == ("rank 0", "rank 1", "rank 1")
     assert len({STYLES[f"rank {at}"] for at in range(8)}) == 8
-    assert "Legend     rN: rank N and its CPUs; idle: CPUs without a rank; ranks have 8 colours in turn" in page(what)
+    assert "Legend     rN: rank N and its CPUs; idle: CPUs without a rank; ranks cycle through 8 colours" in page(what)

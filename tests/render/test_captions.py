@@ -203,7 +203,7 @@ def test_the_legend_tells_each_reason_once() -> None:
     around = Block((0,), (0,), 1, (inside,), devices=(device("b", guessed="of its bridge"),))
     beside = (device("c", guessed="no _PXM"), device("d", guessed="by its number"))
     drawn = Picture("", "", "", (around,), (), beside, None, (), ())
-    assert guesses(drawn) == ("~ place inferred, not reported by the firmware: no _PXM; by its number; of its bridge",)
+    assert guesses(drawn) == ("~ location inferred, not reported by the firmware: no _PXM; by its number; of its bridge",)
     assert guesses(Picture("", "", "", (), (), (device("a"),), None, (), ())) == ()
 
 
@@ -212,8 +212,8 @@ def test_the_legend_tells_each_reason_once() -> None:
     [
         ("none", "linear"),
         ("unknown", "linear, second threads ?"),
-        ("adjacent", "linear, second threads next to the first"),
-        ("offset", "linear, second threads after all first ones"),
+        ("adjacent", "linear, each second thread numbered right after the first"),
+        ("offset", "linear, second threads after all first threads"),
         ("other", "linear, second threads in another order"),
     ],
 )

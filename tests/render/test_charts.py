@@ -89,10 +89,10 @@ SAID = {
     "bandwidth-matrix": ("node001: bandwidth between NUMA nodes", "37.7", "9.50", "CPUs of NUMA node"),
     "latency-matrix": ("node001: latency between NUMA nodes", "96.0", "207"),
     "ladder": ("huge pages", "97.0 ns", "normal pages", "121 ns", "L1", "32 KiB", "L3", "16 MiB", "working set"),
-    "loaded": ("97.0 ns idle", "memory of node 0", "262 ns", "GB/s that the other cores stream"),
-    "map": ("node001: from core to core", "CPU", "120"),
+    "loaded": ("97.0 ns idle", "memory of node 0", "262 ns", "GB/s streamed by the other cores"),
+    "map": ("node001: core-to-core latency", "CPU", "120"),
     "parts": ("core 0", "21.4 GB/s", "slowest: NUMA node 5, 23.7 GB/s", "266 GB/s, 65 % of 410 GB/s"),
-    "messages": ("ranks on", "its own NUMA node", "12.3 GB/s, 98 % of 12.5 GB/s", "-45 % against near, 1 MiB messages"),
+    "messages": ("ranks on", "its own NUMA node", "12.3 GB/s, 98 % of 12.5 GB/s", "-45 % relative to near ranks, 1 MiB messages"),
     "hpl": ("HPL, N = 86400", "3890 GFLOP/s", "HPL reaches 78 %", "peak at base clock", "HPL reaches 95 %"),
     "roofline": ("peak: 5020 GFLOP/s", "no FMA: 2510 GFLOP/s", "no SIMD: 1250 GFLOP/s", "serial: 53.6 GFLOP/s"),
 }
@@ -256,12 +256,12 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "said"),
     [
         (("rooflin", "svg"), "'rooflin' is not a chart; did you mean roofline?"),
-        (("roofline", "gif"), "'gif' is not a format of charts; use svg or png"),
-        (("ladder", "png"), "these measurements have nothing for the chart ladder; they have roofline"),
-        (("roofline", "png", 0.0), "an intensity of 0 FLOP/byte is not possible; give a number above 0: a triad has 1/12"),
+        (("roofline", "gif"), "'gif' is not a chart format; use svg or png"),
+        (("ladder", "png"), "these measurements contain no data for the chart ladder; they have roofline"),
+        (("roofline", "png", 0.0), "an intensity of 0 FLOP/byte is not possible; give 1e-6 to 1e6; STREAM triad has 1/12"),
         (
             ("roofline", "png", float("nan")),
-            "an intensity of nan FLOP/byte is not possible; give a number above 0: a triad has 1/12",
+            "an intensity of nan FLOP/byte is not possible; give 1e-6 to 1e6; STREAM triad has 1/12",
         ),
     ],
 )

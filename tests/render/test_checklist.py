@@ -126,8 +126,8 @@ def test_the_page_prints_as_it_did(width: int, golden: Golden, *, verbose: bool)
         (("finding", "pass", "pass", "unknown"), "FIX 1 THING"),
         (("finding", "finding", "pass", "unknown"), "FIX 2 THINGS"),
         (("pass", "pass", "pass", "unknown"), "NOTHING TO FIX"),
-        (("finding", "unknown", "unknown", "unknown", "unknown"), "LITTLE IS KNOWN · FIX 1 THING"),
-        (("unknown", "unknown"), "LITTLE IS KNOWN"),
+        (("finding", "unknown", "unknown", "unknown", "unknown"), "LIMITED DATA · FIX 1 THING"),
+        (("unknown", "unknown"), "LIMITED DATA"),
     ],
 )
 def test_the_first_words_say_what_is_to_be_done_and_whether_little_is_known(verdicts: tuple[str, ...], says: str) -> None:
@@ -416,7 +416,7 @@ def test_conflicts_stand_out() -> None:
     assert "CONFLICT  b wants on [suse-7001]" in page(pair, 80, verbose=True)
     assert "b wants on \\[suse-7001\\]" in made("md", pair)
     script = made("racadm", pair)
-    assert "SMT (hardware threads, Hyper-Threading): LogicalProc=Disabled: cpu.smt is wrong; a wants off, b wants on" in script
+    assert "SMT (hardware threads, Hyper-Threading): LogicalProc=Disabled; cpu.smt is wrong; a wants off, b wants on" in script
     assert [line for line in script.splitlines() if line.startswith("racadm set")] == []
 
 

@@ -13,8 +13,8 @@ def test_each_line_names_its_benchmark_and_what_it_should_show() -> None:
     found = said(listed([asks("numa-nps-x", "numa.nps", "4"), state("scheduler-x", "scheduler"), state("firmware-x", "bios")]))
     assert sorted(found) == [
         "advisor measure membw: STREAM triad of the machine 13 % above NPS1 (2 sockets; NPS4; 3200 MT/s) [dell-rome-2019]",
-        "advisor verify: where the ranks of a job really are",
-        "no benchmark shows it; use the check",
+        "advisor verify: where the ranks of a job really run",
+        "no benchmark covers it; use the check",
     ]
 
 

@@ -37,15 +37,22 @@ def written(folder: Path, *lines: str, head: str = "repeats: 3\n") -> Path:
     ("lines", "problem"),
     [
         (["it feels fast"], "line 4: 'it feels fast' cannot be measured or read"),
-        (["traid >= 290 GB/s"], "line 4: traid is not a figure that is measured; did you mean triad"),
-        (["triad >= 290 ns"], "line 4: triad counts bytes/s, not 290 ns"),
+        (["traid >= 290 GB/s"], "line 4: traid is not a measured figure; did you mean triad"),
+        (["triad >= 290 ns"], "line 4: triad is measured in bytes/s, not 290 ns"),
         (["triad >= 90 %"], "line 4: 90 % of what?; write: triad >= 90 % of ceiling"),
-        (["hpl >= 3 TFLOP/s on each core"], "line 4: hpl is of whole nodes, not of a core"),
+        (["hpl >= 3 TFLOP/s on each core"], "line 4: hpl applies to whole nodes, not to one core"),
         (["triad >= 290 GB/s on 4 nodes"], "line 4: triad is for one node"),
-        (["triad >= 9 % of ceiling on each core"], "line 4: the ceiling of one core is not known"),
-        (["triad >= 290 GB/s, on Sundays"], "line 4: 'on Sundays' is no condition"),
+        (
+            ["osu_bw >= 24 GB/s on 2 nodes"],
+            "line 4: osu_bw is measured between two nodes like this one; write: osu_bw >= 24 GB/s",
+        ),
+        (["triad >= 9 % of ceiling on each core"], "line 4: the ceiling for one core is unknown"),
+        (["triad >= 290 GB/s, on Sundays"], "line 4: 'on Sundays' is not a condition"),
         (["no finding above lo"], "line 4: lo is not a severity"),
         (["triad >= 290 GB/s", "triad <= 200 GB/s"], "line 5: triad <= 200 GB/s contradicts line 4"),
+        (["NPS4", "NPS2, SMT off"], "line 5: NPS2, SMT off contradicts line 4: NPS4"),
+        (["numa.npx = 4"], "line 4: numa.npx is not a setting; did you mean numa.nps?"),
+        (["numa.nps = 4", "numa.nps = 1"], "line 5: numa.nps = 1 contradicts line 4"),
         (["every DIMM at 3200", "every DIMM at 2933 MT/s"], "line 5: every DIMM at 2933 MT/s contradicts line 4"),
     ],
 )
@@ -91,6 +98,10 @@ LINES: Final = {
     "no finding above low": "not shown",
     "no memory-below-rated": "passed",
     "identical over the fleet within 3 %": "not shown",
+    "NPS 4, SMT off": "passed",
+    "numa.nps = 1": "failed",
+    "cpu.smt = off": "passed",
+    "power.boost = on": "not shown",
 }
 
 

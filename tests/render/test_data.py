@@ -52,7 +52,7 @@ def test_hca() -> None:
 
 def test_a_place_that_could_not_be_told_is_null() -> None:
     """A device without a node has null for its nodes, not an empty list, and why."""
-    near = Locality(numa_nodes=(), inferred="numa_node is -1, and nothing around it says where it is")
+    near = Locality(numa_nodes=(), inferred="numa_node is -1, and no neighbouring device shows its location")
     hca = made.hca("mlx5_0", "0000:a1:00.0", None).model_copy(update={"locality": near})
     data = topology_document(made.rome().model_copy(update={"hcas": (hca,)}), made.layout())
     assert (data["hcas"][0]["numa_nodes"], data["hcas"][0]["inferred"]) == (None, near.inferred)

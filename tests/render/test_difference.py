@@ -10,7 +10,7 @@ def drawn(difference: Difference, width: int = 80) -> list[str]:
 
 def test_two_equal_machines_take_two_lines() -> None:
     """The names, and that nothing differs."""
-    assert drawn(Difference(before="a", after="b")) == ["a -> b", "Nothing differs that could be read on both."]
+    assert drawn(Difference(before="a", after="b")) == ["a -> b", "No differences in what could be read on both."]
 
 
 def test_each_section_has_a_heading_and_stays_in_its_width() -> None:
@@ -24,10 +24,10 @@ def test_each_section_has_a_heading_and_stays_in_its_width() -> None:
         lost=(FindingChange(id="numa-nps-below-best", severity="high", claim="socket 0 is cut NPS1 " * 5, now="unknown"),),
     )
     lines = drawn(difference, 60)
-    assert [line for line in lines if line in ("Topology", "Settings", "Findings that are gone", "New findings")] == [
+    assert [line for line in lines if line in ("Topology", "Settings", "Findings no longer present", "New findings")] == [
         "Topology",
         "Settings",
-        "Findings that are gone",
+        "Findings no longer present",
     ]
     assert "cut  NPS1 -> NPS4" in lines
     assert "NUMA nodes per socket  1 -> not read" in lines

@@ -60,7 +60,7 @@ def test_an_export_is_the_same_twice(name: str, subject: ExportSubject) -> None:
 def test_the_list_says_of_each_what_it_is_of_and_proven_with() -> None:
     """Two lines a format, and one more for each word of --include."""
     made = ExportFormat("a", "an A", 1, "tool 1.0", lambda _subject, _options: {}, ("machine", "kinds"), {"more": "B"})
-    assert listing([made]) == "a  an A\n   of a machine or a fleet; proven: tool 1.0\n   --include more: B\n"
+    assert listing([made]) == "a  an A\n   for a machine or a fleet; tested with: tool 1.0\n   --include more: B\n"
 
 
 def test_a_site_s_template_is_a_format() -> None:

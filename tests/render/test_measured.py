@@ -78,7 +78,7 @@ def test_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_busy_machine_is_said_in_words() -> None:
     """Figures of a machine that was not idle carry why, and kernels from elsewhere are named as such."""
     page = " ".join(printed(measured_page(made.whole(FEW, conditions=BUSY))).split())
-    said = "! The machine was BUSY, the results are disturbed: load 3.2; user alice runs xhpl on 32 CPUs"
+    said = "! The machine was BUSY, so the results are unreliable: load 3.2; user alice runs xhpl on 32 CPUs"
     assert (said in page, "kernels built elsewhere" in page) == (True, True)
 
 

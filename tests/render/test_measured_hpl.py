@@ -46,7 +46,7 @@ def test_it_stands_against_both_peaks() -> None:
 
 def test_peaks_that_are_not_known_say_so() -> None:
     """Nothing is divided by what nobody knows."""
-    assert text()[3:] == ["86400 192 8 x 8 1 1130", "no peak at base clock is known; no peak under load was measured"]
+    assert text()[3:] == ["86400 192 8 x 8 1 1130", "the peak at base clock is unknown; no peak under load was measured"]
 
 
 def test_a_wrong_kernel_is_named() -> None:
@@ -95,6 +95,6 @@ def test_parts_of_one_host_are_named() -> None:
 
 def test_a_table_and_a_single_run_stand_apart() -> None:
     """Runs that were measured alone keep their own table; what is refused is in neither."""
-    lines = shown(run(), step(1, 1e12), step(2, 2e12, refused="rank 3 was on n9, the plan has n1"))
+    lines = shown(run(), step(1, 1e12), step(2, 2e12, refused="rank 3 was on n9, but the plan has n1"))
     assert [line.split()[:2] for line in lines if line.startswith("HPL")] == [["HPL", "hpl,"], ["HPL", "scaling"]]
     assert [line for line in lines if line.startswith("2 hosts")] == []

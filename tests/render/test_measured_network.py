@@ -64,7 +64,7 @@ def test_the_article_s_table() -> None:
         "NUMA node 0 mlx5_0 other socket 8 6.90 6.90 64 KiB 55 % -44 % 2.0 %",
         "NUMA node 6 mlx5_0 here 8 12.3 12.3 64 KiB 98 % 2.0 %",
     )
-    assert (len(rows), lines[-1]) == (8, "On the other socket 45 % of the bandwidth is lost: 6.80 of 12.3 GB/s.")
+    assert (len(rows), lines[-1]) == (8, "On the other socket, 45 % of the bandwidth is lost: 6.80 of 12.3 GB/s.")
     assert "line: 12.5 GB/s one way (100 Gbit/s (4X EDR))" in " ".join(lines)
 
 
@@ -75,12 +75,12 @@ def test_two_ranks_near_and_far() -> None:
         "NUMA node 6 mlx5_0 here 1.10 12.4 24.8 64 KiB 2.0 %",
         "NUMA node 0 mlx5_0 other socket 1.40 7.00 14.0 64 KiB 2.0 %",
     ]
-    assert lines[-1] == "Far from the adapter latency is 27 % longer."
+    assert lines[-1] == "Far from the adapter, latency is 27 % longer."
 
 
 def test_what_is_not_believed_is_in_no_table() -> None:
     """Results of ranks that were elsewhere are left out; with none left there is no table."""
-    assert text([each.model_copy(update={"refused": "rank 0 was on CPUs 1, the plan has 0"}) for each in parts()]) == []
+    assert text([each.model_copy(update={"refused": "rank 0 was on CPUs 1, but the plan has 0"}) for each in parts()]) == []
 
 
 def test_inside_one_host_it_says_so() -> None:

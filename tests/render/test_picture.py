@@ -107,7 +107,7 @@ def test_a_bound_process_is_told() -> None:
     """A process whose affinity is narrower than its cgroup hears of it; one that may run everywhere does not."""
     base = made.machine(made.topology(made.Shape(sockets=1)))
     bound, free = (base.model_copy(update={"limits": Limits(affinity=cpus)}) for cpus in (CpuSet([0]), CpuSet(range(4096))))
-    assert seen(bound).notes == ("Bound: this process may run on CPU 0 only (its affinity).",)
+    assert seen(bound).notes == ("Bound: this process may run only on CPU 0 (its affinity).",)
     assert seen(free).notes == seen(base).notes == ()
 
 

@@ -18,10 +18,10 @@ def said(of: Machine) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gold-6146", "memory carries at most 255.9 GB/s: 6 channels of DDR4-2666 in each of 2 sockets"),
+        ("gold-6146", "memory bandwidth is at most 255.9 GB/s: 6 channels of DDR4-2666 in each of 2 sockets"),
         ("gold-6146", "96 GiB on each of 2 NUMA nodes"),
         ("xeon-6972p-126gib", "at most 8 of 24 memory channels are filled (16 GiB is the smallest DIMM)"),
-        ("epyc-9135", "memory carries at most 334.4 GB/s: the links of 2 dies (about 152 GB/s each)"),
+        ("epyc-9135", "memory bandwidth is at most 334.4 GB/s: the links of 2 dies (about 152 GB/s each)"),
         ("b-c6525-2x7702-nps4", "NPS4, 4 NUMA nodes per socket"),
         ("b-c6525-2x7702-nps4", "32 L3 groups of 4 CPUs, 16 MiB each"),
         ("nps0", "1 NUMA node over 2 sockets"),

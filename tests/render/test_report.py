@@ -140,14 +140,14 @@ def test_every_slot_is_drawn_as_it_is(faulty: Report) -> None:
 def test_links_between_sockets_say_what_was_measured_across_them(rome: Report) -> None:
     """Bandwidth and latency of the other socket's memory, against local memory."""
     assert [link.says for link in drawn(rome).links] == [
-        "Links between sockets: memory of the other socket gives 70 % of the bandwidth of local memory, 2 times its latency"
+        "Links between sockets: memory of the other socket delivers 70 % of the bandwidth of local memory, 2 times its latency"
     ]
 
 
 def test_each_figure_stands_beside_what_it_is_held_against(rome: Report, folder: Path) -> None:
     """Published where this machine meets the conditions, else what the hardware could, else that nothing is published."""
     kin = "(none for this model) [eth-cscs/cscs-reframe-tests]"
-    ceiling = "59 % of the 409.6 GB/s that its DIMMs carry at most"
+    ceiling = "59 % of the 409.6 GB/s that its DIMMs can carry"
     assert [(each.name, each.value, each.beside) for each in figures(rome.content.measured)] == [
         (
             "Memory bandwidth, triad",
@@ -159,8 +159,8 @@ def test_each_figure_stands_beside_what_it_is_held_against(rome: Report, folder:
             "100 ns",
             f"95 % of the 105 ns published for 2 x EPYC 7742 {kin}, conditions not stated",
         ),
-        ("Floating point, double", "5324.8 GFLOP/s", "100 % of 5324.8 GFLOP/s, all cores at the clock measured"),
-        ("HPL", "4153.3 GFLOP/s", "78 % of the peak under load, 92 % of that at base clock"),
+        ("Floating point, double", "5324.8 GFLOP/s", "100 % of 5324.8 GFLOP/s, all cores at the measured clock"),
+        ("HPL", "4153.3 GFLOP/s", "78 % of the peak under load, 92 % of the peak at base clock"),
         ("Messages, mlx5_0", "12.3 GB/s", "98 % of 100 Gbit/s (4X EDR); 45 % less from the other socket"),
     ]
     naples = made("r7425", folder).content
@@ -173,8 +173,8 @@ def test_little_known_is_said_beside_a_fix_too(rome: Report) -> None:
     """A machine of which few rules have an answer never looks as if it were well but for one thing."""
     audit = rome.content.audit
     few = tuple(each for each in audit.findings if each.verdict in ("finding", "unknown"))
-    assert f"Little is known: {len(audit.by_rule)} of " in verdict(audit.model_copy(update={"findings": few})).says
-    assert "Little is known" not in verdict(audit).says
+    assert f"Few facts are known: {len(audit.by_rule)} of " in verdict(audit.model_copy(update={"findings": few})).says
+    assert "Limited data" not in verdict(audit).says
 
 
 def test_launch_lines_are_those_of_the_usual_shapes(rome: Report, folder: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_report_asks_for_no_measurement_that_cannot_be(folder: Path) -> None:
 def test_modules_whose_socket_is_not_known_are_drawn_below(folder: Path) -> None:
     """A board whose names do not tell has one strip for all its modules, and says so."""
     (strip,) = drawn(made("turin-4-gpus", folder)).links
-    assert (strip.says, len(strip.slots)) == ("24 memory modules (DDR5): the socket of each is not known", 24)
+    assert (strip.says, len(strip.slots)) == ("24 memory modules (DDR5): their sockets are unknown", 24)
 
 
 def test_every_fact_stands_on_the_page_with_its_source(rome: Report, page: str) -> None:

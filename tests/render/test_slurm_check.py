@@ -24,7 +24,7 @@ def test_the_page_of_differences(golden: Golden) -> None:
 
 def test_the_page_without_a_difference() -> None:
     """One line."""
-    assert CheckedConf("slurm.conf", (), 1).page() == "slurm.conf: no costly difference on 1 node\n"
+    assert CheckedConf("slurm.conf", (), 1).page() == "slurm.conf: no costly differences on 1 node\n"
 
 
 def test_what_a_file_says_cannot_steer_a_terminal() -> None:

@@ -1,5 +1,5 @@
-from advisor.advice.audit_page.card import Asker
-from advisor.advice.audit_page.screen import Shown, audit_page, whole_audit_page
+from advisor.advice.audit_page.card import Asker, Shown
+from advisor.advice.audit_page.screen import audit_page, whole_audit_page
 from advisor.advice.model.findings import Audit
 from advisor.machine.hardware import Cpu, Dimm, Locality, Memory, SocketMemory
 from advisor.machine.machine import NOT_OFFERED, Allocation, Environment, Gap, Kernel, Machine
@@ -33,7 +33,7 @@ def opening(machine: Machine, *, verbose: bool = False, width: int = 100) -> str
     """Return what a terminal shows of a machine of which no rule was asked, without colours."""
     audit = Audit(scope="mpi", findings=(), settings=(), unseen=machine.gaps)
     shown = Shown(audit, machine, made.layout(), None, Asker())
-    page = whole_audit_page(audit, machine, made.layout(), {}) if verbose else audit_page(shown)
+    page = whole_audit_page(shown, {}) if verbose else audit_page(shown)
     return printed(page, width, crop=True)
 
 
@@ -106,9 +106,9 @@ def test_alike_devices_are_one_row() -> None:
 def test_every_gap_is_named() -> None:
     """Every fact that lacks is named, with why; what nobody can offer comes last."""
     gaps = (
-        *(Gap(fact=f"cpu.fact{at}", why="not there", help="install x") for at in range(5)),
+        *(Gap(fact=f"cpu.fact{at}", why="not present", help="install x") for at in range(5)),
         Gap(fact="tiers", why="none", help=NOT_OFFERED),
     )
     machine = made.naples().model_copy(update={"gaps": gaps})
     text = " ".join(opening(machine, verbose=True, width=200).split())
-    assert "cpu.fact4: not there -> install x - tiers: none: this kernel" in text
+    assert "cpu.fact4: not present -> install x - tiers: none: this kernel" in text

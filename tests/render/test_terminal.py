@@ -54,7 +54,7 @@ def test_tilde() -> None:
     """An inferred place has a tilde, and the tilde its legend with the reason."""
     text = drawing(made.rome(), 160)
     assert "HCA mlx5_0 ~  " in text
-    assert "~ place inferred, not reported by the firmware: its root bridge is in socket 1" in text
+    assert "~ location inferred, not reported by the firmware: its root bridge is in socket 1" in text
 
 
 def test_repetition_is_collapsed() -> None:
@@ -88,7 +88,7 @@ def test_names_from_outside_do_not_steer_the_terminal() -> None:
 
 def test_nothing_known() -> None:
     """A machine without topology is a title and a note that says what to do."""
-    assert "The topology is not known; install hwloc" in drawing(Machine(), 80)
+    assert "The topology is unknown; install hwloc" in drawing(Machine(), 80)
 
 
 def test_empty_topology() -> None:

@@ -48,19 +48,21 @@ def test_a_winner_is_said_with_the_least_gain_first() -> None:
 def test_a_gain_that_may_be_less_than_its_worth_says_so() -> None:
     """A proven gain whose lower end is below the worth is no promise."""
     rows = (row("spread-l3 16x4", (0.93, 0.96, 0.99)), ROWS[1])
-    assert verdict_sentence(page("spread-l3 16x4", "faster", rows=rows)).endswith("; that it is worth 2 % is not shown")
+    assert verdict_sentence(page("spread-l3 16x4", "faster", rows=rows)).endswith("; a gain of 2 % is not proven")
 
 
 def test_no_difference_is_an_answer() -> None:
     """Where nothing is faster by more than the worth, that is what is said."""
-    assert verdict_sentence(page(None, "no difference")) == "No difference above 2 %: no line is faster than yours by more"
+    assert (
+        verdict_sentence(page(None, "no difference")) == "No difference above 2 %: no line is faster than yours by more than that"
+    )
 
 
 def test_noise_is_said_with_what_it_takes() -> None:
     """Where it cannot be said yet the noise, the blocks and the time that it takes are."""
     found = verdict_sentence(page(None, "cannot tell", blocks_needed=40))
     assert found == (
-        "Cannot tell yet: one run differs from the next by 6.1 %, and it takes about 40 blocks, 12 were run "
+        "Cannot tell yet: one run differs from the next by 6.1 %, and it takes about 40 blocks, but 12 were run "
         "(about 14 min more). Fastest so far: spread-l3 16x4"
     )
 
@@ -101,7 +103,7 @@ def test_the_chart_has_every_line_its_interval_and_the_answer() -> None:
         "yours",
         "time relative to yours",
         "at least 5 %",
-        "dashed: supposes",
+        "dashed: assumes",
     )
     assert [each for each in words if each not in drawn] == []
     assert race_chart(page("spread-l3 16x4", "faster")).decode() == drawn

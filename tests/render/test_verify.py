@@ -23,7 +23,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.show.lines import text_of
 from tests.model.shapes import shape
 
-AS_MANY = "start as many ranks as the plan has: -n"
+AS_MANY = "start as many ranks as planned: -n"
 NODE = shape(1, 2, 2, 4)
 
 
@@ -42,7 +42,7 @@ def drawn(found: Comparison, width: int = 80) -> list[str]:
 def test_as_planned_is_one_line() -> None:
     """Where all is as planned, the page says so and nothing else."""
     assert drawn(comparison(["0", "1"], ["0", "1"])) == ["as planned: all 2 ranks are exactly where the plan has them"]
-    assert verdict_line(comparison(["0"], ["0"])) == "as planned: the one rank is exactly where the plan has it"
+    assert verdict_line(comparison(["0"], ["0"])) == "as planned: the only rank is exactly where the plan has it"
 
 
 def test_differences_are_counted_explained_and_listed() -> None:
@@ -62,19 +62,19 @@ def test_differences_are_counted_explained_and_listed() -> None:
             ["0-1", "2-3"],
             ["0-3", "0-3"],
             "openmpi4",
-            "rank 0 runs on CPUs 0-3, planned CPUs 0-1: not bound; give it --map-by slot:PE=2 --bind-to core",
+            "rank 0 runs on CPUs 0-3, planned CPUs 0-1: not bound; use --map-by slot:PE=2 --bind-to core",
         ),
         (
             ["0", "2"],
             ["0-1", "2-3"],
             "openmpi5",
-            "rank 0 runs on CPUs 0-1, planned CPU 0: bound to whole NUMA nodes; give it --bind-to core",
+            "rank 0 runs on CPUs 0-1, planned CPU 0: bound to whole NUMA nodes; use --bind-to core",
         ),
         (
             ["0-1", "2-3"],
             ["0", "2"],
             "srun",
-            "rank 0 runs on CPU 0, planned CPUs 0-1: one core each instead of several; give it -c 2 --cpu-bind=cores",
+            "rank 0 runs on CPU 0, planned CPUs 0-1: one core each instead of several; use -c 2 --cpu-bind=cores",
         ),
         (
             ["0", "1"],
@@ -86,7 +86,7 @@ def test_differences_are_counted_explained_and_listed() -> None:
             ["0"],
             ["0", "1"],
             "srun",
-            f"rank 1 runs and is not in the plan: the line starts more processes than planned; {AS_MANY} 1",
+            f"rank 1 is running but not in the plan: the line starts more processes than planned; {AS_MANY} 1",
         ),
         (
             ["0", "1", "2"],
@@ -132,11 +132,11 @@ def test_running_processes_are_a_table() -> None:
         ucx="mlx5_0:1",
         rank=3,
     )
-    looked = RunningProcesses(host="n1", processes=(one,), unread=("there is no process 9",))
+    looked = RunningProcesses(host="n1", processes=(one,), unread=("process 9 is not visible",))
     page = running_page(looked, (Caution(id="over-numa", say="process 7: spread", pids=(7,)),), NODE)
     lines = [text_of(line).rstrip() for line in page.lines(100)]
     assert lines[0] == "1 warning about 1 process"
-    assert "?  there is no process 9" in lines
+    assert "?  process 9 is not visible" in lines
     assert lines[-1].split() == ["7", "a?[2J", "3", "1,", "1", "running", "1-2", "0-1", "0-1", "mlx5_0:1"]
     document = running_document(looked, (), NODE, None)
     assert (document["processes"][0]["numa_nodes"], document["warnings"], document["comparison"]) == ([0, 1], [], None)

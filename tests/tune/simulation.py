@@ -143,6 +143,11 @@ NOISES: Final = (
     "two speeds",
     "regular",
     "all",
+    "skewed",
+    "outliers",
+    "coarse clock",
+    "unequal outliers",
+    "carry-over",
 )
 
 
@@ -158,6 +163,7 @@ class Bench:
     _slow: float = 0.0
     _spell: int = 0
     _burst: float = 0.0
+    _carried: float = 0.0
     _traits: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -166,6 +172,8 @@ class Bench:
             "spread": [uniform(1, 3) if self.noise in ("unequal spreads", "all") else 1.0 for _ in range(count)],
             "drift": [uniform(-0.06, 0.06) / (BLOCKS * count) if self.noise in ("drift", "all") else 0.0],
             "modes": [float(at == self._moody(count)) for at in range(count)],
+            "outliers": [{"outliers": 0.1, "unequal outliers": uniform(0, 0.3)}.get(self.noise, 0.0) for _ in range(count)],
+            "carries": [uniform(0, 2 * self.sigma) if self.noise == "carry-over" else 0.0 for _ in range(count)],
         }
 
     def _moody(self, count: int) -> int:
@@ -178,6 +186,8 @@ class Bench:
         plain = dice.gauss(0, 1)
         if kind in ("heavy tails", "all"):  # Student's t of three degrees, as wide as the normal in its middle
             plain = dice.gauss(0, 1) / (sum(dice.gauss(0, 1) ** 2 for _ in range(3)) / 3) ** 0.5
+        if kind == "skewed":  # never much faster, now and then much slower
+            plain = dice.expovariate(1) - log(2)
         found = self.truth[candidate] + sigma * plain + self._traits["drift"][0] * self.runs
         if kind in ("autocorrelated", "all"):
             self._slow = 0.95 * self._slow + self.sigma * 0.31 * dice.gauss(0, 1)
@@ -188,7 +198,11 @@ class Bench:
             found += 2 * self.sigma
         if self._traits["modes"][candidate]:
             found += 0.05 if dice.random() < 0.5 else -0.05
-        return found
+        if dice.random() < self._traits["outliers"][candidate]:
+            found += dice.uniform(0.1, 0.5)
+        found += self._carried  # a hot line slows the one after it
+        self._carried = self._traits["carries"][candidate]
+        return round(found / self.sigma) * self.sigma if kind == "coarse clock" else found
 
     def _neighbour(self) -> float:
         """Return what a neighbour takes: spells of three runs on average, three in a hundred runs."""
@@ -202,7 +216,7 @@ class Bench:
 def raced(bench: Bench, seed: int, race: Race | None = None) -> Verdict:
     """Return the verdict of a race that may take the runs of the fixed plan."""
     race, room = race or Race(len(bench.truth)), BLOCKS * len(bench.truth)
-    while not race.over and bench.runs + len(race.active) <= room and not race.is_futile(BLOCKS):
+    while not race.over and bench.runs + len(race.active) <= room and not race.is_futile(room - bench.runs):
         race.add({each: bench.run(each) for each in module.order(race.active, seed, len(race.blocks))})
     return race.verdict()
 

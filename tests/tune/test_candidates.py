@@ -41,5 +41,5 @@ def test_two_strategies_that_give_the_same_are_one_candidate(rome: Machine) -> N
 def test_what_the_winner_gets_is_said_beside_what_the_other_had(rome: Machine) -> None:
     """Sixteen ranks side by side share memories and caches that they have alone when spread."""
     packed, spread = (place(JobShape(ranks=16, strategy=each), (rome,)) for each in ("compact", "spread-l3"))
-    assert what_ranks_get(spread)["L3"] == "1 rank on an L3 group, 16 in use"
+    assert what_ranks_get(spread)["L3"] == "1 rank per L3 group, 16 in use"
     assert [each.partition(":")[0] for each in why_different(spread, packed)] == ["memory", "L3", "adapter"]

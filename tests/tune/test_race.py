@@ -127,10 +127,10 @@ def test_a_fixed_order_fails_the_test_of_the_order(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 def test_a_fixed_order_fails_the_test_of_false_winners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the same order in each block something that comes as often as a block makes winners of equal lines."""
+    """With the same order in each block a hot line always slows the same other one: that makes winners of equal lines."""
     monkeypatch.setattr(module, "order", lambda lines, _seed, _block: tuple(lines))
     with pytest.raises(AssertionError):
-        test_a_false_winner_is_rare_under_every_noise("regular")
+        test_a_false_winner_is_rare_under_every_noise("carry-over")
 
 
 class Uncorrected(SignWalk):

@@ -9,7 +9,9 @@ from advisor.advice.imported import compare_measured, import_files, must_have_re
 from advisor.advice.whatif import measured_on
 from advisor.errors import BadInput, BadValue
 from advisor.fleet.audit import audit_fleet
+from advisor.measure.page import measured_page
 from tests.machines.catalogue import write_archive
+from tests.printing import printed
 
 OUTPUTS = Path(__file__).parents[1] / "imports" / "outputs"
 
@@ -43,13 +45,15 @@ def test_a_stream_is_of_the_part_that_the_user_names(rome: str) -> None:
     """All four of its rates, on that socket; 64 threads were never on a NUMA node of 16 CPUs."""
     assert taken("stream-c.txt", rome, "socket 1") == [("part", what, "socket", 1) for what in ("copy", "scale", "add", "triad")]
     assert taken("stream-c.txt", rome, "numa 6") == []
-    assert "it ran 64 threads, and numa 6 has 16 CPUs: another machine, or a larger part" in notes("stream-c.txt", rome, "numa 6")
+    assert "it ran 64 threads, but numa 6 has 16 CPUs: it ran on another machine, or on a larger part" in notes(
+        "stream-c.txt", rome, "numa 6"
+    )
 
 
 def test_a_stream_that_does_not_say_where_it_ran_is_not_taken(rome: str) -> None:
     """64 threads are neither all cores nor all CPUs."""
     assert taken("stream-c.txt", rome) == []
-    assert "it does not say where it ran: --placed machine, socket N" in notes("stream-c.txt", rome)
+    assert "it does not say where it ran; give --placed machine, socket N" in notes("stream-c.txt", rome)
 
 
 @pytest.mark.parametrize(("placed", "core"), [(None, 0), ("machine", 0), ("numa 6", 96), ("core 5", 5)])
@@ -58,9 +62,40 @@ def test_a_stream_without_openmp_is_of_one_core(rome: str, placed: str | None, c
     assert taken("stream-serial.txt", rome, placed) == [
         ("part", what, "core", core) for what in ("copy", "scale", "add", "triad")
     ]
-    assert ("one thread: the figure of a core, not of the machine" in notes("stream-serial.txt", rome, placed)) == (
-        placed is None
+    assert (
+        "measured with one thread: the figure is for one core (not named), not for the whole machine"
+        in notes("stream-serial.txt", rome, placed)
+    ) == (placed is None)
+
+
+OSU = "# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n1                       3.05\n4194304             12300.50\n"
+
+
+@pytest.mark.parametrize("placed", ["hosts", "hosts mlx5_0"])
+def test_messages_are_between_two_hosts_where_the_user_says_so(rome: str, tmp_path: Path, placed: str) -> None:
+    """One rank beside the adapter of each: the figure that a contract asks for; the page says how many runs, and where."""
+    (tmp_path / "osu.log").write_text(OSU)
+    found = import_files([tmp_path / "osu.log"], rome, placed)
+    assert found.measurements is not None
+    assert found.facts is not None
+    assert [(each.name, each.one and each.one.bandwidth) for each in found.facts.adapters] == [("mlx5_0", 12300.5e6)]
+    text = printed(measured_page(found.measurements, machine=found.machine), 120)
+    assert "Two ranks  two hosts, mlx5_0, one run" in text
+    assert "mean, pair" not in text
+
+
+def test_messages_of_nowhere_are_asked_for(rome: str, tmp_path: Path) -> None:
+    """Both spellings are named; an adapter that the machine does not have is refused with those that it has."""
+    (tmp_path / "osu.log").write_text(OSU)
+    (note,) = import_files([tmp_path / "osu.log"], rome).notes
+    assert note == (
+        "osu.log:1: it does not say where its ranks ran; give --placed hosts for two hosts, --placed machine for this one"
     )
+    with pytest.raises(BadValue, match="write hosts, then one of: mlx5_0"):
+        import_files([tmp_path / "osu.log"], rome, "hosts mlx9")
+    inside = import_files([tmp_path / "osu.log"], rome, "machine")
+    assert inside.facts is not None
+    assert inside.facts.adapters == ()
 
 
 def test_arrays_in_the_cache_are_no_memory_bandwidth(rome: str) -> None:
@@ -76,8 +111,9 @@ def test_a_rate_above_what_the_sheets_channels_carry_is_not_believed(tmp_path: P
     found = import_files([tmp_path / "stream.txt"], source).measurements
     assert found is not None
     (triad,) = (each for each in found.results if each.variant == "triad")
-    over = "6 channels of DDR4-2666 in each of 2 sockets"
-    assert triad.refused == f"above the ceiling: 352 GB/s, and at most 255.9 GB/s come over {over}"
+    assert (
+        triad.refused == "above the ceiling: 352 GB/s, but 6 channels of DDR4-2666 in each of 2 sockets carry at most 255.9 GB/s"
+    )
 
 
 def test_a_rate_above_what_the_dimms_carry_is_not_believed(rome: str) -> None:
@@ -129,7 +165,9 @@ def test_an_imported_rate_alone_shows_a_library_for_an_older_processor(
 def test_the_matrix_of_another_machine_is_refused(rome: str) -> None:
     """Two NUMA nodes against eight."""
     assert taken("mlc.txt", rome) == []
-    assert "of a machine with 2 NUMA nodes, this one has 8: another machine, or other partitioning" in notes("mlc.txt", rome)
+    assert "from a machine with 2 NUMA nodes, but this one has 8: another machine, or different partitioning" in notes(
+        "mlc.txt", rome
+    )
 
 
 def test_a_matrix_becomes_local_and_far_memory(cascade: str) -> None:
@@ -166,7 +204,7 @@ def test_groups_that_the_machine_does_not_report_are_said(rome: str, tmp_path: P
     rows = [["" if other >= one else "20" if one // 8 == other // 8 else "100" for other in range(128)] for one in range(128)]
     file = tmp_path / "c2c.csv"
     file.write_text("\n".join(",".join(row) for row in rows))
-    assert "its times show 16 groups of 8 CPUs" in " ".join(import_files([file], rome).notes)
+    assert "its latencies show 16 groups of 8 CPUs" in " ".join(import_files([file], rome).notes)
 
 
 def test_groups_that_the_machine_reports_are_no_news(rome: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What --bios takes: present values, then those that wait, in whatever order; and what it refuses in one line."""
+"""What --bios takes: current values, then those that wait, in whatever order; and what it refuses in one line."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def saved(folder: Path, name: str, resource: object) -> Path:
 def test_waiting_values_alone_are_no_present_ones(path: str, tmp_path: Path) -> None:
     """Plans of them would call what waits the way back."""
     file = saved(tmp_path, "settings.json", {**HPE, "@odata.id": f"/redfish/v1/{path}"})
-    with pytest.raises(BadInput, match="values that wait for the next restart, not the present ones"):
+    with pytest.raises(BadInput, match="values pending for the next restart, not the current ones"):
         firmware_from([file])
 
 
@@ -40,7 +40,7 @@ def test_the_two_resources_may_be_given_in_any_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("attributes", [{}, {"SysProfile": {"a": 1}, "ProcCStates": ["x"], "NumaNodesPerSocket": 1.5}])
 def test_a_resource_without_a_value_that_can_be_read_is_refused(attributes: dict[str, Any], tmp_path: Path) -> None:
     """A controller that was never told by its BIOS has none; calling everything absent would be wrong."""
-    with pytest.raises(BadInput, match="no BIOS attributes in it that can be read"):
+    with pytest.raises(BadInput, match="contains no readable BIOS attributes"):
         firmware_from([saved(tmp_path, "bios.json", {"Attributes": attributes})])
 
 
@@ -56,9 +56,12 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("later", "why"),
     [
-        (NOW, "present values, and another file has them too"),
-        ({**HPE, "@odata.id": "/redfish/v1/Systems/2/Bios/Settings"}, "waiting values of /systems/2"),
-        ({**HPE, "AttributeRegistry": "BiosAttributeRegistryH10.v1_1_40"}, "waiting values of BiosAttributeRegistryH10"),
+        (NOW, "current values, but another file has them too"),
+        ({**HPE, "@odata.id": "/redfish/v1/Systems/2/Bios/Settings"}, "the pending values are from /systems/2"),
+        (
+            {**HPE, "AttributeRegistry": "BiosAttributeRegistryH10.v1_1_40"},
+            "the pending values are from BiosAttributeRegistryH10",
+        ),
     ],
     ids=["two present", "another node", "another ROM"],
 )
@@ -74,5 +77,5 @@ def test_a_name_with_two_values_is_refused(tmp_path: Path) -> None:
     """Two captures in one file: the last would win, and the way back could be the other's."""
     file = tmp_path / "bios.json"
     file.write_text('{"Attributes": {"SubNumaCluster": "2-Way", "SubNumaCluster": "Disabled"}}')
-    with pytest.raises(BadInput, match="'SubNumaCluster' is there twice, with different values"):
+    with pytest.raises(BadInput, match="'SubNumaCluster' appears twice with different values"):
         firmware_from([file])

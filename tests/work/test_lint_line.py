@@ -26,7 +26,7 @@ def page(words: list[str], version: str, width: int = 100) -> str:
 def test_a_clean_line_has_no_warning() -> None:
     """All five parts are on the page."""
     out = page(CLEAN, "5.0.11")
-    for heading in ("Options", "Rank placement here", "Problems", "The same for other launchers", "Intel MPI"):
+    for heading in ("Options", "Rank placement here", "Problems", "Equivalent lines for other launchers", "Intel MPI"):
         assert heading in out
     assert "no known problems" in out
 
@@ -92,7 +92,7 @@ def test_slurm_conf_tells_what_srun_does_by_itself(tmp_path: Path) -> None:
         assert [str(rank.cpus) for rank in found.ranks or ()] == cpus
         assert bool(found.assumed) == (text is None)
     conf.write_text("root:x:0:0::/root:/bin/sh\n")
-    with pytest.raises(BadInput, match="no setting of Slurm"):
+    with pytest.raises(BadInput, match="it contains no Slurm settings"):
         lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=conf)
     with pytest.raises(BadInput, match="does not exist"):
         lint_line(["srun", "-n", "2", "./a"], machine(ROME), slurm_conf=tmp_path / "none")
@@ -101,7 +101,7 @@ def test_slurm_conf_tells_what_srun_does_by_itself(tmp_path: Path) -> None:
 def test_where_ranks_are_not_told_no_all_clear_is_given() -> None:
     """The page says so under what goes wrong too, and why nothing can be translated once."""
     out = " ".join(page(["mpirun", "-np", "8", "--map-by", "seq", "./a"], "5.0.11").split())
-    assert "not predicted: the ranks' placement is not known" in out
+    assert "not predicted: the ranks' placement is unknown" in out
     assert "no known problems" not in out
-    assert "Open MPI 4, srun, MPICH, Intel MPI: not known" in out
-    assert out.count("--map-by seq is not predicted here") == 2
+    assert "Open MPI 4, srun, MPICH, Intel MPI: no line known" in out
+    assert out.count("--map-by seq is not predicted") == 2

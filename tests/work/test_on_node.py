@@ -179,7 +179,7 @@ def test_every_login_shell_starts_the_script(login: str, tmp_path: Path) -> None
 def test_a_login_that_starts_no_script_says_where_to_look(out: bytes, err: bytes, status: int, why: str) -> None:
     """A restricted shell, an exit in a login file, a forced command: in their own words, with the same cure."""
     found = brought(Reply("n1", out, err, status), MARK)
-    cure = "the login did not start sh -s; look for a restricted shell, a forced command, an exit in .bashrc"
+    cure = "the login did not start sh -s; look for a restricted shell, a forced command or an exit in .bashrc"
     assert (found.outcome, found.why) == (Outcome.FAILED, f"{cure}: {why}")
 
 
@@ -210,7 +210,7 @@ def test_an_exit_in_bashrc_is_told(login: str, tmp_path: Path) -> None:
             Outcome.NO_SPACE,
             "gzip: stdout: No space left on device",
         ),
-        ("", 143, Outcome.KILLED, "the script was ended by signal 15 on the node"),
+        ("", 143, Outcome.KILLED, "the script was killed by signal 15 on the node"),
     ],
 )
 def test_a_script_that_fails_is_no_fault_of_the_login(err: str, status: int, outcome: Outcome, why: str) -> None:

@@ -153,23 +153,29 @@ SLOTS = '"nodes":[{"slots":[{"cpus":"0"},{"cpus":"1"}]}]'
     ("inside", "message"),
     [
         (f"{SLOTS}", "hosts: is missing"),
-        (f'{SLOTS},"hosts":[]', "it has no ranks"),
+        (f'{SLOTS},"hosts":[]', "it contains no ranks"),
         (f'{SLOTS},"hosts":[{{"node":0,"ranks":"0-1"}}]', "hosts[0].names: is missing"),
-        (f'{SLOTS},"hosts":[{{"node":7,"ranks":"0-1","names":null}}]', "hosts[0]: there is no node 7"),
+        (f'{SLOTS},"hosts":[{{"node":7,"ranks":"0-1","names":null}}]', "hosts[0]: the plan has no node 7"),
         (f'{SLOTS},"hosts":[{{"node":0,"ranks":"0-2","names":null}}]', "hosts[0]: it has 3 ranks for 1 hosts with 2 slots each"),
         (f'{SLOTS},"hosts":[{{"node":0,"ranks":"0-2","names":["a","b"]}}]', "it has 3 ranks for 2 hosts with 2 slots each"),
         (f'{SLOTS},"hosts":[{{"node":0,"ranks":"","names":["a"]}}]', "it has 0 ranks for 1 hosts with 2 slots each"),
         (f'{SLOTS},"hosts":[{{"node":0,"ranks":"0","names":[]}}]', "hosts[0]: it names no host"),
         (f'{SLOTS},"hosts":[{{"node":0,"ranks":"0","names":["a;b"]}}]', "hosts[0]: 'a;b' is not a host name"),
-        (f'{SLOTS},"hosts":[{{"node":0,"ranks":"5-x","names":null}}]', "hosts[0]: '5-x' is not a list of ranks below 1048576"),
-        (f'{SLOTS},"hosts":[{{"node":0,"ranks":"1048576","names":null}}]', "'1048576' is not a list of ranks below 1048576"),
+        (
+            f'{SLOTS},"hosts":[{{"node":0,"ranks":"5-x","names":null}}]',
+            "hosts[0]: '5-x' is not a list of rank numbers below 1048576",
+        ),
+        (
+            f'{SLOTS},"hosts":[{{"node":0,"ranks":"1048576","names":null}}]',
+            "'1048576' is not a list of rank numbers below 1048576",
+        ),
         (
             f'{SLOTS},"hosts":[{{"node":0,"ranks":"0-1","names":null}},{{"node":0,"ranks":"1","names":null}}]',
             "hosts[1]: rank 1 occurs twice",
         ),
         (f'{SLOTS},"hosts":[{{"node":0,"ranks":"0-65536","names":["n[0-65535]","m1"]}}]', "hosts[0]: more than 65536 hosts"),
         ('"nodes":[{"slots":[{"cpus":"0-x"}]}],"hosts":[]', "nodes[0].slots[0].cpus: "),
-        ('"nodes":[{"rank":0,"cpus":"0"}],"hosts":[]', "ranks one by one are no part of advisor-plan/2"),
+        ('"nodes":[{"rank":0,"cpus":"0"}],"hosts":[]', "a plan with schema advisor-plan/2 must not list ranks one by one"),
     ],
 )
 def test_a_broken_plan_is_refused_with_its_place(inside: str, message: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Launch lines with the probe where the command stands."""
+"""Launch lines with the probe in place of the command."""
 
 from pathlib import Path
 
@@ -41,5 +41,5 @@ def test_the_script_of_bind_is_read_and_not_run(tmp_path: Path) -> None:
         "# none",
     ):
         script.write_text(f"{head}{added}\n")
-        with pytest.raises(BadInput, match=r"LINE, with \{\} where the command stands"):
+        with pytest.raises(BadInput, match=r"LINE, with \{\} in place of the command"):
             line_in(tmp_path)

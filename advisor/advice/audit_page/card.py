@@ -5,30 +5,43 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from advisor.advice.model.findings import Audit, Cost, Evidence, Finding, Fix, Want, totals, verdicts_of
+from advisor.advice.model.findings import (
+    UNKNOWN_NAME,
+    USUAL_NAME,
+    Audit,
+    Cost,
+    Evidence,
+    Finding,
+    Fix,
+    Want,
+    totals,
+    verdicts_of,
+)
 from advisor.advice.model.plan import CODE, Change, Plan, Planned, planned_for
 from advisor.advice.model.sheets import BASES, SEVERITIES, Publication
-from advisor.machine.machine import NOT_OFFERED
+from advisor.machine.layout import Layout
+from advisor.machine.machine import NOT_OFFERED, Machine
 from advisor.machine.units import count, plain
-from advisor.measure.measured_facts import MEASURED
+from advisor.measure.measured_facts import MEASURED, MeasuredFacts
+from advisor.measure.platform import MemoryBounds
 from advisor.show.lines import Line, Span, wrapped
 
-LONGEST: Final = 400
+LONGEST = 400
 
-ROOM: Final = 10
+ROOM = 10
 """Columns of the word that stands before a section, or of number and severity before a finding."""
 
-_FEW: Final = 3
+_FEW = 3
 """So many words before a colon are the name of a thing, not what is so of it."""
 
-_STEPS: Final = 2
+_STEPS = 2
 """So many steps of a fix stand in one line; more are counted."""
 
-_RESTARTS: Final = {"yes": "reboot", "power-cycle": "power cycle"}
+_RESTARTS = {"yes": "reboot", "power-cycle": "power cycle"}
 
-_CODED: Final = re.compile(rf" \({CODE.pattern}=[^()]{{1,60}}\)")
+_CODED = re.compile(rf" \({CODE.pattern}=[^()]{{1,60}}\)")
 """A code of AMI's and its value, which no menu shows."""
 
 
@@ -62,6 +75,26 @@ class Asker(NamedTuple):
     def filled(self, text: str) -> str:
         """Return a command with the job's own hosts where A,B stands for two: it can be copied then."""
         return re.sub(r"(--hosts|--network) A,B\b", rf"\1 {','.join(self.hosts[:2])}", text) if len(self.hosts) > 1 else text
+
+
+class Shown(NamedTuple):
+    """What a screen is made of."""
+
+    audit: Audit
+    machine: Machine
+    layout: Layout
+    measured: MeasuredFacts | None
+    asker: Asker
+    plan: Plan | None = None
+    """What files for tools would write: what they leave out is done by hand."""
+    bounds: MemoryBounds | None = None
+    """What arithmetic proves of the memory."""
+    numbers: Mapping[str, int] | None = None
+    """Rule -> number of its finding; None where the audit is of all topics, and they stand in order."""
+
+    def number(self, rule: str) -> int:
+        """Return the number by which every command takes a finding."""
+        return (self.numbers or {own[0].id: at for at, own in enumerate(self.audit.by_rule, 1)})[rule]
 
 
 class CardStep(NamedTuple):
@@ -136,13 +169,13 @@ def card(number: int, own: Sequence[Finding], plan: Plan, publications: Mapping[
     )
 
 
-def card_steps(own: Sequence[Finding], planned: Planned, plan: Plan) -> Iterator[CardStep]:
+def card_steps(own: Sequence[Finding], planned: Planned, plan: Plan | None) -> Iterator[CardStep]:
     """Yield what to do, step by step, with the lines to copy: of the BIOS those that the plan has."""
     for fix in dict.fromkeys(fix for group in grouped(own) for fix in group[0].fix):
         change = next((each for each in planned.changes if fix.setting in each.settings), None)
-        before = tuple(each for each in plan.writes if change is not None and each.attribute in change.first)
+        before = tuple(each for each in (plan.writes if plan and change else ()) if change and each.attribute in change.first)
         written = tuple(each.command for each in (*before, change) if each and each.command)
-        lines = written or fix.commands if change is not None or fix.where != "bios" else ()
+        lines = written or fix.commands if change or not plan or fix.where != "bios" else ()
         yield CardStep(fix, _RESTARTS.get(fix.reboot, ""), change, before, lines, planned.left.get(fix.setting or "", ""))
 
 
@@ -165,7 +198,7 @@ def grouped(findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], ...]:
 def cost_words(cost: Cost) -> str:
     """Return what it costs and its source: ``13 % of STREAM triad, published [dell-rome-2019]``."""
     part = "" if cost.gain is None else f"{100 * cost.gain:.2g} % of " if cost.gain < 1 else f"{100 * cost.gain:.0f} % of "
-    how_much = "; the amount here is unknown" if cost.gain is None else ""
+    how_much = "; the loss on this machine is unknown" if cost.gain is None else ""
     return f"{part}{plain(cost.of)}, {cost.basis}{f' [{cost.ref}]' if cost.ref else ''}{how_much}"
 
 
@@ -183,6 +216,11 @@ def fix_words(finding: Finding) -> str:
         return plain(finding.advice or finding.want or ", ".join(wanted) or "see the sources: -v", LONGEST)
     more = f"; and {count(len(texts) - _STEPS, 'more step')} (-v)" if len(texts) > _STEPS else ""
     return "; ".join(texts[:_STEPS]) + more
+
+
+def cost_label(head: Finding) -> str:
+    """Return the label of what ``cost_or_basis`` says."""
+    return "basis" if head.cost is None else "cost"
 
 
 def cost_or_basis(head: Finding) -> str:
@@ -224,19 +262,30 @@ def fix_rows(
     menus = fix_words(head).removeprefix("BIOS: ")
     commands = [line for step in head.fix if step.where != "bios" for line in step.commands]
     if command is not None and len(head.fix) == 1:
-        # a restart alone changes nothing where the vendor's tool must commit what is staged, and that line restarts at once
-        commits = [line for line in head.fix[0].apply if line.split()[0] == command.split()[0]]
+        commits = _commits(head, command)
         yield "fix", f"{command}{'' if commits and commit else ', then commit it' if commits else then}"
         if commits and commit:
-            yield "then", f"{'; '.join(commits)} (once for all changes, on a drained node: it reboots)"
+            yield "then", f"{'; '.join(commits)} (once for all changes, on a drained node: it restarts)"
         yield "or", menus
     elif commands and len(head.fix) == 1:
         yield "fix", f"{'' if asker.live and asker.root else 'as root: '}{'; '.join(commands)}{then}"
     else:
         caveat = _caveat(head, vendor)
-        why = "" if caveat else f", {re.split(r'[:(;]', planned.by_hand)[0].strip()}"
+        why = "" if caveat else f" ({re.split(r'[:(;]', planned.by_hand)[0].strip()})"
         words = f"by hand{why}: {_CODED.sub('', menus)}" if planned.by_hand else menus
         yield "fix", f"{words}{f' ({caveat})' if caveat else ''}{then}"
+
+
+def _commits(head: Finding, command: str) -> list[str]:
+    """Return the lines that commit what a command staged: a restart alone would change nothing, and they restart at once."""
+    return [line for line in head.fix[0].apply if line.split()[0] == command.split(maxsplit=1)[0]]
+
+
+def undo_row(head: Finding, planned: Planned) -> str:
+    """Return how to undo it, the vendor's own line where that must be committed as the fix was."""
+    back = back_lines(planned)
+    is_staged = len(back) == 1 and len(head.fix) == 1 and _commits(head, back[0])
+    return f"{back[0]}, then commit it" if is_staged else undo_words(head)
 
 
 def _caveat(head: Finding, vendor: str | None) -> str:
@@ -244,9 +293,9 @@ def _caveat(head: Finding, vendor: str | None) -> str:
     if all(step.where != "bios" for step in head.fix):
         return ""
     if vendor is None:
-        return "usual names: the vendor of this server is unknown"
+        return "generic names, because the server's vendor is unknown"
     notes = (note for step in head.fix if step.attribute is None for note in step.notes)
-    return next((note for note in notes if "usual name" in note or "not known" in note), "")
+    return next((note for note in notes if note in (USUAL_NAME, UNKNOWN_NAME)), "")
 
 
 def undo_words(head: Finding) -> str:
@@ -276,7 +325,7 @@ def headline(head: Finding) -> str:
 def unsure_words(audit: Audit) -> str:
     """Return what forbids a green verdict though nothing is found: a figure that may be of a busy machine, or is not believed."""
     if audit.doubts:
-        return f"{plain(audit.doubts[0].claim or audit.doubts[0].title, 300)}; not known whether the machine was idle"
+        return f"{plain(audit.doubts[0].claim or audit.doubts[0].title, 300)}; it is unknown whether the machine was idle"
     return "; ".join(f"{plain(each.name, 100)}: {plain(each.why, 200)}" for each in audit.rejected[:1])
 
 
@@ -293,19 +342,19 @@ def in_short(head: Finding) -> str:
 Outcome = Literal["fix", "look", "rejected", "little", "nothing"]
 """Findings, doubts, no result that is believed, few answers, or nothing of all that."""
 
-LITTLE: Final = 1 / 4
+LITTLE = 1 / 4
 """Where fewer of the rules that apply have an answer, a page says first that little is known."""
 
-NOBODY: Final = "other ways"
+NOBODY = "other ways"
 """Where no command shows the fact, or none here: -v says what would."""
-THERE: Final = "on that machine"
-CAPTURE: Final = "sudo advisor capture"
-AGAIN: Final = "run advisor audit on the machine itself"
+THERE = "on that machine"
+CAPTURE = "sudo advisor capture"
+AGAIN = "run advisor audit on the machine itself"
 """Of a capture that looked only once: counters tell by two looks."""
-_NOT_IN_BIOS: Final = "not in the BIOS attributes given"
-_COMMAND: Final = re.compile(r"(sudo )?(advisor|modprobe) ")
+_NOT_IN_BIOS = "not in the BIOS attributes given"
+_COMMAND = re.compile(r"(sudo )?(advisor|modprobe) ")
 """How a command begins: other words say what to add to this one, or why nothing helps."""
-_LOAD: Final = re.compile(r"sudo (modprobe \w+)")
+_LOAD = re.compile(r"sudo (modprobe \w+)")
 """A module of the kernel that would show registers or messages of the processor."""
 
 
@@ -316,7 +365,7 @@ class Head(NamedTuple):
     little: bool
     """Whether few of the rules that apply have an answer, whatever the outcome."""
     says: str
-    """Fix 3 things; empty where no more is known than that it is little."""
+    """Fix 3 things; empty if no more is known than that it is little."""
 
 
 def head_of(audit: Audit) -> Head:
@@ -343,7 +392,7 @@ class MissingFacts:
     rules: dict[str, None] = field(default_factory=dict)
 
     def add(self, fact: str, why: str) -> None:
-        """Take in a fact and why it is not known."""
+        """Take in a fact and why it is unknown."""
         names, name = self.facts.setdefault(plain(why), []), plain(fact, 80)
         if name not in names:
             names.append(name)
@@ -379,7 +428,7 @@ def unknown_facts(audit: Audit, width: int, asker: Asker) -> list[Line]:
         cure = (cure_words(one.help, asker), "title")
         spans: list[Span] = [(f"- {what} ", ""), ("-> ", "dim"), cure, (waits, "dim")]
         result += wrapped([(f"- {what}: {NOT_OFFERED}{waits}", "dim")] if one.help == NOT_OFFERED else spans, width)
-    return [(), (("What could not be read, and what would reveal it", "heading"),), *result] if result else []
+    return [(), (("What could not be read, and how to read it", "heading"),), *result] if result else []
 
 
 def open_checks(audit: Audit, asker: Asker) -> list[tuple[str, int]]:

@@ -3,17 +3,22 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from advisor.advice.audit_page.card import (
     ROOM,
     Asker,
     CardStep,
+    Shown,
+    Source,
     back_lines,
     card_steps,
     changed,
+    cost_label,
+    cost_or_basis,
     cost_words,
     cure_words,
+    evidence_words,
     grouped,
     lead,
     source,
@@ -32,17 +37,15 @@ from advisor.paths import template
 from advisor.show.commandline import broken, folded
 from advisor.show.lines import Line, Page, labelled, wrapped
 
-_SEEN: Final = 4
+_SEEN = 4
 """So many facts show what a verdict rests on; --trace has all."""
-_SURE: Final = {
-    None: "", False: " (from the vendor's documents; not seen in its attribute registry)", True: " (as in the vendor's registry)",
+_SURE = {
+    None: "", False: " (from the vendor's documents; not found in its registry)", True: " (found in the vendor's registry)",
 }  # fmt: skip
-_UNSEEN: Final = "from memory, check"
-"""What a vendor's sheet says of a name that no firmware showed; a reader would look for memory."""
-_WELL: Final = ("pass", "not-applicable")
-_VERDICTS: Final = {
-    "pass": ("PASS", "good", "not so here: "), "not-applicable": ("NOT HERE", "dim", "does not apply: "),
-    "unknown": ("NOT KNOWN", "unknown", "perhaps: "), "error": ("BROKEN", "down", ""),
+_WELL = ("pass", "not-applicable")
+_VERDICTS = {
+    "pass": ("PASS", "good", "not detected here: "), "not-applicable": ("NOT HERE", "dim", "does not apply: "),
+    "unknown": ("NOT KNOWN", "unknown", "possibly: "), "error": ("BROKEN", "down", ""),
 }  # fmt: skip
 
 Row = tuple[str, str]
@@ -61,7 +64,7 @@ class Told(NamedTuple):
     measured: MeasuredFacts | None
     asker: Asker
     number: int | None = None
-    """That of the finding in the audit; None where the rule found nothing."""
+    """That of the finding in the audit; None if the rule found nothing."""
     benchmark: str | None = None
     """The command that shows what it costs."""
     shows: tuple[str, ...] = ()
@@ -93,10 +96,8 @@ def _lines(told: Told, width: int) -> list[Line]:
         else:
             first = list(_parts(told, head)) if head.verdict == "finding" else []
             result += [*([()] if result else []), *_verdict(told, group, width)]
-    refs = dict.fromkeys([*told.rule.refs, *(guide.ref for guide in told.rule.guides)])
     if any(each.verdict not in _WELL for each in told.verdicts):
-        for at, ref in enumerate(refs):
-            result += _source("SOURCES" if at == 0 else "", ref, told.publications, width)
+        result += _sources([*told.rule.refs, *(guide.ref for guide in told.rule.guides)], told.publications, width)
     argv = ("advisor", "explain", str(told.number or told.rule.id), *told.asker.words, "--trace")
     lines = folded(argv, max(width - ROOM, ROOM))
     return [*result, *(((f"{'' if at else 'MORE':<{ROOM}}", "label"), (line, "title")) for at, line in enumerate(lines))]
@@ -129,12 +130,12 @@ def _verdict(told: Told, group: tuple[Finding, ...], width: int) -> list[Line]:
 
 
 def _other(told: Told, head: Finding) -> Iterator[Row]:
-    """Yield what is worth saying of a verdict that is no finding: what would make it known first, or what decided."""
+    """Yield what is worth saying of a verdict that is no finding: what would reveal it first, or what decided."""
     rows = {row.name: row for row in told.audit.settings}
     wants = []
     for want in (want for want in head.wants if want.value):
         row = rows.get(want.setting)
-        now = f"; it is {row.current}" if row and row.current is not None else ""
+        now = f"; currently {row.current}" if row and row.current is not None else ""
         wants.append(f"{row.heading if row else want.setting} {want.value}{now}")
     if head.verdict == "unknown":
         facts: dict[str, list[str]] = {}
@@ -157,22 +158,40 @@ def _other(told: Told, head: Finding) -> Iterator[Row]:
             yield "CHECK", head.check or ""
 
 
+def in_full(group: Sequence[Finding], shown: Shown, publications: Mapping[str, Publication], width: int) -> list[Line]:
+    """Return a finding of a whole audit: every claim and all evidence, else the parts of its page."""
+    head, name = group[0], group[0].verdict
+    word = lead(shown.number(head.id), head) if name == "finding" else (f"{name.upper():<{ROOM}}", "dim")
+    pairs = ((plain(each.claim or each.title, 2000), plain(each.subject or "", 80)) for each in group)
+    first, *more = (claim if not subject or subject in claim else f"{subject}: {claim}" for claim, subject in pairs)
+    seen = (evidence_words(one) for each in group for one in each.evidence)
+    parts = _finding(shown, head, seen, () if name == "error" else [(cost_label(head).upper(), cost_or_basis(head))])
+    result = wrapped([word, (first, "title"), (f"  ({head.id})", "dim")], width, indent=ROOM)
+    result += _rows([*_first("ALSO", more), *parts], width)
+    return [*result, *_sources(head.refs, publications, width)]
+
+
 def _parts(told: Told, head: Finding) -> Iterator[Row]:
-    """Yield the parts of the page of a finding, in the order in which they are asked for."""
+    """Yield the parts of a finding on its own page, with the few facts that decided."""
+    return _finding(told, head, _seen(told, head, ("when", "let")), _first("COST", _costs(told, head)))
+
+
+def _finding(shown: Told | Shown, head: Finding, seen: Iterable[str], costs: Iterable[Row]) -> Iterator[Row]:
+    """Yield the parts of a finding, in the order in which they are asked for."""
     yield "WAIVED", head.waived or ""
-    yield from _first("SEEN", _seen(told, head, ("when", "let")))
+    yield from _first("SEEN", seen)
     yield "WHY", head.why
-    yield from _first("COST", _costs(told, head))
-    planned = planned_for(told.plan, head)
-    for at, step in enumerate(card_steps([head], planned, told.plan)):
-        yield from _step(told, head, step, "AND" if at else "FIX")
-    if not head.fix:
-        yield "FIX", head.advice or head.want or "see the sources"
-    yield "CHECK", told.asker.filled(head.check or "")
+    yield from costs
+    planned = planned_for(shown.plan, head) if shown.plan else Planned()
+    for at, step in enumerate(card_steps([head], planned, shown.plan)):
+        yield from _step(shown, head, step, "AND" if at else "FIX")
+    if not head.fix and head.verdict != "error":
+        yield "FIX", head.advice or head.want or ("see the sources" if head.refs else "")
+    yield "CHECK", shown.asker.filled(head.check or "")
     yield from (("$", step.check) for step in head.fix if step.check and step.check not in (head.check or ""))
     yield from _undo(head, planned)
     yield "LEAVE IT", head.spare or ""
-    yield from _first("GUIDES", (f"{guide.ref}: {'OTHERWISE: ' if guide.otherwise else ''}{guide.says}" for guide in head.guides))
+    yield from _first("GUIDES", (f"{guide.ref}: {'DIFFERS: ' if guide.otherwise else ''}{guide.says}" for guide in head.guides))
 
 
 def _first(label: str, texts: Iterable[str]) -> Iterator[Row]:
@@ -198,7 +217,7 @@ def _costs(told: Told, head: Finding) -> Iterator[str]:
     yield from (f"this machine: {text}" for text in here)
     if told.benchmark and not here and not measured:
         known = "not measured on this machine" if cost is not None else "no figure is known"
-        yield f"{known}; before and after: {told.asker.filled(told.benchmark)}"
+        yield f"{known}; measure before and after: {told.asker.filled(told.benchmark)}"
 
 
 def _seen(told: Told, head: Finding, keys: tuple[str, ...]) -> Iterator[str]:
@@ -212,10 +231,10 @@ def _seen(told: Told, head: Finding, keys: tuple[str, ...]) -> Iterator[str]:
     yield from (f"{step.text} = {step.value} ({step.where})" for step in list(facts.values())[:_SEEN])
 
 
-def _step(told: Told, head: Finding, step: CardStep, label: str) -> Iterator[Row]:
+def _step(shown: Told | Shown, head: Finding, step: CardStep, label: str) -> Iterator[Row]:
     """Yield a step: what is set, by which line, where in the menus, what it needs and what moves with it."""
-    fix, asker = step.fix, told.asker
-    change = changed(told.audit, [want for want in head.wants if want.setting == fix.setting], explained=True)
+    fix, asker = step.fix, shown.asker
+    change = changed(shown.audit, [want for want in head.wants if want.setting == fix.setting], explained=True)
     effect = f"; takes effect after a {step.restart}" if step.restart else ""
     yield label, f"{change or fix.text.removeprefix('BIOS: ')}{effect}"
     yield from (("   first", f"{each.attribute}={each.value}: {'; '.join(each.why)}") for each in step.before)
@@ -231,16 +250,16 @@ def _step(told: Told, head: Finding, step: CardStep, label: str) -> Iterator[Row
         yield "   name", f"{fix.attribute}={fix.attribute_value}{_SURE[fix.verified]}"
     if step.change is not None and step.change.moves:
         yield "   moves", f"with it: {', '.join(step.change.moves)}"
-    yield from (("   note", note.replace(_UNSEEN, "the name is not verified: look for a similar one")) for note in fix.notes)
+    yield from (("   note", note) for note in fix.notes)
     if step.left:
-        yield "   script", f"none contains it: {step.left}{_adds(step.left)}"
+        yield "   script", f"no script sets this: {step.left}{_adds(step.left)}"
 
 
 def _adds(reason: str) -> str:
     """Return how files for tools are made to hold it all the same; empty where nothing makes them."""
-    if reason.endswith("its present value is unknown"):
+    if reason.endswith("its current value is unknown"):
         return " (advisor checklist --include unknown adds it, marked)"
-    contested = reason.startswith(("guides differ", "a guide wants", "worth considering"))
+    contested = reason.startswith(("guides differ", "a guide recommends", "worth considering"))
     return " (advisor checklist --include contested adds it, marked)" if contested else ""
 
 
@@ -255,13 +274,18 @@ def _undo(head: Finding, planned: Planned) -> Iterator[Row]:
         yield "UNDO", undo_words(head)
 
 
-def _source(label: str, ref: str, publications: Mapping[str, Publication], width: int) -> list[Line]:
+def _sources(refs: Iterable[str], publications: Mapping[str, Publication], width: int) -> Iterator[Line]:
+    """Yield publications, each once."""
+    for at, ref in enumerate(dict.fromkeys(refs)):
+        yield from _source("" if at else "SOURCES", source(ref, publications), width)
+
+
+def _source(label: str, known: Source, width: int) -> list[Line]:
     """Return a publication; an address stands alone on its line, unbroken, to be clicked or copied."""
-    known = source(ref, publications)
     if not known.title:
-        return labelled(label, [(ref, "")], width, ROOM)
+        return labelled(label, [(known.ref, "")], width, ROOM)
     year = f", {known.year}" if known.year else ""
-    words = labelled(label, [(ref, "title"), (f": {known.title} ({known.by}{year})", "")], width, ROOM)
+    words = labelled(label, [(known.ref, "title"), (f": {known.title} ({known.by}{year})", "")], width, ROOM)
     if not known.where.startswith(("https://", "http://")):
         return [*words, *labelled("", [(known.where, "dim")], width, ROOM)]
     return [*words, ((" " * (ROOM if len(known.where) <= width - ROOM else 2), ""), (known.where, "dim"))]
@@ -278,6 +302,14 @@ def _rows(rows: Iterable[Row], width: int) -> list[Line]:
     return result
 
 
+def source_page(told: Mapping[str, Any], publications: Mapping[str, Publication], width: int | None = None) -> Page:
+    """Return a source's page: title and address, then what rests on it."""
+    rules = [f"{name}: {title}" for name, title in told["rules"].items()]
+    parts = {"RULES": rules, "CHOICES": told["choices"], "NAMES": told["names"]}
+    rows = [(label if not at else "", text) for label, texts in parts.items() for at, text in enumerate(texts)]
+    return Page(lambda room: [*_source("SOURCE", source(told["id"], publications), room), *_rows(rows, room)], width)
+
+
 LABEL = 7
 """Columns of the name of a part."""
 
@@ -285,8 +317,8 @@ _STYLE = {"finding": "high", "pass": "good", "unknown": "unknown", "error": "dow
 _MEANS = {
     "each": "checked for each",
     "let": "values named by the rule",
-    "only": "it applies only where this is true",
-    "when": "it is a finding where this is true",
+    "only": "it applies only if this is true",
+    "when": "it is a finding if this is true",
     "set": "recommended value",
     "gain": "possible gain",
 }
@@ -300,7 +332,7 @@ def explain_page(told: Explanation, *, why_not: bool = False, width: int | None 
 def _rule_lines(told: Explanation, width: int, *, why_not: bool) -> list[Line]:
     facts = f"{told.severity}; for {', '.join(told.scope)}; {plain(told.file)} line {told.line}"
     result = [*wrapped([(told.id, "title"), (f": {plain(told.title)}", "")], width), *wrapped([(facts, "dim")], width)]
-    # One answer stands for all that have the same verdict for the same want; the others stand beside it by name.
+    # One answer stands for all that have same verdict for the same want; the others stand beside it by name.
     alike: dict[tuple[str, ...], list[Answer]] = {}
     for each in told.answers:
         if not why_not or each.verdict != "finding":
@@ -315,7 +347,7 @@ def _rule_lines(told: Explanation, width: int, *, why_not: bool) -> list[Line]:
             spans = [(head, ""), (f"{plain(lack.fact, 80)}: {plain(lack.why)} ", ""), ("-> ", "dim"), (plain(lack.help), "title")]
             result += wrapped(spans, width, indent=len(head) + 2)
     if why_not and not alike:
-        result += [(), (("Nothing to explain: the rule finds something for every subject.", ""),)]
+        result += [(), (("Nothing to explain: the rule has a finding for every subject.", ""),)]
     return result
 
 
@@ -326,7 +358,7 @@ def _rule_verdict(first: Answer, alike: Sequence[Answer], width: int, *, said: b
     names = [plain(each.subject or "?", 60) for each in alike]
     if names:
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-        others = f"  the same verdict for {', '.join(names[:6])}{more}; --subject NAME shows one of them"
+        others = f"  same verdict for {', '.join(names[:6])}{more}; --subject NAME shows one of them"
         result += wrapped([(others, "dim")], width)
     return result
 
@@ -365,8 +397,8 @@ def _why_not(answer: Answer, width: int) -> list[Line]:
     if part is None:
         return []
     whole = part.steps[0]
-    means = {"only": "does not apply, because", "when": "no finding, because", "each": "nothing to ask of, because"}
-    because = means.get(part.key, "because") if answer.verdict != "unknown" else "is not known, because"
+    means = {"only": "does not apply, because", "when": "no finding, because", "each": "has nothing to check here, because"}
+    because = means.get(part.key, "because") if answer.verdict != "unknown" else "is unknown, because"
     result = wrapped([("  ", ""), (because, "label"), (f" {plain(whole.text, 700)} = {plain(whole.value)}", "")], width, indent=4)
     inner = [step for step in part.steps[1:] if step.decides]
     for step in inner or part.steps[:1]:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import Section, Unit, declarations, in_order, keys
@@ -23,20 +23,20 @@ from advisor.show.picture import KINDS, Device, Picture, PlacedDevice, device_fa
 Row = tuple[str, str, str]
 """A label, what is said, and its style."""
 
-LABEL: Final = 11
+LABEL = 11
 """Columns that a label takes."""
 FACT_LABEL, _ENTRIES = 22, 64
 """Columns of a fact's name; and so many entries of one list are shown."""
 
-_SERVING: Final = ("hca", "gpu", "accelerator")
+_SERVING = ("hca", "gpu", "accelerator")
 """Kinds of devices that stand in the opening: all others serve the system."""
 
-_DULL: Final = r"\(R\)|\(TM\)|\bCPU\b|\d+-Core\b|\bProcessor\b|@ ?[\d.]+ ?GHz|\bGenuine\b|, altivec supported|\bAMD\b|\bIntel\b"
+_DULL = r"\(R\)|\(TM\)|\bCPU\b|\d+-Core\b|\bProcessor\b|@ ?[\d.]+ ?GHz|\bGenuine\b|, altivec supported|\bAMD\b|\bIntel\b"
 """What vendors print beside a processor's name and nobody looks for."""
 
-_ALIKE: Final = 0.1
+_ALIKE = 0.1
 """Nodes whose memory differs by less hold the same: firmware and kernel keep a part of some of them."""
-_ADAPTERS: Final = 2
+_ADAPTERS = 2
 
 
 def identity(machine: Machine, layout: Layout, seen: Picture, width: int, room: int) -> list[Line]:
@@ -108,9 +108,9 @@ def adapters_in_words(machine: Machine) -> Iterator[str]:
     words = ", ".join(count(left[kind], KINDS.get(kind, kind)) for kind in _SERVING if left[kind])
     if words:
         dark = sum(len(row.names) for row in rows if row.state == "down" and row not in shown.values())
-        yield f"and {words} more{f' ({dark} DOWN)' if dark else ''}"
+        yield f"plus {words}{f' ({dark} DOWN)' if dark else ''}"
     if not rows:
-        yield "adapters not known" if machine.hcas is None else "no HCA, GPU or accelerator seen"
+        yield "adapters not known" if machine.hcas is None else "no HCA, GPU or accelerator found"
 
 
 def facts(machine: Machine, seen: Picture) -> Iterator[Row]:
@@ -162,7 +162,7 @@ def _firmware_and_memory(machine: Machine) -> Iterator[tuple[str, str]]:
         yield "DIMMs", _dimms(memory.dimms)
     kinds: dict[SocketMemory, list[int]] = {}
     for socket in memory.sockets or () if memory else ():
-        kinds.setdefault(socket.model_copy(update={"socket": 0}), []).append(socket.socket)
+        kinds.setdefault(socket.but(socket=0), []).append(socket.socket)
     yield "Channels", "; ".join(_channel(kind, numbers) for kind, numbers in kinds.items())
 
 
@@ -181,7 +181,7 @@ def _dimms(dimms: tuple[Dimm, ...]) -> str:
 def _channel(kind: SocketMemory, numbers: list[int]) -> str:
     """Sockets that are alike together: ``sockets 0-1: 8 DIMMs in 8 channels, at most 204.8 GB/s each``."""
     many = len(numbers) > 1
-    channels = "channels ?" if kind.channels is None else count(kind.channels, "channel")
+    channels = "unknown number of channels" if kind.channels is None else count(kind.channels, "channel")
     ceiling = f", at most {throughput(kind.bandwidth)}" if kind.bandwidth else ""
     modules = f"{count(kind.dimms, 'DIMM')} in {count(kind.slots, 'slot')}"
     return f"socket{'s' * many} {numbered(numbers)}: {channels} with {modules}{ceiling}{' each' * many}"
@@ -370,7 +370,7 @@ def figures(measured: MeasuredFacts) -> dict[str, str]:
         what, rate = ("triad", whole.triad) if whole.triad else ("load", whole.load or 0.0)
         found["triad"] = f"{what} {throughput(rate)}{_beside(measured, what, rate)}"
     elif measured.cores and len(measured.cores) == 1 and measured.cores[0].triad:
-        found["triad"] = f"triad {throughput(measured.cores[0].triad)} of one core"
+        found["triad"] = f"triad {throughput(measured.cores[0].triad)} on one core"
     if whole is not None and whole.latency:
         found["latency"] = f"latency {duration(whole.latency)}{_beside(measured, 'latency', whole.latency)}"
     if flops:
@@ -417,7 +417,7 @@ def proven(machine: Machine, layout: Layout, bounds: MemoryBounds | None) -> Ite
         yield f"{binary(max(sizes))} on each of {len(sizes)} NUMA nodes"
     elif len(sizes) > 1:
         least = numbered(number for number, size in nodes if size <= (1 + _ALIKE) * min(sizes))
-        yield f"memory is unequal: {binary(min(sizes))} on node {least}, up to {binary(max(sizes))} on the others"
+        yield f"memory is uneven: {binary(min(sizes))} on node {least}, up to {binary(max(sizes))} on the others"
     kinds = {(len(group.cpuset), group.size) for group in topology.l3}
     if len(topology.l3) > 1 and len(kinds) == 1:
         cpus, size = kinds.pop()
@@ -435,7 +435,7 @@ def of_bounds(bounds: MemoryBounds | None, *, virtual: str | None) -> Iterator[s
         filled = f"at most {bounds.modules} of {bounds.channels} memory channels are filled"
         yield f"{filled} ({binary(bounds.module)} is the smallest DIMM)"
     if bounds.bandwidth:
-        yield f"memory carries at most {throughput(bounds.bandwidth)}: {bounds.because}"
+        yield f"memory bandwidth is at most {throughput(bounds.bandwidth)}: {bounds.because}"
 
 
 def _partitioning(machine: Machine, topology: Topology, layout: Layout) -> Iterator[str]:
@@ -450,4 +450,4 @@ def _partitioning(machine: Machine, topology: Topology, layout: Layout) -> Itera
         name = "" if cut.name in ("none", "unknown") or cut.confidence == "low" else f"{plain(cut.name, 40)}, "
         yield f"{name}{count(nodes.pop(), 'NUMA node')} per socket"
     else:
-        yield f"sockets have {' and '.join(map(str, sorted(nodes)))} NUMA nodes"
+        yield f"NUMA nodes per socket differ: {' and '.join(map(str, sorted(nodes)))}"

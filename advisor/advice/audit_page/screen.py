@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from advisor.advice.audit_page.card import (
     LONGEST,
     ROOM,
-    Asker,
+    Shown,
     changed,
+    cost_label,
     cost_or_basis,
     cost_words,
-    evidence_words,
     fix_rows,
     fix_words,
     grouped,
@@ -24,24 +24,19 @@ from advisor.advice.audit_page.card import (
     open_checks,
     passed,
     restart,
-    source,
     subjects,
     tally,
-    undo_words,
+    undo_row,
     unknown_facts,
     unseen_words,
     unsure_words,
 )
+from advisor.advice.audit_page.explain import in_full
 from advisor.advice.audit_page.machine import FACT_LABEL, details, figures, identity, proven, whole
-from advisor.advice.model.findings import Audit, Finding, Fix, Row, totals, verdicts_of
-from advisor.advice.model.plan import Plan, Planned, planned_for
+from advisor.advice.model.findings import Audit, Finding, Row, totals, verdicts_of
+from advisor.advice.model.plan import Planned, planned_for
 from advisor.advice.model.sheets import WHERES, Publication, Verdict
-from advisor.machine.jinja import REBOOTS
-from advisor.machine.layout import Layout
-from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain
-from advisor.measure.measured_facts import MeasuredFacts
-from advisor.measure.platform import MemoryBounds
 from advisor.show.commandline import folded, word
 from advisor.show.lines import Line, Page, Span, clipped, glued, labelled, with_units, wrapped
 from advisor.show.picture import Picture, picture
@@ -68,40 +63,20 @@ class _Detail(NamedTuple):
     """Lines that a fix in short may take."""
 
 
-_DETAILS: Final = (
+_DETAILS = (
     _Detail(3, 6, 5, 3, 4), _Detail(3, 6, 3, 3, 4), _Detail(3, 4, 2, 2, 2), _Detail(3, 3, 1, 1, 2), _Detail(2, 4, 2, 2, 2),
     _Detail(2, 3, 1, 1, 2), _Detail(1, 6, 3, 3, 4), _Detail(1, 4, 2, 2, 3), _Detail(1, 3, 1, 1, 3), _Detail(1, 3, 1, 1, 2),
     _Detail(1, 3, 0, 1, 2), _Detail(1, 2, 0, 1, 1),
 )  # fmt: skip
 
-_LONG_COMMAND: Final = 3
+_LONG_COMMAND = 3
 """Lines of a command with long paths, beside which a full screen has no line for the names of others."""
 
-_NARROW: Final = _Detail(1, 4, 4, 6, 10)
+_NARROW = _Detail(1, 4, 4, 6, 10)
 """On a terminal that scrolls in any case: whatever is shown is shown whole."""
 
-_SHORT: Final = 44
+_SHORT = 44
 """Columns of what stands on one line, where a longer text is broken."""
-
-
-class Shown(NamedTuple):
-    """What a screen is made of."""
-
-    audit: Audit
-    machine: Machine
-    layout: Layout
-    measured: MeasuredFacts | None
-    asker: Asker
-    plan: Plan | None = None
-    """What files for tools would write: what they leave out is done by hand."""
-    bounds: MemoryBounds | None = None
-    """What arithmetic proves of the memory."""
-    numbers: Mapping[str, int] | None = None
-    """Rule -> number of its finding; None where the audit is of all topics, and they stand in order."""
-
-    def number(self, rule: str) -> int:
-        """Return the number by which every command takes a finding."""
-        return (self.numbers or {own[0].id: at for at, own in enumerate(self.audit.by_rule, 1)})[rule]
 
 
 def audit_page(shown: Shown, *, added: Lines = lambda _: [], width: int | None = None) -> Page:
@@ -172,7 +147,7 @@ def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -
         where = next((source.where for source in shown.machine.sources if source.fact == "topology"), "")
         given = "hwloc XML" if where == "hwloc XML" else "machine" if shown.asker.live else "input"
         words = f"  this {given} answers {answered} of {answered + open_rules} checks{'' if harmful else '; no fault found'}"
-        lines.append([("LITTLE IS KNOWN", "warn"), (words, "")])
+        lines.append([("LIMITED DATA", "warn"), (words, "")])
     if harmful:
         first, needs = harmful[0][0], restart(*(own[0] for own in harmful))
         name, cost = headline(first), first.cost
@@ -218,7 +193,12 @@ def _in_full(shown: Shown, own: tuple[Finding, ...], width: int, *, commit: bool
     result = clipped([lead(shown.number(head.id), head), *words], width, LONGEST if narrow else 3, ROOM)
     planned = planned_for(shown.plan, head) if shown.plan is not None else Planned()
     fix = fix_rows(head, planned, shown.audit.vendor, shown.asker, commit=commit)
-    rows = [*fix, ("cost", cost_or_basis(head)), ("check", shown.asker.filled(head.check or "")), ("undo", undo_words(head))]
+    rows = [
+        *fix,
+        (cost_label(head), cost_or_basis(head)),
+        ("check", shown.asker.filled(head.check or "")),
+        ("undo", undo_row(head, planned)),
+    ]
     for label, text in rows:
         most = LONGEST if narrow else 3 if label in ("fix", "or", "then") else 2
         spans = [(f"{'':3}{label:<{ROOM - 3}}", "label"), (plain(text, 400), "")]
@@ -249,7 +229,7 @@ def _considered(shown: Shown, minor: Sequence[tuple[Finding, ...]], width: int) 
     result = []
     for own in minor:
         more = len({finding.subject for finding in own}) - 1
-        words = changed(shown.audit, own[0].wants) or f"{in_short(own[0])}{f' and {more} more' if more else ''}"
+        words = changed(shown.audit, own[0].wants) or f"{in_short(own[0])}{f', {more} more like this' if more else ''}"
         words += ", guides differ" if own[0].basis == "disputed" else ""
         result.append(glued(f"({shown.number(own[0].id)}) ", ROOM) + glued(words, min(_SHORT, width - 2 * ROOM)))
     return result
@@ -263,7 +243,12 @@ def rules_line(audit: Audit, width: int) -> list[Line]:
 def _next(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     """Return the commands to go on with; of those that need a file one in full, to be copied, whatever the width."""
     asker, rules = shown.asker, shown.audit.by_rule
-    names = [*([f"explain {shown.number(rules[0][0].id)}"] if rules else []), "checklist", "report -o FILE.html", "audit -v"]
+    names = ["checklist", "report -o FILE.html", "audit -v"]
+    if rules:
+        head = rules[0][0]
+        explain = f"explain {shown.number(head.id)}"
+        tool = planned_for(shown.plan, head).tool if shown.plan is not None else None
+        names[:1] = [f"checklist --only {shown.number(head.id)} --as {tool}", explain] if tool else [explain, "checklist"]
     label = (f"{'MORE':<{ROOM}}", "label")
     if not asker.words:
         return wrapped(
@@ -275,29 +260,25 @@ def _next(shown: Shown, width: int, *, brief: bool) -> list[Line]:
     lines: list[Line] = [(label if at == 0 else (" " * ROOM, ""), (text, "title")) for at, text in enumerate([*first, *shows])]
     if brief and len(first) > _LONG_COMMAND:
         return lines
-    return [*lines, *labelled("", [(f"and with the same options {', '.join(names[1:])}", "dim")], width, ROOM)]
+    return [*lines, *labelled("", [(f"same options: {', '.join(names[1:])}", "dim")], width, ROOM)]
 
 
 Publications = Mapping[str, Publication]
 Step = tuple[Sequence[str], str]
 """A command, and what it shows."""
 
-LABEL: Final = 10
-"""Columns that the name of a part takes."""
-
-_SIGN: Final = {
+_SIGN = {
     "differs": ("!", "warn"), "pending": ("*", "warn"), "met": ("=", "good"), "unknown": ("?", "unknown"), "taste": ("~", "dim"),
     "open": ("~", "dim"), "free": (" ", "label"),
 }  # fmt: skip
-_SURE: Final = {True: "seen in the vendor's own registry", False: "from documents; not checked against the vendor's registry"}
-_LISTS: Final[tuple[tuple[Verdict, str], ...]] = (
+_LISTS: tuple[tuple[Verdict, str], ...] = (
     ("unknown", "Not known"), ("pass", "Passed"), ("not-applicable", "Does not apply"),
 )  # fmt: skip
 
 
-PARTS: Final = ("machine", "findings", "settings", "unknown", "passed", "not-applicable", "facts")
+PARTS = ("machine", "findings", "settings", "unknown", "passed", "not-applicable", "facts")
 """What of a whole audit can be shown by itself."""
-TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
+TOPICS: Mapping[str, tuple[str, ...]] = {
     "boot": ("kernel",), "cpu": ("registers",), "fabric": ("hcas", "nics"), "firmware": ("bios", "acpi", "socket_firmware"),
     "gpu": ("gpus",), "io": ("pci", "hcas", "nics", "iommu"), "limits": (), "memory": ("dax", "tiers"),
     "mpi": ("tools", "environment"),
@@ -308,35 +289,33 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def whole_audit_page(
-    audit: Audit,
-    machine: Machine,
-    layout: Layout,
+    shown: Shown,
     publications: Publications,
     *,
     added: Lines = lambda _: [],
     steps: Iterable[Step] = (),
-    numbers: Mapping[str, int] | None = None,
-    asker: Asker = Asker(),  # noqa: B008 - a frozen value
     believed: Sequence[str] = (),
-    bounds: MemoryBounds | None = None,
-    shown: Sequence[str] = (),
+    only: Sequence[str] = (),
     topics: Mapping[str, str] | None = None,
     width: int | None = None,
 ) -> Page:
     """Return an audit with every verdict, setting and fact, each with where it was read and its source.
 
-    ``believed`` are the files of the site that had a say, with owner and mode; ``bounds`` are proven of the memory. ``shown``
-    are the parts to show, all where none is named: of PARTS, of TOPICS, or topics of rules, which ``topics`` gives by rule.
+    ``believed`` are the files of the site that had a say, with owner and mode. ``only`` are the parts to show, all where none is
+    named: of PARTS, of TOPICS, or topics of rules, which ``topics`` gives by rule.
     """
+    audit, machine, layout, asker = shown.audit, shown.machine, shown.layout, shown.asker
     seen = picture(machine, layout)
 
     def facts(room: int) -> list[Line]:
-        known = [line for fact in proven(machine, layout, bounds) for line in wrapped([(f"  {with_units(fact)}", "")], room, 4)]
-        return [(), (("Proven, with or without root", "heading"),), *known] if known else []
+        known = [
+            line for fact in proven(machine, layout, shown.bounds) for line in wrapped([(f"  {with_units(fact)}", "")], room, 4)
+        ]
+        return [(), (("Proven even without root", "heading"),), *known] if known else []
 
     parts: dict[str, Callable[[int], list[Line]]] = {
         "machine": lambda room: [*whole(machine, seen, room), *facts(room)],
-        "findings": lambda room: full_findings(audit, room, publications, numbers),
+        "findings": lambda room: full_findings(shown, publications, room),
         "settings": lambda room: all_settings(audit, room),
         "unknown": lambda room: [*_listed(audit, "unknown", "Not known", room), *unknown_facts(audit, room, asker)],
         "passed": lambda room: _listed(audit, "pass", "Passed", room),
@@ -347,15 +326,15 @@ def whole_audit_page(
     def topic(name: str, room: int) -> list[Line]:
         own = [each for each in audit.findings if (topics or {}).get(each.id) == name]
         rows = [row for row in audit.settings if row.name.partition(".")[0] == name]
-        about = audit.model_copy(update={"findings": tuple(own), "settings": tuple(rows)})
-        found = full_findings(about, room, publications, numbers) if about.found or not rows else []
+        about = audit.but(findings=tuple(own), settings=tuple(rows))
+        found = full_findings(shown._replace(audit=about), publications, room) if about.found or not rows else []
         found += all_settings(about, room) if rows else []
         found += [line for listed in _LISTS[:2] for line in _listed(about, *listed, room)]
         return found + details(machine, room, (name, *TOPICS.get(name, ())))
 
     def lines(room: int) -> list[Line]:
-        if shown:
-            found = [line for name in shown for line in (parts[name](room) if name in parts else topic(name, room))]
+        if only:
+            found = [line for name in only for line in (parts[name](room) if name in parts else topic(name, room))]
             return [*found[1 if found and not found[0] else 0 :], *_next_steps(steps, room)]
         return [
             *(line for name in ("machine", "findings", "settings") for line in parts[name](room)),
@@ -408,7 +387,7 @@ def harms(audit: Audit) -> dict[str, bool]:
 
 def all_settings(audit: Audit, width: int) -> list[Line]:
     """Return every setting with all that is known of it, by where it is set."""
-    about = f"  for {audit.scope}: ! differs, * changes at the next boot, = as wanted, ~ differs without harm known"
+    about = f"  for {audit.scope}: ! differs, * changes at the next boot, = as wanted, ~ differs, no known harm"
     found, result = harms(audit), [(), (("Settings", "heading"), (about, "dim"))]
     for where, rows in groupby(sorted(audit.settings, key=lambda row: WHERES.index(row.where)), key=lambda row: row.where):
         result.append(((where, "label"),))
@@ -425,81 +404,22 @@ def _setting(row: Row) -> Iterator[str]:
     by = row.witnesses[0].by if row.witnesses else "system"
     who = f"{by}, " if by in ("register", "firmware") else ""
     current = row.current
-    yield "is not known" if current is None else f"is {plain(current)} ({who}{row.confidence}: {plain(row.how or '')})"
-    yield f"wanted {plain(row.wanted, 80) if row.wanted is not None else '?'}" if row.rules else ""
+    yield "not known" if current is None else f"{plain(current)} ({who}{row.confidence}: {plain(row.how or '')})"
+    yield f"wanted: {plain(row.wanted, 80) if row.wanted is not None else 'not determined'}" if row.rules else ""
     others = (each for each in row.witnesses[1:] if each.by != "BIOS")
     yield from (f"{each.by} says {plain(each.value)} ({each.sure}: {plain(each.how)})" for each in others)
     yield f"the BIOS says {plain(row.bios)}" if row.bios is not None else ""
     yield f"changes to {plain(row.pending)} at the next boot" if row.pending is not None else ""
-    yield f"asked by {', '.join(row.rules)}" if row.rules else ""
+    yield f"rule{'s' * (len(row.rules) > 1)} {', '.join(row.rules)}" if row.rules else ""
 
 
-def full_findings(audit: Audit, width: int, publications: Publications, numbers: Mapping[str, int] | None = None) -> list[Line]:
+def full_findings(shown: Shown, publications: Publications, width: int) -> list[Line]:
     """Return every finding, waived and broken rule in full, under the numbers by which commands take them."""
-    known = numbers or {own[0].id: at for at, own in enumerate(audit.by_rule, 1)}
-    waived = [finding for finding in audit.findings if finding.verdict in ("waived", "error")]
-    groups = grouped([*audit.found, *waived])
+    waived = [finding for finding in shown.audit.findings if finding.verdict in ("waived", "error")]
     result: list[Line] = [(), (("Findings", "heading"),)]
-    for group in groups:
-        result += [(), *_finding(group, width, publications, known.get(group[0].id))]
-    return result if groups else [*result, (("none in what is known of this machine", ""),)]
-
-
-def _finding(group: tuple[Finding, ...], width: int, publications: Publications, number: int | None) -> list[Line]:
-    """Return a finding: what is so, why it matters, how it is known, what it costs, its steps, check, undo and sources."""
-    head = group[0]
-    word = f"{number or '':>2} {head.severity.upper()}" if head.verdict == "finding" else head.verdict.upper()
-    style = head.severity if head.verdict == "finding" else "dim" if head.verdict == "waived" else "down"
-    spans = [(f"{word:<{LABEL}}", style), (head.id, "title"), (f"  {plain(head.title, LONGEST)}", "")]
-    result = wrapped(spans, width, indent=LABEL)
-    claims = ((plain(each.claim or each.title, 2000), plain(each.subject or "", 80)) for each in group)
-    told = (claim if not subject or subject in claim else f"{subject}: {claim}" for claim, subject in claims)
-    result += _parts("claim", told, width)
-    result += _parts("waived", [plain(head.waived or "", LONGEST)], width)
-    result += _parts("why", [plain(head.why, 2000)], width)
-    result += _parts("evidence", (evidence_words(one) for finding in group for one in finding.evidence), width)
-    result += _parts("cost", [cost_or_basis(head)] if head.verdict != "error" else (), width)
-    result += _parts("fix", [plain(head.advice or head.want or "", 2000)] if not head.fix else (), width)
-    for at, step in enumerate(head.fix, 1):
-        own = step.model_copy(update={name: None for name in ("check", "undo") if getattr(step, name) == getattr(head, name)})
-        result += _step(own, f"fix {at}" if len(head.fix) > 1 else "fix", width)
-    for label, text in (("check", head.check), ("undo", head.undo), ("leave it", head.spare)):
-        result += _parts(label, [plain(text or "", 2000)], width)
-    result += _parts("guides", (f"{guide.ref} says: {plain(guide.says, 2000)}" for guide in head.guides), width)
-    return result + _parts("sources", (_cited(ref, publications) for ref in head.refs), width)
-
-
-def _parts(label: str, texts: Iterable[str], width: int, style: str = "") -> list[Line]:
-    """Return texts under one another, each once, the first with the label; nothing of an empty one."""
-    known = enumerate(filter(None, dict.fromkeys(texts)))
-    return [line for at, text in known for line in labelled(f"  {'' if at else label}", [(text, style)], width, LABEL + 2)]
-
-
-def _cited(ref: str, publications: Publications) -> str:
-    """Return a publication in one line."""
-    known = source(ref, publications)
-    year = f", {known.year}" if known.year else ""
-    return f"{ref}: {known.title} ({known.by}{year}), {plain(known.where)}" if known.title else ref
-
-
-def _step(step: Fix, label: str, width: int) -> list[Line]:
-    """Return one step; its commands stand alone on their lines, unbroken, to be copied."""
-    restart = "" if step.reboot == "no" else f" (takes effect after a {'reboot' if step.reboot == 'yes' else step.reboot})"
-    result = labelled(f"  {label}", [(plain(step.text, 2000), "title"), (restart, "dim")], width, LABEL + 2)
-
-    def said(*texts: str) -> list[Line]:
-        return [line for text in texts for line in _parts("", [text], width, "dim")]
-
-    def to_copy(commands: Iterable[str]) -> list[Line]:
-        return [((" " * (LABEL + 2) + "$ ", "dim"), (plain(line, 2000), "")) for line in commands]
-
-    result += said(*(f"first {plain(text, LONGEST)}" for text in step.before))
-    result += to_copy(line for line in step.commands if line != step.text)
-    result += [*said(REBOOTS), *to_copy(step.apply)] if step.apply else []
-    result += said(f"this name and value: {_SURE[step.verified]}") if step.verified is not None else []
-    result += said(*(plain(note, LONGEST) for note in step.notes))
-    result += said(f"shown by: {plain(step.check, LONGEST)}") if step.check else []
-    return result + (said(f"undo: {plain(step.undo, LONGEST)}") if step.undo else [])
+    for group in (groups := grouped([*shown.audit.found, *waived])):
+        result += [(), *in_full(group, shown, publications, width)]
+    return result if groups else [*result, (("none found in the known facts about this machine", ""),)]
 
 
 def _listed(audit: Audit, verdict: Verdict, title: str, width: int) -> list[Line]:
@@ -507,7 +427,7 @@ def _listed(audit: Audit, verdict: Verdict, title: str, width: int) -> list[Line
     counted, partly = verdicts_of(audit, verdict)
     if not counted and not partly:
         return []
-    more = f", and in part {len(partly)} counted elsewhere" if partly else ""
+    more = f", plus {len(partly)} for some parts only (counted elsewhere)" if partly else ""
     result: list[Line] = [(), ((title, "heading"), (f"  {count(len(counted), 'rule')}{more}", "dim"))]
     for name, own in {**counted, **partly}.items():
         reasons: dict[str, list[str]] = {}

@@ -1,14 +1,12 @@
 """Builds the Case of a machine, which rules are asked of: joins facts that belong together, computes what rules compare. Pure.
 
 Rules see names of this model and nothing else. A field made from others says from which, so that a finding can tell
-where its evidence was read and an unknown what would make it known.
+where its evidence was read and an unknown what would reveal it.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
-
-from pydantic import Field
+from typing import Any
 
 from advisor.advice.model.sheets import Witness
 from advisor.machine.cpuset import CpuSet, union
@@ -19,7 +17,7 @@ from advisor.machine.layout import Layout, srat_nodes
 from advisor.machine.machine import Facts, Machine
 from advisor.machine.partitioning import find_sockets, hbm_mode
 from advisor.machine.topology import Topology
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value
 from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import MemoryBounds, Platform, Scope, best_cut, dies, memory_bounds, offered
 
@@ -27,172 +25,278 @@ from advisor.measure.platform import MemoryBounds, Platform, Scope, best_cut, di
 class Shape(Value):
     """The machine in numbers, as this process may see it whole."""
 
-    sockets: int | None = made_from("topology", "real sockets; old kernels call each die of an EPYC 7001 a package")
-    nodes: int | None = made_from("topology", "NUMA nodes, those without CPUs too")
-    cpu_nodes: int | None = made_from("topology", "NUMA nodes with CPUs")
-    l3: int | None = made_from("topology", "groups of cores that share an L3")
-    cores: int | None = made_from("topology", "cores online")
-    cores_per_socket: int | None = made_from("topology", "cores of each socket; None where sockets differ")
-    threads: int | None = made_from("topology", "most hardware threads of a core")
-    cpus: int | None = made_from("topology", "CPUs online")
-    missing: int | None = made_from("topology", "CPUs that exist but are offline or hidden")
-    memory: Bytes | None = made_from("topology", "bytes of all NUMA nodes")
-    limited: bool | None = made_from("topology", "whether a cgroup hides part of the machine from this process")
-    spinning: CpuSet | None = made_from("cpu.idle_states", "CPUs whose idle states are all switched off but POLL, which spins")
-    numa_known: bool | None = made_from("topology", "false where no NUMA information was given and one node stands for all")
+    sockets: int | None = made_from("topology")
+    """real sockets (old kernels report each die of an EPYC 7001 as a package)"""
+    nodes: int | None = made_from("topology")
+    """NUMA nodes, including those without CPUs"""
+    cpu_nodes: int | None = made_from("topology")
+    """NUMA nodes with CPUs"""
+    l3: int | None = made_from("topology")
+    """groups of cores that share an L3"""
+    cores: int | None = made_from("topology")
+    """cores online"""
+    cores_per_socket: int | None = made_from("topology")
+    """cores of each socket; None if sockets differ"""
+    threads: int | None = made_from("topology")
+    """largest number of hardware threads per core"""
+    cpus: int | None = made_from("topology")
+    """CPUs online"""
+    missing: int | None = made_from("topology")
+    """CPUs that exist but are offline or hidden"""
+    memory: Bytes | None = made_from("topology")
+    """memory of all NUMA nodes, bytes"""
+    limited: bool | None = made_from("topology")
+    """whether a cgroup hides part of the machine from this process"""
+    spinning: CpuSet | None = made_from("cpu.idle_states")
+    """CPUs with every idle state except POLL (spinning) disabled"""
+    numa_known: bool | None = made_from("topology")
+    """false if there is no NUMA information and one node represents all"""
 
 
 class SocketFacts(Value):
     """One real socket."""
 
-    index: int = made_from("topology", "position, from 0")
-    cpus: CpuSet | None = made_from("topology", "its CPUs")
-    cores: int | None = made_from("topology", "its cores online")
-    nodes: int | None = made_from("topology", "NUMA nodes with CPUs in it; one that spans sockets counts in each")
-    l3: int | None = made_from("topology", "its L3 groups")
-    dies: int | None = made_from("topology", "compute dies, from its L3 groups and the platform; None where that does not tell")
-    offered: tuple[int, ...] | None = made_from("platform", "NUMA nodes a socket that the firmware certainly offers here")
-    best: int | None = made_from("platform", "NUMA nodes a socket that suit the asked scope best, of those offered")
-    best_cut: str | None = made_from("platform", "that cut in its vendor's word")
-    dimms: int | None = made_from("memory.sockets", "DIMMs in it")
-    slots: int | None = made_from("memory.sockets", "places for DIMMs")
-    channels: int | None = made_from("memory.sockets", "channels that hold a DIMM")
-    channels_offered: int | None = made_from("platform", "channels that the processor has")
-    size: Bytes | None = made_from("memory.sockets", "bytes of its DIMMs")
-    configured: Transfers | None = made_from("memory.sockets", "transfers a second of its slowest DIMM as it runs")
-    bandwidth: BytesPerSecond | None = made_from("memory.sockets", "bytes a second: the ceiling of the channels in use")
-    ceiling: float | None = made_from("memory.sockets", "bytes a second that all channels would give at the speed configured")
-    rated: Transfers | None = made_from("memory.dimms", "transfers a second that its slowest DIMM is made for")
-    rated_fastest: Transfers | None = made_from("memory.dimms", "transfers a second that its fastest DIMM is made for")
-    sizes: tuple[int, ...] | None = made_from("memory.dimms", "the different sizes of its DIMMs, bytes")
-    parts: tuple[str, ...] | None = made_from("memory.dimms", "the different part numbers of its DIMMs")
-    makers: tuple[str, ...] | None = made_from("memory.dimms", "the different vendors of its DIMMs")
-    ranks: tuple[int, ...] | None = made_from("memory.dimms", "the different numbers of ranks of its DIMMs")
-    per_channel: tuple[int, ...] | None = made_from("memory.dimms", "the different numbers of DIMMs on its used channels")
-    channel_sizes: tuple[int, ...] | None = made_from(
-        "memory.dimms", "the different sums of DIMM sizes on its used channels, bytes"
-    )
+    index: int = made_from("topology")
+    """position, from 0"""
+    cpus: CpuSet | None = made_from("topology")
+    """its CPUs"""
+    cores: int | None = made_from("topology")
+    """its cores online"""
+    nodes: int | None = made_from("topology")
+    """NUMA nodes with CPUs in it; a node that spans sockets counts in each"""
+    l3: int | None = made_from("topology")
+    """its L3 groups"""
+    dies: int | None = made_from("topology")
+    """compute dies, from its L3 groups and the platform; None if those do not show it"""
+    offered: tuple[int, ...] | None = made_from("platform")
+    """NUMA nodes per socket that the firmware is certain to offer here"""
+    best: int | None = made_from("platform")
+    """offered number of NUMA nodes per socket that suits the scope best"""
+    best_cut: str | None = made_from("platform")
+    """the vendor's term for the best partitioning"""
+    dimms: int | None = made_from("memory.sockets")
+    """DIMMs in it"""
+    slots: int | None = made_from("memory.sockets")
+    """places for DIMMs"""
+    channels: int | None = made_from("memory.sockets")
+    """channels that hold a DIMM"""
+    channels_offered: int | None = made_from("platform")
+    """memory channels of the processor"""
+    size: Bytes | None = made_from("memory.sockets")
+    """bytes of its DIMMs"""
+    configured: Transfers | None = made_from("memory.sockets")
+    """transfers per second at which its slowest DIMM runs"""
+    bandwidth: BytesPerSecond | None = made_from("memory.sockets")
+    """bytes per second: the ceiling of the channels in use"""
+    ceiling: float | None = made_from("memory.sockets")
+    """bytes per second of all channels at the configured speed"""
+    rated: Transfers | None = made_from("memory.dimms")
+    """rated transfers per second of its slowest DIMM"""
+    rated_fastest: Transfers | None = made_from("memory.dimms")
+    """rated transfers per second of its fastest DIMM"""
+    sizes: tuple[int, ...] | None = made_from("memory.dimms")
+    """the different sizes of its DIMMs, in bytes"""
+    parts: tuple[str, ...] | None = made_from("memory.dimms")
+    """the different part numbers of its DIMMs"""
+    makers: tuple[str, ...] | None = made_from("memory.dimms")
+    """the different vendors of its DIMMs"""
+    ranks: tuple[int, ...] | None = made_from("memory.dimms")
+    """the different rank counts of its DIMMs"""
+    per_channel: tuple[int, ...] | None = made_from("memory.dimms")
+    """the different DIMM counts of its used channels"""
+    channel_sizes: tuple[int, ...] | None = made_from("memory.dimms")
+    """the different sums of DIMM sizes on its used channels, bytes"""
 
 
 class NodeFacts(Value):
     """One NUMA node."""
 
-    index: int = made_from("topology", "the kernel's number")
-    cpus: CpuSet | None = made_from("topology", "its own CPUs")
-    cores: int | None = made_from("topology", "its cores online")
-    memory: Bytes | None = made_from("topology", "bytes")
-    kind: str | None = made_from("topology", "dram, hbm, cxl, nvdimm or gpu where the source says so")
-    socket: int | None = made_from("topology", "the socket it is in; None where it spans several")
-    sockets: int | None = made_from("topology", "how many sockets its CPUs are in; 0 where none is known of them")
-    hugepages: Bytes | None = made_from("kernel.hugepages", "bytes reserved on it as hugepages of any size")
-    adapters: tuple[str, ...] | None = made_from("hcas", "HCAs that are local to it")
+    index: int = made_from("topology")
+    """the kernel's number"""
+    cpus: CpuSet | None = made_from("topology")
+    """its own CPUs"""
+    cores: int | None = made_from("topology")
+    """its cores online"""
+    memory: Bytes | None = made_from("topology")
+    """bytes"""
+    kind: str | None = made_from("topology")
+    """dram, hbm, cxl, nvdimm or gpu, if the source says"""
+    socket: int | None = made_from("topology")
+    """the socket it is in; None if it spans several"""
+    sockets: int | None = made_from("topology")
+    """number of sockets that its CPUs are in; 0 if unknown"""
+    hugepages: Bytes | None = made_from("kernel.hugepages")
+    """bytes reserved on it as hugepages of any size"""
+    adapters: tuple[str, ...] | None = made_from("hcas")
+    """HCAs that are local to it"""
 
 
 class L3Facts(Value):
     """One group of cores that share an L3."""
 
-    index: int = made_from("topology", "position, from 0")
-    cpus: CpuSet | None = made_from("topology", "its CPUs online")
-    allowed: CpuSet | None = made_from("topology", "those that the cgroup and the affinity of this process leave it")
-    cores: int | None = made_from("topology", "its cores online")
-    reached: int | None = made_from("topology", "its cores of which the cgroup and the affinity leave this process a thread")
-    size: Bytes | None = made_from("topology", "bytes")
-    nodes: int | None = made_from("topology", "NUMA nodes that it reaches over")
-    socket: int | None = made_from("topology", "the socket it is in")
+    index: int = made_from("topology")
+    """position, from 0"""
+    cpus: CpuSet | None = made_from("topology")
+    """its CPUs online"""
+    allowed: CpuSet | None = made_from("topology")
+    """CPUs that the cgroup and affinity of this process allow"""
+    cores: int | None = made_from("topology")
+    """its cores online"""
+    reached: int | None = made_from("topology")
+    """its cores with at least one thread allowed by the cgroup and affinity of this process"""
+    size: Bytes | None = made_from("topology")
+    """bytes"""
+    nodes: int | None = made_from("topology")
+    """NUMA nodes that the group spans"""
+    socket: int | None = made_from("topology")
+    """the socket it is in"""
 
 
 class Device(Value):
     """An adapter or accelerator with its place and its path to the processor."""
 
-    name: str = made_from("pci", "mlx5_0, or the PCI address where it has no other name")
-    address: str | None = made_from("pci", "PCI address")
-    bus: int | None = made_from("pci", "PCI bus number")
-    slot: str | None = made_from("pci", "PCI address without the function: one card shows a function, and an HCA, for each port")
-    device_id: int | None = made_from("pci", "PCI vendor and device in one number: 0x15b3101b")
-    model: str | None = made_from("pci", "in words where a source has them")
-    driver: str | None = made_from("pci", "kernel driver")
-    virtual: bool | None = made_from("pci", "whether it is a virtual function")
-    nodes: tuple[int, ...] | None = made_from("pci.locality", "NUMA nodes that it is local to")
-    inferred: str | None = made_from("pci.locality", "why its nodes are a guess; None where the firmware reports them")
-    placed: bool | None = made_from("pci.locality", "whether the firmware reports its NUMA node")
-    sockets: tuple[int, ...] | None = made_from("pci.locality", "sockets of those nodes")
-    link: Link | None = made_from("pci.link", "the PCIe link as it runs")
-    card: Link | None = made_from("pci.card", "what the card could do")
-    path: Link | None = made_from("pci.path", "the narrowest link from root to card, as both its ends could run it")
-    bottleneck: str | None = made_from("pci.path", "port above the narrowest link; None where the card could do no more")
-    max_read_request: PacketBytes | None = made_from("pci.max_read_request", "bytes")
-    relaxed_ordering: bool | None = made_from("pci.relaxed_ordering", "whether the card may")
+    name: str = made_from("pci")
+    """mlx5_0, or the PCI address if it has no other name"""
+    address: str | None = made_from("pci")
+    """PCI address"""
+    bus: int | None = made_from("pci")
+    """PCI bus number"""
+    slot: str | None = made_from("pci")
+    """PCI address without the function: a card has one function, and one HCA, per port"""
+    device_id: int | None = made_from("pci")
+    """PCI vendor and device as one number: 0x15b3101b"""
+    model: str | None = made_from("pci")
+    """its description, if a source has one"""
+    driver: str | None = made_from("pci")
+    """kernel driver"""
+    virtual: bool | None = made_from("pci")
+    """whether it is a virtual function"""
+    nodes: tuple[int, ...] | None = made_from("pci.locality")
+    """NUMA nodes that the device is local to"""
+    inferred: str | None = made_from("pci.locality")
+    """why its nodes are a guess; None if the firmware reports them"""
+    placed: bool | None = made_from("pci.locality")
+    """whether the firmware reports its NUMA node"""
+    sockets: tuple[int, ...] | None = made_from("pci.locality")
+    """sockets of those nodes"""
+    link: Link | None = made_from("pci.link")
+    """the PCIe link as it runs now"""
+    card: Link | None = made_from("pci.card")
+    """the fastest link that the card supports"""
+    path: Link | None = made_from("pci.path")
+    """the narrowest link from root to card, at the best speed that both of its ends support"""
+    bottleneck: str | None = made_from("pci.path")
+    """port above the narrowest link; None if the card itself is the limit"""
+    max_read_request: PacketBytes | None = made_from("pci.max_read_request")
+    """bytes"""
+    relaxed_ordering: bool | None = made_from("pci.relaxed_ordering")
+    """whether the card may reorder"""
 
 
 class Adapter(Device):
     """An HCA with its ports and interrupts."""
 
-    kind: str | None = made_from("hcas", "what the driver calls it: MT4119")
-    firmware: str | None = made_from("hcas.firmware", "its firmware's version")
-    board_id: str | None = made_from("hcas.board_id", "its PSID")
-    board: int | None = made_from("hcas.board", "number of the physical card; Socket Direct shows one card in two slots")
-    ports: tuple[Port, ...] | None = made_from("hcas.ports", "its ports")
-    rate: BitsPerSecond | None = made_from("hcas.ports", "bits a second of its active ports together")
-    firmware_options: dict[str, str] | None = made_from(
-        "hcas.firmware_options", "options of its firmware: PCI_WR_ORDERING -> per_mkey"
-    )
-    irqs: int | None = made_from("hcas.irqs", "its interrupts that have CPUs; 0 where none is known to be spread")
-    irqs_far: int | None = made_from("hcas.irqs", "its interrupts that may only arrive at CPUs away from its NUMA nodes")
+    kind: str | None = made_from("hcas")
+    """the driver's name for it: MT4119"""
+    firmware: str | None = made_from("hcas.firmware")
+    """its firmware's version"""
+    board_id: str | None = made_from("hcas.board_id")
+    """its PSID"""
+    board: int | None = made_from("hcas.board")
+    """number of the physical card; Socket Direct shows one card in two slots"""
+    ports: tuple[Port, ...] | None = made_from("hcas.ports")
+    """its ports"""
+    rate: BitsPerSecond | None = made_from("hcas.ports")
+    """total bits per second of its active ports"""
+    firmware_options: dict[str, str] | None = made_from("hcas.firmware_options")
+    """options of its firmware: PCI_WR_ORDERING -> per_mkey"""
+    irqs: int | None = made_from("hcas.irqs")
+    """number of its interrupts with known CPUs"""
+    irqs_far: int | None = made_from("hcas.irqs")
+    """number of its interrupts allowed only on CPUs away from its NUMA nodes"""
 
 
 class Accelerator(Device):
     """A GPU or accelerator."""
 
-    vendor: str | None = made_from("gpus", "nvidia, amd, intel")
-    memory: Bytes | None = made_from("gpus", "bytes")
-    driver_version: str | None = made_from("gpus", "version of its driver")
+    vendor: str | None = made_from("gpus")
+    """nvidia, amd, intel"""
+    memory: Bytes | None = made_from("gpus")
+    """bytes"""
+    driver_version: str | None = made_from("gpus")
+    """version of its driver"""
 
 
 class Standing(Value):
     """What a setting is set to, and its source."""
 
-    name: str = Field(description="neutral name of the setting: numa.nps")
-    title: str = Field(description="the setting in words")
-    value: str | None = optional("the value believed to be in effect, in neutral words")
-    sure: str | None = optional("high, medium, low")
-    how: str | None = optional("how it is known")
-    seen: str | None = optional("what the operating system shows")
-    applied: str | None = optional("what the BIOS says is applied")
-    pending: str | None = optional("what the BIOS will apply at the next boot")
-    witnesses: tuple[Witness, ...] = optional("who says what of it, who is believed first", ())
-    second: str | None = optional(
-        "what another part of the running system shows, one that differs first; None where no other does"
-    )
-    second_how: str | None = optional("how that is known")
+    name: str
+    """neutral name of the setting: numa.nps"""
+    title: str
+    """the setting in words"""
+    value: str | None = None
+    """the value believed to be in effect, in vendor-neutral terms"""
+    sure: str | None = None
+    """high, medium, low"""
+    how: str | None = None
+    """where the value was read, or how it was derived"""
+    seen: str | None = None
+    """what the operating system shows"""
+    applied: str | None = None
+    """what the BIOS says is applied"""
+    pending: str | None = None
+    """what the BIOS will apply at the next boot"""
+    witnesses: tuple[Witness, ...] = ()
+    """each source and its value, most trusted first"""
+    second: str | None = None
+    """what another part of the running system shows, preferably one that differs; None if no other part shows it"""
+    second_how: str | None = None
+    """where that second value was read"""
 
 
 class Case(Facts):
     """Everything a rule may ask about: every fact of the Machine, and these beside them."""
 
-    scope: Scope = optional("what the machine is to be good at", "mpi")
-    layout: Layout | None = made_from("topology", "what the firmware did: cut, numbering, SMT, distances")
-    platform: Platform | None = optional("what is known of this processor generation")
-    vendor: str | None = made_from("firmware", "dell, hpe, lenovo, ...; None where no vendor sheet fits")
-    shape: Shape | None = made_from("topology", "the machine in numbers")
-    sockets: tuple[SocketFacts, ...] | None = made_from("topology", "real sockets")
-    nodes: tuple[NodeFacts, ...] | None = made_from("topology", "NUMA nodes")
-    groups: tuple[L3Facts, ...] | None = made_from("topology", "L3 groups")
-    bounds: MemoryBounds | None = made_from("topology", "what arithmetic proves of the memory, whatever DIMMs are in it")
-    adapters: tuple[Adapter, ...] | None = made_from("hcas", "HCAs joined with their PCI devices")
-    accelerators: tuple[Accelerator, ...] | None = made_from("gpus", "GPUs and accelerators joined with their PCI devices")
-    hbm: str | None = made_from(
-        "tiers", "how HBM in the processor's package is used: flat, cache, only; None where that is not known"
-    )
-    madt_x2apic: bool | None = made_from("acpi.madt", "whether the firmware lists a processor by an x2APIC ID")
-    firmware_cpus: int | None = made_from("acpi.madt", "processors that the firmware lists as enabled")
-    firmware_nodes: int | None = made_from("acpi.srat_cpus", "NUMA nodes with CPUs that the firmware's SRAT names")
-    firmware_slit: bool | None = made_from("acpi.slit", "whether the firmware has a table of NUMA distances (SLIT)")
-    bios_offers: tuple[str, ...] | None = made_from(
-        "firmware", "settings that this vendor's sheet knows on this generation; None where vendor or generation is not known"
-    )
-    standings: tuple[Standing, ...] | None = optional("every setting of which something is known")
-    watch: Watch | None = optional("fault counters, read twice; None where nobody looked")
-    measured: MeasuredFacts | None = made_from("measured", "what was measured on this machine; None where nothing was")
+    scope: Scope = "mpi"
+    """the workload for which the machine is judged"""
+    layout: Layout | None = made_from("topology")
+    """what the firmware set up: NUMA partitioning, numbering, SMT, distances"""
+    platform: Platform | None = None
+    """facts about this processor generation"""
+    vendor: str | None = made_from("firmware")
+    """dell, hpe, lenovo, ...; None if no vendor sheet fits"""
+    shape: Shape | None = made_from("topology")
+    """the machine in numbers"""
+    sockets: tuple[SocketFacts, ...] | None = made_from("topology")
+    """real sockets"""
+    nodes: tuple[NodeFacts, ...] | None = made_from("topology")
+    """NUMA nodes"""
+    groups: tuple[L3Facts, ...] | None = made_from("topology")
+    """L3 groups"""
+    bounds: MemoryBounds | None = made_from("topology")
+    """what can be calculated about the memory without knowing its DIMMs"""
+    adapters: tuple[Adapter, ...] | None = made_from("hcas")
+    """HCAs joined with their PCI devices"""
+    accelerators: tuple[Accelerator, ...] | None = made_from("gpus")
+    """GPUs and accelerators joined with their PCI devices"""
+    hbm: str | None = made_from("tiers")
+    """how HBM in the processor's package is used: flat, cache, only; None if unknown"""
+    madt_x2apic: bool | None = made_from("acpi.madt")
+    """whether the firmware lists any processor by x2APIC ID"""
+    firmware_cpus: int | None = made_from("acpi.madt")
+    """number of processors that the firmware lists as enabled"""
+    firmware_nodes: int | None = made_from("acpi.srat_cpus")
+    """number of NUMA nodes with CPUs in the firmware's SRAT"""
+    firmware_slit: bool | None = made_from("acpi.slit")
+    """whether the firmware has a table of NUMA distances (SLIT)"""
+    bios_offers: tuple[str, ...] | None = made_from("firmware")
+    """settings that this vendor's sheet has for this generation; None if vendor or generation is not known"""
+    standings: tuple[Standing, ...] | None = None
+    """every setting about which something is known"""
+    watch: Watch | None = None
+    """fault counters, read twice; None if not read"""
+    measured: MeasuredFacts | None = made_from("measured")
+    """measurements of this machine; None if there are none"""
 
 
 Sockets = Sequence[CpuSet]
@@ -238,7 +342,7 @@ def case_of(
 
 def with_standings(case: Case, standings: Iterable[Standing]) -> Case:
     """Return the case that also knows what the settings are set to."""
-    return case.model_copy(update={"standings": tuple(standings)})
+    return case.but(standings=tuple(standings))
 
 
 class CoresOf:
@@ -326,7 +430,7 @@ def _sockets(
         yield SocketFacts(index=index, cpus=cpus, cores=cores, nodes=nodes, l3=groups or None, **facts)
 
 
-_NO_DRAM: Final = ("HBM", "Logical", "Optane", "NVDIMM")
+_NO_DRAM = ("HBM", "Logical", "Optane", "NVDIMM")
 """Kinds that share no channel's speed and size with the DIMMs: in the package, or persistent."""
 
 

@@ -7,7 +7,7 @@ clock.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -68,7 +68,7 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
     if isinstance(items, Unknown):
         yield Asked(rule, env, "unknown", None, None, items.facts)
     elif not items:
-        yield Asked(rule, env, "not-applicable", None, f"{rule.each.over.text} is empty")
+        yield Asked(rule, env, "not-applicable", None, f"the list {rule.each.over.text} is empty")
     else:
         for item in items:
             if isinstance(item, Unknown):  # perhaps it is not there at all
@@ -81,7 +81,7 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
 def ask_of_any(rule: Rule, case: Case, env: Env) -> Asked:
     """Return the verdict of a rule; one that runs over a list is asked once, of an item of which nothing is known."""
     if case.scope not in rule.text.scope:
-        return Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}, not for {case.scope}")
+        return Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}; not for {case.scope}")
     env = {**env, "_steps": [STEPS]}
     if rule.each:
         env[rule.each.name] = Unknown(frozenset({rule.each.fact}))
@@ -152,7 +152,7 @@ def _beyond(rule: Rule, asked: Asked, before: Env) -> Verdict | None:
     return "finding" if then and now is not True else None
 
 
-_COPIED: Final = ("id", "title", "scope", "why", "want", "spare", "guides", "refs")
+_COPIED = ("id", "title", "scope", "why", "want", "spare", "guides", "refs")
 
 
 def finding(asked: Asked, origins: "Origins") -> Finding:
@@ -273,9 +273,7 @@ def waive(findings: Iterable[Finding], waivers: tuple[Waiver, ...], host: str | 
     """Return the findings, those that a waiver covers today marked so, with its reason."""
     holding = {w.id: w for w in reversed(waivers) if today <= w.until and any(_fits(pattern, host) for pattern in w.hosts)}
     waived = {name: {"verdict": "waived", "waived": f"{each.reason} (until {each.until})"} for name, each in holding.items()}
-    return tuple(
-        each.model_copy(update=waived[each.id]) if each.verdict == "finding" and each.id in waived else each for each in findings
-    )
+    return tuple(each.but(**waived[each.id]) if each.verdict == "finding" and each.id in waived else each for each in findings)
 
 
 def _fits(pattern: str, host: str | None) -> bool:
@@ -298,13 +296,13 @@ def _fits(pattern: str, host: str | None) -> bool:
     return not pattern[at:].strip("*")
 
 
-ASK_BIOS: Final = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
+ASK_BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios resource)"
 
 _HPL, _NETWORK = "advisor measure hpl", "advisor measure network --hosts A,B"
-_OTHERS: Final = {"hpl": _HPL, "published_hpl": _HPL, "adapter": _NETWORK, "published_network": _NETWORK}
+_OTHERS = {"hpl": _HPL, "published_hpl": _HPL, "adapter": _NETWORK, "published_network": _NETWORK}
 """Commands that measure what the quick set does not, by how the names of its facts begin."""
 
-_COMPARED: Final = {"measured.clocks": "cpu.base_hz", "measured.flops": "platform.flops_per_cycle", ".ceiling": "memory.sockets"}
+_COMPARED = {"measured.clocks": "cpu.base_hz", "measured.flops": "platform.flops_per_cycle", ".ceiling": "memory.sockets"}
 """What measured facts are compared with, and lack where they are known themselves."""
 
 
@@ -337,7 +335,7 @@ class Origins:
         return tuple(dict.fromkeys(_unmeasured(begin) if name.startswith(own) else self.lack(name) for name in names))
 
     def lack(self, fact: str) -> Lack:
-        """Return why a fact is not known and what would make it known."""
+        """Return why a fact is not known and what would reveal it."""
         name = origin(fact)
         first = name.partition(".")[0]
         if fact.startswith(f"{SETTING}."):
@@ -345,11 +343,11 @@ class Origins:
         elif first == MEASURED:
             return self._measured(fact, name)
         elif first == "platform" and self._case.platform is None:
-            why, cure = "this processor is in no platform sheet", "add it to rules/platforms"
+            why, cure = "no platform sheet covers this processor", "add it to rules/platforms"
         elif first == "platform" and self._case.platform is not None:
-            why, cure = f"the sheet of {self._case.platform.name} does not say", "not readable from this system"
+            why, cure = f"not in the platform sheet for {self._case.platform.name}", "not readable from this system"
         elif name.startswith("allocation"):
-            why, cure = "it did not run in a job", "run advisor in a job of the scheduler: srun advisor audit"
+            why, cure = "not inside a job", "run advisor inside a scheduler job: srun advisor audit"
         elif gap := self._gap(name) or (self._gap("slurm_conf") if name.startswith("limits.slurm") else None):
             why, cure = gap.why, gap.help
         else:
@@ -359,7 +357,8 @@ class Origins:
     def _of_setting(self, name: str) -> tuple[str, str]:
         setting = self._settings.get(name)
         if setting is not None and setting.where != "bios":
-            return "not in this input", f"run advisor on the machine itself{f': {setting.show}' if setting.show else ''}"
+            by_hand = f", or check by hand: {setting.show}" if setting.show else ""
+            return "not in this input", f"run advisor on the machine itself{by_hand}"
         unread = self._unread(name) if setting else None
         return (unread.why, unread.help) if unread else ("the operating system does not report it", ASK_BIOS)
 
@@ -385,16 +384,16 @@ class Origins:
             again = "hpl" if run.hpl else "adapter" if run.adapters else ""
         cure = f"measure again on an idle machine: {_OTHERS.get(again, 'advisor measure --quick')}"
         if name == f"{MEASURED}.idle" and run.idle is None:
-            return Lack(fact=fact, why="whether the hosts were idle was not checked: it ran on other hosts", help=cure)
+            return Lack(fact=fact, why="it ran on other hosts, which were not checked for other work", help=cure)
         if name == f"{MEASURED}.idle":
             busy = "; ".join(run.busy) or "the machine was busy"
             return Lack(fact=fact, why=f"other work ran at the same time: {busy}", help=cure)
         if name.endswith("spread"):
-            return Lack(fact=fact, why="its repeats differ too much, or are too few, to judge", help=cure)
+            return Lack(fact=fact, why="its repeats differ too much or are too few to judge", help=cure)
         part = ".".join(name.split(".")[:2]) if not name.endswith(".ceiling") else ".ceiling"
         if part in _COMPARED and not name.endswith((".clocks", ".flops")):
             return self.lack(_COMPARED[part])
-        return Lack(fact=fact, why="not among what was measured", help=_OTHERS.get(begin, "advisor measure --full"))
+        return Lack(fact=fact, why="not measured", help=_OTHERS.get(begin, "advisor measure --full"))
 
     def _gap(self, name: str) -> Gap | None:
         """Return the gap of the fact, of what holds it, or of a part of it."""
@@ -440,8 +439,8 @@ def _inner(annotation: Any) -> type[BaseModel] | None:
     return next((found for part in get_args(annotation) if (found := _inner(part))), None)
 
 
-_FEW: Final = 6
-_MOST: Final = 5000
+_FEW = 6
+_MOST = 5000
 """Values that are looked at for one verdict: enough for every CPU of a machine."""
 
 
@@ -503,10 +502,10 @@ def _hidden(value: object) -> bool:
     return any(isinstance(each, (BaseModel, dict, tuple)) for each in inner)
 
 
-_KEPT: Final = 80
+_KEPT = 80
 """Letters that a node keeps of its text (advisor.advice.expression)."""
 
-ITEMS: Final = 6
+ITEMS = 6
 """So many items of one list are shown, those that decide first."""
 
 
@@ -546,7 +545,7 @@ def _parts(rule: Rule, env: Env, origins: Origins) -> Iterator[Part]:
             steps: dict[tuple[int, str, str], Step] = {}
             for step in _walk(node, env, origins, 0, decides=True):
                 whole = written if step.depth == 0 and (written or "").startswith(node.text) else None
-                shown = step.model_copy(update={"text": " ".join(whole.split())}) if whole else step
+                shown = step.but(text=" ".join(whole.split())) if whole else step
                 steps.setdefault((shown.depth, shown.text, shown.value), shown)
             yield Part(key=key, name=name, steps=tuple(steps.values()))
 

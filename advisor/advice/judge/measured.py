@@ -4,7 +4,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
 from advisor.advice.judge.case import Case
 from advisor.advice.judge.published import (
@@ -53,8 +53,8 @@ from advisor.measure.measurement import (
 )
 from advisor.measure.platform import PublishedFigure
 
-_REMOTE: Final[tuple[Distance, ...]] = ("same-socket", "other-socket")
-_PATTERNS: Final = ("triad", "load", "copy")
+_REMOTE: tuple[Distance, ...] = ("same-socket", "other-socket")
+_PATTERNS = ("triad", "load", "copy")
 """In the order in which parts are compared by them."""
 
 
@@ -138,7 +138,7 @@ def _beside(parts: Sequence[Speed], kinds: Mapping[int, Hashable]) -> Iterator[S
         others = [each for each in parts if each is not one and (len(each.cpus), kinds.get(each.index)) == alike]
         rate = median_of(each.rate for each in others if each.rate is not None and each.what == one.what)
         latency = median_of(each.latency for each in others if each.latency is not None)
-        yield one.model_copy(update={"siblings": rate, "share": share_of(one.rate, rate), "latency_siblings": latency})
+        yield one.but(siblings=rate, share=share_of(one.rate, rate), latency_siblings=latency)
 
 
 Pairs = Mapping[tuple[int, int], Result]
@@ -181,8 +181,8 @@ def _against(pairs: Pairs, distance: Distance) -> Gain | None:
     return Gain(median(ratio for ratio, _ in gains), spread_of_all(spread for _, spread in gains)) if gains else None
 
 
-_OF_DISTANCE: Final = {"same-socket": "memory of another die of the socket", "other-socket": "memory of the other socket"}
-_NETWORK_OF_DISTANCE: Final = {"same-socket": "other NUMA nodes of the adapter's socket", "other-socket": "the far socket"}
+_OF_DISTANCE = {"same-socket": "memory of another die of the socket", "other-socket": "memory of the other socket"}
+_NETWORK_OF_DISTANCE = {"same-socket": "other NUMA nodes of the adapter's socket", "other-socket": "the far socket"}
 
 
 def _published_share(case: Case, benchmark: str | None, against: str, condition: str) -> dict[str, Any]:
@@ -210,9 +210,9 @@ def interleaving(remote: Sequence[Way], case: Case) -> Gain | None:
 Trips = Mapping[tuple[int, int], float]
 """Seconds of a round trip by the two cores, the smaller number first."""
 
-_GAP: Final = 1.3
+_GAP = 1.3
 """Near and far pairs are distinguished where times in order jump by so much; meshes and rings vary less from core to core."""
-_STRAY: Final = 0.05
+_STRAY = 0.05
 """So many pairs may be disturbed in spite of all repeats."""
 
 
@@ -270,8 +270,8 @@ def _by_times(trips: Trips, firmware: Mapping[int, int], *, virtual: bool) -> Ca
         wrong = [pair for pair, time in sorted(trips.items()) if firmware and (time <= limit) != _same(firmware, pair)]
         example = None
         if wrong:
-            close = "are near, in different groups of the firmware"
-            told = close if trips[wrong[0]] <= limit else "are far apart, in one group of the firmware"
+            close = "are near each other, but the firmware reports them in different groups"
+            told = close if trips[wrong[0]] <= limit else "are far apart, but the firmware reports them in the same group"
             example = f"CPUs {wrong[0][0]} and {wrong[0][1]} {told}"
         agrees = not wrong if firmware else None
         return Caches(groups=_groups(group_of, trips), agrees=agrees, near=median(near), far=median(far), example=example)
@@ -308,7 +308,7 @@ def _joined(pairs: Sequence[tuple[int, int]], cores: set[int]) -> Mapping[int, i
     return {core: first(core) for core in cores}
 
 
-_SMALL: Final = 64
+_SMALL = 64
 """Bytes: larger messages tell no message rate."""
 
 
@@ -322,7 +322,7 @@ def adapters(measurements: Measurements, case: Case) -> tuple[MeasuredAdapter, .
     for one in every:
         same = [each.bandwidth for each in every if each is not one and each.name == one.name]
         others = median_of(each for each in same if each is not None)
-        beside.append(one.model_copy(update={"others": others, "of_others": share_of(one.bandwidth, others)}))
+        beside.append(one.but(others=others, of_others=share_of(one.bandwidth, others)))
     return tuple(beside)
 
 
@@ -457,7 +457,7 @@ def _ways(own: Sequence[Result], case: Case) -> Iterator[AdapterWay]:
 
 def with_measurements(case: Case, measurements: Measurements | None, figures: Sequence[PublishedFigure] = ()) -> Case:
     """Return the case that also knows what was measured on its machine, and how that stands among published figures."""
-    return case if measurements is None else case.model_copy(update={"measured": measured_facts(measurements, case, figures)})
+    return case if measurements is None else case.but(measured=measured_facts(measurements, case, figures))
 
 
 def measured_facts(measurements: Measurements, case: Case, figures: Sequence[PublishedFigure] = ()) -> MeasuredFacts:
@@ -494,7 +494,7 @@ def measured_facts(measurements: Measurements, case: Case, figures: Sequence[Pub
         **_of_parts(measurements, case),
         **_ratios(measurements, case),
     )
-    return facts.model_copy(update={"places": places(facts, measurements, case, figures)})
+    return facts.but(places=places(facts, measurements, case, figures))
 
 
 def _of_parts(measurements: Measurements, case: Case) -> dict[str, Any]:
@@ -504,7 +504,7 @@ def _of_parts(measurements: Measurements, case: Case) -> dict[str, Any]:
     machine = whole[0] if whole else None
     latencies = [each.latency for each in nodes or () if each.latency is not None]
     if machine and machine.latency is None and latencies:  # measured node by node: the nearest of its memories
-        machine = machine.model_copy(update={"latency": min(latencies)})
+        machine = machine.but(latency=min(latencies))
     named = {"core": cores, "l3": groups, "numa-node": nodes, "socket": sockets, "node": whole}
     parts = {name: parts or () for name, parts in named.items()}
     return {
@@ -528,7 +528,7 @@ def _ratios(measurements: Measurements, case: Case) -> dict[str, Any]:
     return {**own, "remote": remote}
 
 
-_WIDTHS: Final = ("scalar", "avx512", "avx2", "avx", "sse2", "sve", "neon")
+_WIDTHS = ("scalar", "avx512", "avx2", "avx", "sse2", "sve", "neon")
 
 
 def _isa(result: Result) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.judge.case import Case
 from advisor.machine.hardware import is_model
@@ -31,17 +31,17 @@ from advisor.measure.measurement import (
 )
 from advisor.measure.platform import Metric, PublishedFigure, Reference
 
-_VIRTUAL: Final = "virtual machine"
-_MET: Final = (
+_VIRTUAL = "virtual machine"
+_MET = (
     "all cores", "local memory", "both L3 groups of the die", "gcc -O2", "AVX-512", "1 GB", _VIRTUAL,
     r"virtual machine with \d+ of \d+ cores", r"virtual machine with \d+ cores",
 )  # fmt: skip
 """Words of a condition that hold wherever advisor measures: all cores of the part, its own memory, arrays beyond the caches."""
 
-_PATTERNS: Final = {"stream-triad": "triad", "triad": "triad", "load": "load", "copy": "copying", "stream-copy": "copying"}
-_PARTS: Final = {"core": "a core", "l3": "an L3 group", "numa-node": "a NUMA node", "socket": "a socket", "node": "the machine"}
-_MEASURED: Final = ("measured", "threshold")
-_SLACK: Final = 0.02
+_PATTERNS = {"stream-triad": "triad", "triad": "triad", "load": "load", "copy": "copying", "stream-copy": "copying"}
+_PARTS = {"core": "a core", "l3": "an L3 group", "numa-node": "a NUMA node", "socket": "a socket", "node": "the machine"}
+_MEASURED = ("measured", "threshold")
+_SLACK = 0.02
 """2933 MT/s is 2934 in some tables: speeds that differ by less are the same."""
 
 Parts = Mapping[str, Sequence[Speed]]
@@ -172,16 +172,16 @@ def _value(one: Reference, parts: Parts, case: Case) -> tuple[float | None, floa
     return median_of(value for each in own if (value := rate(each)) is not None), spread_of_all(each.spread for each in own)
 
 
-_OPEN_MPI: Final = ("HPC-X", "Open MPI with UCX")
-_CSTATES: Final = "C-states on"
-_DEEP: Final = 2
+_OPEN_MPI = ("HPC-X", "Open MPI with UCX")
+_CSTATES = "C-states on"
+_DEEP = 2
 """Microseconds to leave an idle state: C1 takes less."""
 
-_SMALL: Final = r"(small message|[128] bytes?)"
-_LARGE: Final = r"([14] MB|one core)"
-_BESIDE: Final = r"rank on (NUMA node \d+ with the adapter|the adapter's NUMA node)"
-_TO_PEER: Final = r"NUMA node \d+ to its peer"
-_ANYWHERE: Final = (_VIRTUAL, "SR-IOV", *_OPEN_MPI, _CSTATES)
+_SMALL = r"(small message|[128] bytes?)"
+_LARGE = r"([14] MB|one core)"
+_BESIDE = r"rank on (NUMA node \d+ with the adapter|the adapter's NUMA node)"
+_TO_PEER = r"NUMA node \d+ to its peer"
+_ANYWHERE = (_VIRTUAL, "SR-IOV", *_OPEN_MPI, _CSTATES)
 """Words that are looked at apart."""
 
 
@@ -199,17 +199,17 @@ class _Kind(NamedTuple):
 
 
 _NODE, _SOCKET, _FAR = "the adapter's node", "the adapter's socket", "the far socket"
-_BANDWIDTHS: Final = (
-    _Kind("osu-bw", "one rank beside it", (_LARGE, _BESIDE), "one"),
-    _Kind("mpi-sendrecv", "one rank beside it, one way", ("one way",), "one", must="one way"),
-    _Kind("osu-bibw", "one rank beside it, both ways", (_LARGE, _BESIDE), "one", "both"),
+_BANDWIDTHS = (
+    _Kind("osu-bw", "one rank beside the adapter", (_LARGE, _BESIDE), "one"),
+    _Kind("mpi-sendrecv", "one rank beside the adapter, one way", ("one way",), "one", must="one way"),
+    _Kind("osu-bibw", "one rank beside the adapter, both ways", (_LARGE, _BESIDE), "one", "both"),
     _Kind("osu-mbw-mr", "its NUMA node", (_TO_PEER, _NODE), "near", must=_NODE),
-    _Kind("osu-mbw-mr", "other nodes of its socket", (_TO_PEER, _SOCKET), "same_socket", must=_SOCKET),
+    _Kind("osu-mbw-mr", "other NUMA nodes of its socket", (_TO_PEER, _SOCKET), "same_socket", must=_SOCKET),
     _Kind("osu-mbw-mr", "nodes of the far socket", (_TO_PEER, _FAR), "other_socket", must=_FAR),
 )
-_LATENCIES: Final = (
-    _Kind("osu-latency", "one rank beside it", (_SMALL, _BESIDE), "one", "latency", "latency_spread"),
-    _Kind("mpi-sendrecv", "one rank beside it", (_SMALL,), "one", "latency", "latency_spread", must="small message"),
+_LATENCIES = (
+    _Kind("osu-latency", "one rank beside the adapter", (_SMALL, _BESIDE), "one", "latency", "latency_spread"),
+    _Kind("mpi-sendrecv", "one rank beside the adapter", (_SMALL,), "one", "latency", "latency_spread", must="small message"),
 )
 
 
@@ -247,14 +247,14 @@ def _fits(one: Reference, kind: _Kind, adapter: MeasuredAdapter, case: Case) -> 
     )
 
 
-_CARDS: Final = {
+_CARDS = {
     4099: "ConnectX-3", 4103: "ConnectX-3", 4115: "ConnectX-4", 4119: "ConnectX-5", 4121: "ConnectX-5", 4123: "ConnectX-6",
     4129: "ConnectX-7",
 }  # fmt: skip
 """What the vendors' drivers call MT4119 and its like by (mlx4 and mlx5 of Linux): publications name cards by these words."""
 
-_LINE_RATES: Final = {"FDR": 56e9, "EDR": 100e9, "HDR100": 100e9, "HDR": 200e9, "NDR200": 200e9, "NDR": 400e9}
-_RATE_SLACK: Final = 0.05
+_LINE_RATES = {"FDR": 56e9, "EDR": 100e9, "HDR100": 100e9, "HDR": 200e9, "NDR200": 200e9, "NDR": 400e9}
+_RATE_SLACK = 0.05
 """FDR is 56 Gbit/s in sysfs, and 54.5 of data."""
 
 
@@ -277,14 +277,14 @@ def _is_fabric(fabric: str | None, name: str, case: Case) -> bool:
     )
 
 
-_ALIKE: Final = 0.3
+_ALIKE = 0.3
 """Of one host's share of memory: systems that take as long fill less of each host the more there are, a third at 27."""
-_WIDEST: Final = ("avx512", "avx2", "avx", "sve", "neon", "sse2", "scalar")
-_BETTER: Final = re.compile(r"\bOPENBLAS_CORETYPE=([A-Za-z0-9]{2,20})\b")
-_OLDER: Final = ((4, "SSE2"), (8, "AVX"), (16, "AVX2"))
+_WIDEST = ("avx512", "avx2", "avx", "sve", "neon", "sse2", "scalar")
+_BETTER = re.compile(r"\bOPENBLAS_CORETYPE=([A-Za-z0-9]{2,20})\b")
+_OLDER = ((4, "SSE2"), (8, "AVX"), (16, "AVX2"))
 """Double-precision FLOP of an x86 core in a cycle, with instructions that older processors had: each half of the next."""
-_X86: Final = ("AuthenticAMD", "GenuineIntel", "HygonGenuine")
-_MOST: Final = 1.2
+_X86 = ("AuthenticAMD", "GenuineIntel", "HygonGenuine")
+_MOST = 1.2
 """A rate may be so much above a share of the peak at base clock: cores that use narrow instructions clock higher."""
 
 
@@ -293,7 +293,7 @@ def linpack(measurements: Measurements, case: Case, clocks: Sequence[Clock]) -> 
     found = [_run(each, case, clocks) for each in measurements.of("hpl", "flop/s")]
     ordered = sorted(found, key=lambda run: (run.part != "machine", run.hosts or 1, -run.rate))
     one = next((run for run in ordered if run.hosts == 1 and run.part == "machine"), None)
-    return tuple(run if one is None else run.model_copy(update={"of_one": _against(run, one)}) for run in ordered)
+    return tuple(run if one is None else run.but(of_one=_against(run, one)) for run in ordered)
 
 
 def _against(run: Linpack, one: Linpack) -> float | None:
@@ -363,16 +363,16 @@ def _like(share: float | None, case: Case) -> str | None:
     return next((name for flops, name in _OLDER if flops < cycle and share <= _MOST * flops / cycle), None)
 
 
-_TURBO: Final = "turbo on"
-_NODES: Final = re.compile(r"(?:up to )?(\d+) nodes")
-_WORDS: Final = (
+_TURBO = "turbo on"
+_NODES = re.compile(r"(?:up to )?(\d+) nodes")
+_WORDS = (
     _VIRTUAL, r"virtual machine with \d+ cores", _NODES.pattern, "power determinism", _TURBO,
     r"NB? \d+", r"\d+ x \d+ ranks", r"\d+ threads a rank", "MKL_DEBUG_CPU_TYPE=5",
     r"(AMD BLIS|BLIS|OpenBLAS|MKL|cray-libsci|Intel HPL)( \d[\d.]*[ab]?)?",
 )  # fmt: skip
 """Words of a condition that are met by themselves, or are looked at below: how HPL was run well can be done here too."""
-_BASE: Final = "peak at base clock"
-_HPL_LARGE: Final = 0.5
+_BASE = "peak at base clock"
+_HPL_LARGE = 0.5
 """Of the memory: publications solve systems that fill most of it, and smaller ones are slower."""
 
 
@@ -389,7 +389,7 @@ def _published(run: Linpack, case: Case) -> Iterator[Compared]:
         if low is not None and value is not None and large and _hpl_fits(one, run, case) and meets(one, case, _WORDS):
             share = f"{round(100 * (one.value.low or 0), 1):g} % of {_BASE}" if one.kind == "share" else None
             name = f"{one.benchmark} of {'the machine' if one.of == 'node' else f'{run.hosts} hosts'}"
-            yield _compared(one, case, name, value, run.spread, share).model_copy(update={"low": low, "high": high})
+            yield _compared(one, case, name, value, run.spread, share).but(low=low, high=high)
 
 
 def _rates(one: Reference, run: Linpack) -> tuple[float | None, float | None]:
@@ -416,14 +416,14 @@ def _hpl_fits(one: Reference, run: Linpack, case: Case) -> bool:
     )
 
 
-_PLACE_LARGE: Final = 0.9
+_PLACE_LARGE = 0.9
 """Of the published N: a smaller system of equations is slower by itself."""
-_FILLED: Final = 0.5
+_FILLED = 0.5
 """Of the memory: a system that fills so much is a large one, whatever was published."""
-_FEW: Final = 3
-_NOISE: Final = 0.1
+_FEW = 3
+_NOISE = 0.1
 """Spread of repeats above which rules/measured.yaml leaves a figure unknown."""
-_PROGRAMS: Final = ("STREAM", "BabelStream", "likwid-bench", "MLC")
+_PROGRAMS = ("STREAM", "BabelStream", "likwid-bench", "MLC")
 
 
 @dataclass(frozen=True)
@@ -511,8 +511,8 @@ def _place(own: Figure, facts: MeasuredFacts, case: Case, figures: Sequence[Publ
     write = _SPOKEN.get(own.metric, throughput)
     words = {"says": f"{write(own.value)}: {_among(place, write)}"}
     if ceiling:
-        words["of_ceiling"] = f"{100 * own.value / ceiling:.0f} % of the {throughput(ceiling)} that {because} carry at most"
-    return place.model_copy(update=words)
+        words["of_ceiling"] = f"{100 * own.value / ceiling:.0f} % of the {throughput(ceiling)} that {because} can carry"
+    return place.but(**words)
 
 
 def _can_judge(own: Figure, facts: MeasuredFacts) -> bool:
@@ -597,7 +597,7 @@ def sure_partitioning(case: Case) -> str | None:
     return cut.name if cut and cut.confidence != "low" and cut.name != "unknown" else None
 
 
-_SPOKEN: Final = {"latency": duration, "hpl": flop_rate}
+_SPOKEN = {"latency": duration, "hpl": flop_rate}
 
 
 def _among(place: Place, write: Callable[[float], str]) -> str:
@@ -635,7 +635,7 @@ def _terms(place: Place, write: Callable[[float], str]) -> str:
     if len(every) > 1:
         outcomes = [one.outcome for one in every]
         counts = (
-            (outcomes.count("meets"), "under conditions met here"),
+            (outcomes.count("meets"), "under matching conditions"),
             (outcomes.count("other"), "under other conditions"),
             (outcomes.count("unknown"), "under conditions not stated or not known here"),
         )
@@ -645,14 +645,14 @@ def _terms(place: Place, write: Callable[[float], str]) -> str:
             return terms
         nearest = min(stating, key=lambda one: abs(log(place.value / ((one.low + one.high) / 2))))
         like = write((nearest.low + nearest.high) / 2)
-        return f"{terms}; most like it: {like} with {', '.join((*nearest.conditions, *nearest.differs))}"
+        return f"{terms}; closest: {like} with {', '.join((*nearest.conditions, *nearest.differs))}"
     (one,) = every
-    unknown = f"not known here: {', '.join(one.unknown)}" if one.unknown else ""
+    unknown = f"unknown here: {', '.join(one.unknown)}" if one.unknown else ""
     parts = (", ".join(one.conditions), ", ".join(one.differs), unknown)
     return "; ".join(filter(None, parts)) or "conditions not stated"
 
 
-_TOLERANCE: Final = 1.02
+_TOLERANCE = 1.02
 
 
 def _doubts(own: Figure, ceiling: float | None, facts: MeasuredFacts, case: Case) -> str:
@@ -662,14 +662,14 @@ def _doubts(own: Figure, ceiling: float | None, facts: MeasuredFacts, case: Case
     if ceiling and own.metric != "latency" and shape and shape.cpu_nodes and shape.sockets:
         node, socket = ceiling / shape.cpu_nodes, ceiling / shape.sockets
         if shape.cpu_nodes > shape.sockets and own.value <= _TOLERANCE * node:
-            doubts.append(f"all memory on one NUMA node, which carries {throughput(node)} (first touch by one thread)")
+            doubts.append(f"all memory on one NUMA node, which delivers at most {throughput(node)} (first touch by one thread)")
         elif shape.sockets > 1 and own.value <= _TOLERANCE * socket:
-            doubts.append(f"memory or threads on one socket, which carries {throughput(socket)}")
+            doubts.append(f"memory or threads on one socket, which delivers at most {throughput(socket)}")
     if any(socket.configured is None for socket in case.sockets or ()):
-        doubts.append("slow or missing DIMMs, which nobody read")
+        doubts.append("slow or missing DIMMs (not read)")
     if facts.idle is not True:
-        doubts.append("other work meanwhile")
-    return ", ".join(doubts) or "a DIMM that lost its channel or runs hot, or the firmware's settings"
+        doubts.append("other work running at the same time")
+    return ", ".join(doubts) or "a DIMM that dropped off its channel or runs hot, or firmware settings"
 
 
 def _lacking(own: Figure, case: Case) -> Iterator[str]:
@@ -683,7 +683,7 @@ def _lacking(own: Figure, case: Case) -> Iterator[str]:
         yield "memory channels without a DIMM"
     slow = [each for each in case.sockets or () if each.configured and each.rated and each.configured < (1 - _SLACK) * each.rated]
     if slow:
-        yield f"memory at {memory_clock(slow[0].configured)}, made for {memory_clock(slow[0].rated)}"
+        yield f"memory at {memory_clock(slow[0].configured)}, rated {memory_clock(slow[0].rated)}"
     governors = set(case.cpu.governors or () if case.cpu else ()) - {"performance", "schedutil"}
     if governors:
         yield f"governor {', '.join(sorted(governors))}"

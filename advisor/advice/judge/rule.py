@@ -47,6 +47,7 @@ from advisor.errors import BadValue, did_you_mean
 from advisor.machine.cpuset import CpuSet
 from advisor.machine.fact import declarations
 from advisor.machine.layout import Confidence
+from advisor.machine.value import meaning
 
 SETTING = "setting"
 """The name under which settings stand: ``setting.numa.nps``."""
@@ -69,7 +70,7 @@ def facts_of_rules(settings: Mapping[str, Setting]) -> Iterator[tuple[str, str, 
 def _rows(name: str, kind: Kind, model: type[BaseModel], field: str) -> Iterator[tuple[str, str, str, str]]:
     item = items_of(kind)
     inner, shown = item or kind, f"{name}[]" if item else name
-    text, unit = model.model_fields[field].description or "", declarations(model)[field].unit
+    text, unit = meaning(model, field), declarations(model)[field].unit
     if isinstance(inner, Record) and inner.model is not None:
         about = text or (inner.model.__doc__ or "").strip().splitlines()[0]
         yield shown, "list" if item else "record", "", about
@@ -166,9 +167,9 @@ def _put(env: Env, name: str, value: Any, scope: Scope) -> None:
         kind = kind.fact(inner)
         place = place.setdefault(part, {})
         if not isinstance(place, dict):
-            raise BadValue(f"{name[:80]} is inside something already given", cure="give it in one place")
+            raise BadValue(f"{name[:80]} is part of a fact already given", cure="give this fact only once")
     if path[-1] in place:
-        raise BadValue(f"{name[:80]} is given twice", cure="give it in one place")
+        raise BadValue(f"{name[:80]} is given twice", cure="give this fact only once")
     place[path[-1]] = _typed(value, kind, name)
 
 
@@ -208,7 +209,7 @@ def _plain(value: Any, kind: Kind, name: str) -> Any:
 
 _WRITTEN: dict[Kind, str] = {
     CPUS: "write 0-3,8",
-    PAIRS: 'write the line: "iommu=pt quiet"',
+    PAIRS: 'write one string: "iommu=pt quiet"',
     TABLE: "write {name: text}",
     TRUTH: "write true or false",
 }
@@ -230,7 +231,7 @@ def wanted_node(name: str, value: str, scope: Scope, settings: Mapping[str, Sett
         raise
     kind = setting_kind(setting)
     if not alike(node.kind, kind):
-        raise BadValue(f"{name} takes a {kind}, {node.text} is a {node.kind}")
+        raise BadValue(f"{name} takes a {kind}, but {node.text} is a {node.kind}")
     for word in _words(node):
         if setting.values and word not in setting.values:
             raise _never(setting, name, word)
@@ -549,11 +550,11 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
     _cite(text, words)
     if disputed(text) and text.severity != "info":
         raise Misplaced(
-            ("severity",), BadValue("a guide wants it otherwise", cure="write info: something to consider, not to fix")
+            ("severity",), BadValue("a guide recommends another value", cure="write severity: info, and consider instead of fix")
         )
     if text.severity == "high" and text.cost is None and text.basis != "fault" and SITE not in text.refs:
-        cure = "give the minimum loss in cost, or basis: fault if something is broken"
-        raise Misplaced(("severity",), BadValue("high needs a number", cure=cure))
+        cure = "give the minimum loss under 'cost', or write 'basis: fault' if something is broken"
+        raise Misplaced(("severity",), BadValue("severity high needs a number", cure=cure))
     for at, example in enumerate(text.tests):
         try:
             example_facts(example.given, words.scope)
@@ -571,10 +572,10 @@ def _rule_typed(text: str, scope: Scope, kind: Kind) -> Node:
 def _each(text: str, scope: Scope) -> Each:
     match = re.fullmatch(r"([a-z][a-z0-9_]{0,30}) in (.+)", text, re.ASCII | re.DOTALL)
     if not match:
-        raise BadValue(f"{text[:60]} is not NAME in LIST", cure="write it as: each: socket in sockets")
+        raise BadValue(f"{text[:60]} is not of the form NAME in LIST", cure="write for example each: socket in sockets")
     name, over = match[1], parse(match[2], scope)
     if items_of(over.kind) is None:
-        raise BadValue(f"{over.text} is a {over.kind}, no list to run over")
+        raise BadValue(f"{over.text} is a {over.kind}, not a list to iterate over")
     if problem := unfit(name, scope):
         raise BadValue(problem, cure="take another name")
     return Each(name, over, fact_of(over))
@@ -610,10 +611,10 @@ def _where(text: RuleText, settings: Mapping[str, Setting]) -> Where:
         first = settings.get(next(iter(text.set)))
         return first.where if first else "bios"  # a setting that is none is refused where it is wanted
     if text.where is None:
-        raise BadValue("a rule without set needs where", cure="hardware, bios, boot, os, fabric, scheduler, mpi or job")
+        raise BadValue("a rule without 'set' needs 'where'", cure="hardware, bios, boot, os, fabric, scheduler, mpi or job")
     missing = [name for name in ("want", "fix", "undo") if getattr(text, name) is None]
     if missing:
-        raise BadValue(f"a rule without set needs {missing[0]}", cure="give the fix and how to undo it")
+        raise BadValue(f"a rule without 'set' needs '{missing[0]}'", cure="give the fix and how to undo it")
     return text.where
 
 
@@ -628,7 +629,7 @@ def _cite(text: RuleText, words: Words) -> None:
     for place, ref in cited:
         if ref not in words.publications and ref != SITE:
             cure = did_you_mean(ref, words.publications, "add it to rules/sources.yaml")
-            raise Misplaced(place, BadValue(f"there is not a known publication {ref}", cure=cure))
+            raise Misplaced(place, BadValue(f"{ref} is not a known publication", cure=cure))
 
 
 def disputed(text: RuleText) -> bool:

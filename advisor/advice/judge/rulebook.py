@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.advice.expression import Scope
 from advisor.advice.judge.case import Case
@@ -46,7 +46,7 @@ def rule_files(folder: Path, *, must: bool = True) -> tuple[Path, ...]:
         if not must and error.errno in (errno.ENOENT, errno.ENOTDIR):
             return ()
         raise BadSheet(
-            (error.strerror or "cannot be read").lower(), file=str(folder), cure="check its name and its mode"
+            (error.strerror or "cannot be read").lower(), file=str(folder), cure="check its name and permissions"
         ) from error
     return tuple(path for path in sorted(found) if path.stem not in NO_RULES)
 
@@ -71,7 +71,7 @@ def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words, *, examp
         for at, text in enumerate(file.rules):
             first = rules.get(text.id)
             if first:
-                cure = f"it is in {first.file} line {first.line}; take another id"
+                cure = f"the first one is in {first.file} line {first.line}; use another id"
                 raise sheet.wrong((*place, at, "id"), f"rule {text.id} appears twice", cure)
             if not text.tests and (examples or sheet not in shipped):
                 raise sheet.wrong((*place, at), f"{text.id}: tests is missing", "examples that fire, pass and stay unknown")
@@ -123,7 +123,7 @@ def _refuse_idle(sheet: Sheet, file: SiteFile, rules: Mapping[str, Rule]) -> Non
         try:
             date.fromisoformat(waiver.until)
         except ValueError as error:
-            problem = f"until: {waiver.until} is not a day: {error}"
+            problem = f"until: {waiver.until} is not a date: {error}"
             raise sheet.wrong(("waivers", at, "until"), problem, "write 2027-06-30") from error
 
 
@@ -182,7 +182,7 @@ def expressions(rule: Rule) -> tuple[str, ...]:
     return tuple(text for text in (*rule.text.let.values(), rule.text.only, rule.text.when, gain) if text)
 
 
-_COMPARED: Final = re.compile(r'([a-z]\w*(?:\.\w+)+) (?:==|!=|in|not in) ("[^"]*"|\[[^\]]*\])')
+_COMPARED = re.compile(r'([a-z]\w*(?:\.\w+)+) (?:==|!=|in|not in) ("[^"]*"|\[[^\]]*\])')
 
 
 def words_like_others(rules: Iterable[Rule], every: Iterable[Rule]) -> Iterator[BadSheet]:
@@ -206,6 +206,6 @@ def words_like_others(rules: Iterable[Rule], every: Iterable[Rule]) -> Iterator[
             if users[fact, word] == 1 and f'"{word}"' not in shown:
                 others = {each for name, each in users if name == fact} - {each for _, each in compared[rule.id]}
                 if near := did_you_mean(word, others, None, cutoff=0.7):
-                    said = f"{rule.id}: no example gives {word}, with which {fact} is compared"
-                    cure = f"{near} Else give it in an example"
+                    said = f"{rule.id}: {fact} is compared with {word}, which no example uses"
+                    cure = f"{near} Otherwise add an example that uses it"
                     yield BadSheet(said, file=rule.file, place=f"line {rule.line}", cure=cure)

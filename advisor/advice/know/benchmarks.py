@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from advisor.advice.model.findings import Finding
 from advisor.advice.model.plan import Expected, Proof
@@ -38,30 +38,30 @@ class Bench(NamedTuple):
     """What comes first of several: what all cores reach, what a NUMA node does."""
 
 
-_TRIAD: Final = (("stream-triad", "measured"), ("stream-triad", "threshold"), ("triad", "measured"))
-_FAR: Final = (("stream-triad", "share"), ("latency-memory", "measured"))
-_RATES: Final = tuple(
+_TRIAD = (("stream-triad", "measured"), ("stream-triad", "threshold"), ("triad", "measured"))
+_FAR = (("stream-triad", "share"), ("latency-memory", "measured"))
+_RATES = tuple(
     (name, kind)
     for name in ("osu-mbw-mr", "message-rate", "osu-bw", "osu-bibw", "rdma-bw", "mpi-sendrecv")
     for kind in ("measured", "vendor")
 )
-_DELAYS: Final = (("osu-latency", "measured"), ("osu-latency", "gain"), ("rdma-latency", "measured"))
-_HPL: Final = (("hpl", "measured"), ("hpl", "share"), ("hpl", "spread"), ("dgemm", "measured"))
+_DELAYS = (("osu-latency", "measured"), ("osu-latency", "gain"), ("rdma-latency", "measured"))
+_HPL = (("hpl", "measured"), ("hpl", "share"), ("hpl", "spread"), ("dgemm", "measured"))
 
-BENCHES: Final = {
+BENCHES = {
     "cut": Bench("advisor measure membw", "bandwidth of the machine and of each NUMA node", (("stream-triad", "gain"), *_TRIAD)),
     "bandwidth": Bench("advisor measure membw", "bandwidth of the machine and of each NUMA node", _TRIAD),
-    "distance": Bench("advisor measure matrix", "bandwidth and latency from each NUMA node to each", _FAR, "numa-node"),
-    "compute": Bench("advisor measure peak", "floating point of all cores and the clock it runs at", (("peak", "theoretical"),)),
+    "distance": Bench("advisor measure matrix", "bandwidth and latency between all pairs of NUMA nodes", _FAR, "numa-node"),
+    "compute": Bench("advisor measure peak", "floating-point rate and clock of all cores", (("peak", "theoretical"),)),
     "caches": Bench("advisor measure c2c", "which cores really share an L3 cache"),
-    "hpl": Bench("advisor measure hpl", "Linpack against the peak", _HPL),
+    "hpl": Bench("advisor measure hpl", "Linpack compared with the peak", _HPL),
     "messages": Bench("advisor measure network --hosts A,B", "messages near the adapter and far from it", (*_RATES, *_DELAYS)),
     "latency": Bench("advisor measure network --hosts A,B", "latency of messages", (*_DELAYS, *_RATES)),
     "preferred": Bench(
         "advisor measure network --hosts A,B --before OLD.json", "message rate of all cores, before and after", _RATES, "all"
     ),
     "quick": Bench("advisor measure", "bandwidth, latency and peak"),
-    "placement": Bench("advisor verify", "where the ranks of a job really are"),
+    "placement": Bench("advisor verify", "where the ranks of a job really run"),
 }
 
 
@@ -71,7 +71,7 @@ def of_rules() -> Mapping[str, str | None]:
     return dict(read_sheet(rules() / "benchmarks.yaml").data)
 
 
-_OF_PLACES: Final = {"fabric": "messages", "scheduler": "placement", "mpi": "placement", "job": "placement"}
+_OF_PLACES = {"fabric": "messages", "scheduler": "placement", "mpi": "placement", "job": "placement"}
 """A site's rule is not among them: of it, what is set in some places decides."""
 
 
@@ -96,8 +96,8 @@ def proofs(names: Iterable[str], platform: Platform | None, known: Known) -> tup
     )
 
 
-_MOST: Final = 6
-_PARTS: Final = ("node", "socket", "numa-node", "die", "l3", "core", "pair", "cluster")
+_MOST = 6
+_PARTS = ("node", "socket", "numa-node", "die", "l3", "core", "pair", "cluster")
 
 
 def expected(bench: Bench, platform: Platform | None, known: Known) -> tuple[Expected, ...]:
@@ -136,13 +136,14 @@ def _rank(one: Reference, known: Known) -> tuple[int, bool, bool, float]:
     return model, ("virtual machine" in said) != known.virtual, special, value if one.value.unit == "seconds" else -value
 
 
-_NAMES: Final = {
+_NAMES = {
     "stream-triad": "STREAM triad", "triad": "triad", "latency-memory": "memory latency", "hpl": "HPL", "dgemm": "DGEMM",
-    "peak": "computed floating-point peak", "osu-latency": "MPI latency", "osu-bw": "one pair one way",
-    "osu-bibw": "one pair both ways", "osu-mbw-mr": "many pairs", "message-rate": "message rate by its data sheet",
+    "peak": "computed floating-point peak", "osu-latency": "MPI latency", "osu-bw": "unidirectional bandwidth of one pair",
+    "osu-bibw": "bidirectional bandwidth of one pair", "osu-mbw-mr": "many pairs",
+    "message-rate": "message rate from its data sheet",
     "rdma-latency": "RDMA latency", "rdma-bw": "RDMA bandwidth", "mpi-sendrecv": "sendrecv",
 }  # fmt: skip
-_WHOLE: Final = {
+_WHOLE = {
     "node": "of the machine", "socket": "of a socket", "numa-node": "of a NUMA node", "die": "of a die",
     "l3": "of an L3 group", "core": "of a core", "pair": "between two hosts", "cluster": "of a cluster",
 }  # fmt: skip
@@ -171,7 +172,7 @@ def _told(one: Reference) -> Expected:
     return Expected(what=what, value=value, conditions="; ".join(filter(None, conditions)) or None, ref=one.source)
 
 
-_SPOKEN: Final[dict[Unit, Callable[[float], str]]] = {
+_SPOKEN: dict[Unit, Callable[[float], str]] = {
     "bytes/s": throughput,
     "flop/s": flop_rate,
     "messages/s": message_rate,
@@ -208,5 +209,5 @@ def to_measure(findings: Iterable[Finding]) -> Iterator[str]:
         waiting[next(lack.help for lack in finding.lacks if lack.why == UNMEASURED)].add(finding.id)
     ways = sorted(waiting, key=lambda way: -len(waiting[way]))
     if ways:
-        told = "; ".join(f"{count(len(waiting[way]), 'rule waits', 'rules wait')} for {way}" for way in ways)
+        told = "; ".join(f"{count(len(waiting[way]), 'rule needs', 'rules need')} {way}" for way in ways)
         yield f"Nothing was measured: {told}."

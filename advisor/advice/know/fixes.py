@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from advisor.advice.know.vendors import commands_of, keeper_of, settings, undo_of, vendor_by_id
-from advisor.advice.model.findings import Finding, Fix, Row, Want
+from advisor.advice.model.findings import UNKNOWN_NAME, USUAL_NAME, Finding, Fix, Row, Want
 from advisor.advice.model.plan import Other, Target, Wanted, WantedSetting, edit_instruction, filled_lines
 from advisor.advice.model.sheets import (
     SEVERITIES,
@@ -56,11 +56,11 @@ def locate(vendor: Vendor, platform_id: str | None, setting: Setting, value: Neu
         return None
     words = vendor_by_id(vendor.falls_back)
     # The usual menus, reached by this vendor's own key.
-    usual = locate(words.model_copy(update={"setup": vendor.setup or words.setup}), platform_id, setting, value)
+    usual = locate(words.but(setup=vendor.setup or words.setup), platform_id, setting, value)
     if usual is None:
         return None
-    note = f"{vendor.name}'s own names are not known; these are the usual ones"
-    return usual.model_copy(update={"vendor": vendor.id, "notes": (note, *usual.notes)})
+    note = f"{vendor.name}'s own names are unknown; these are the usual ones"
+    return usual.but(vendor=vendor.id, notes=(note, *usual.notes))
 
 
 def entries_of(vendor: Vendor, platform_id: str | None, name: str) -> tuple[Entry, ...]:
@@ -110,12 +110,12 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         steps.append(Target(attribute or "", word, entry.group, entry.label, entry.menu))
     notes = [edit_instruction(vendor.tools.edit, step) for step in steps] if vendor.tools.edit is not None else []
     # What a profile holds is written by a plan, or not at all.
-    held = "holds it: advisor checklist writes the two as they go together, or says why not"
+    held = "also controls it: advisor checklist sets both consistently, or says why it cannot"
     notes += [f"{need.attribute} {held}" for need, _ in needs if isinstance(need, Lock)]
     if not certain:
-        notes.append("the processor's generation is not known, and the name depends on it: check before you type it")
+        notes.append("the processor's generation is unknown, and the name depends on it: check before you type it")
     if word is None:
-        notes.append(f"{vendor.name}'s name for this value is not known: choose it in the menu")
+        notes.append("the vendor's name for this value is unknown: choose it in the menu")
     seen = word is not None and certain and vendor.shows(entry, platform, str(value))
     return Place(
         vendor=vendor.id,
@@ -127,7 +127,7 @@ def _place(vendor: Vendor, platform: str | None, setting: Setting, value: Neutra
         group=entry.group,
         path=entry.menu,
         exact=attribute is not None and certain,
-        requires=tuple(need.model_copy(update={"attribute": named}) for need, named in needs if isinstance(need, Require)),
+        requires=tuple(need.but(attribute=named) for need, named in needs if isinstance(need, Require)),
         spoken=entry.values,
         show=filled_lines(vendor.tools.show, steps[-1:]) if steps else (),
         commands=(*vendor.tools.prepare, *filled_lines(vendor.tools.set, steps)) if steps and not locks else (),
@@ -202,8 +202,8 @@ def _holds(need: Require, attributes: Attributes) -> bool:
 
 AskedValue = tuple[Finding, Want]
 
-WEIGHT: Final = ("finding", "waived", "unknown", "pass")
-OPEN: Final = ("finding", "waived")
+WEIGHT = ("finding", "waived", "unknown", "pass")
+OPEN = ("finding", "waived")
 """Verdicts of what is not as wanted; what a site waives is shown, and never written."""
 
 
@@ -219,7 +219,7 @@ def asked_by_setting(asked: Iterable[Finding], decided: Mapping[str, str | None]
             value = known.get(want.setting) if want.value is None else want.value
             if want.setting in known and known[want.setting] is None:
                 value = None
-            result.setdefault(want.setting, []).append((finding, want.model_copy(update={"value": value})))
+            result.setdefault(want.setting, []).append((finding, want.but(value=value)))
 
     def says_most(asked: AskedValue) -> tuple[bool, int, int]:
         """Return what is sorted by: a value that is known, the weight of the verdict, the severity."""
@@ -258,7 +258,13 @@ def wanted_setting(setting: Setting, row: Row | None, pairs: list[AskedValue], p
         kept=keeper_of(setting, setting.neutral(value), current) if value is not None else None,
         menu=f"{place.path} > {place.label}" if place and place.path else setting.menu[0] if setting.menu else setting.term,
         only_with=setting.only_with.get(value) if value is not None else None,
+        breaks=what_breaks(setting),
     )
+
+
+def what_breaks(setting: Setting) -> str | None:
+    """Return what a change of a setting can break; None where its sheet knows nothing."""
+    return None if setting.breaks == "nothing known" else setting.breaks
 
 
 @dataclass(frozen=True)
@@ -313,10 +319,9 @@ def value_with_unit(setting: Setting, value: str | None) -> str | None:
 def with_fixes(
     findings: tuple[Finding, ...], settings: Mapping[str, Setting], standing: Mapping[str, str], places: Places
 ) -> tuple[Finding, ...]:
-    """Return the findings with the steps that fix them; ``standing`` holds the present values, for undoing."""
+    """Return the findings with the steps that fix them; ``standing`` holds the current values, for undoing."""
     return tuple(
-        each.model_copy(update={"fix": fixes(each, settings, standing, places)}) if each.verdict == "finding" else each
-        for each in findings
+        each.but(fix=fixes(each, settings, standing, places)) if each.verdict == "finding" else each for each in findings
     )
 
 
@@ -328,7 +333,7 @@ def fixes(finding: Finding, settings: Mapping[str, Setting], standing: Mapping[s
     return tuple(steps)
 
 
-_OPEN: Final = "the value for this machine"
+_OPEN = "the value for this machine"
 
 
 def fix_of(setting: Setting, want: Want, current: str | None, places: Places) -> Fix:
@@ -349,7 +354,7 @@ def fix_of(setting: Setting, want: Want, current: str | None, places: Places) ->
         # A setting of processors of several vendors has another name on each.
         menu = setting.menu[0] if setting.menu and len(setting.makers) == 1 else setting.heading
         absent = not_offered(vendor, places.platform, setting.name)
-        usual = "the usual name in setup menus" if menu != setting.heading else "its name in this server's setup is not known"
+        usual = USUAL_NAME if menu != setting.heading else UNKNOWN_NAME
         note = f"{vendor.name}: {absent.reason}" if absent else usual
         text = f"BIOS: set {menu} to {value or _OPEN}"
         return Fix(**step, text=text, menu=menu, check=setting.show, undo=_back(current), notes=(note,))
@@ -438,7 +443,7 @@ def asked_for(asking: Asking, ground: Ground) -> Iterator[Finding]:
         guides = "; ".join(f"{guide.says} [{guide.ref}]" for guide in choice.guides)
         yield Finding(
             id=f"for-{asking.name}",
-            title=f"{setting.term} is to be {value} for {asking.name}",
+            title=f"{setting.term} should be {value} for {asking.name}",
             topic=TOPIC,
             verdict=verdict,
             severity="low",

@@ -32,7 +32,7 @@ def settings() -> dict[str, Setting]:
     """Return every setting under its name: in the order of the checklist, and inside of a group in the sheet's."""
     found = load_sheet(rules() / "settings.yaml", Vocabulary).root
     ordered = sorted(found, key=lambda name: WHERES.index(found[name].where))
-    return {name: found[name].model_copy(update={"name": name}) for name in ordered}
+    return {name: found[name].but(name=name) for name in ordered}
 
 
 def setting(name: str) -> Setting:
@@ -46,8 +46,8 @@ def setting(name: str) -> Setting:
 def text_written(setting: Setting, value: Neutral) -> str:
     """Return what is written for a neutral value: "0" for off, kilobytes for bytes."""
     means = setting.set or Means()
-    if isinstance(value, int) and means.divide > 1:
-        return str(value // means.divide)
+    if isinstance(value, int) and not isinstance(value, bool) and not means.writes:
+        return str(value * means.times // means.divide)
     return means.writes.get(str(value), str(value))
 
 
@@ -115,7 +115,7 @@ def undo_of(setting: Setting, current: str | None, value: Neutral | None = None)
 
 
 def _writable(setting: Setting, current: str) -> Neutral | None:
-    """Return the present value if it could be written again; None for one that is only ever found."""
+    """Return the current value if it could be written again; None for one that is only ever found."""
     former = setting.neutral(current)
     return former if setting.takes(former) and former not in setting.only_read else None
 
@@ -169,7 +169,7 @@ def vendor_files() -> dict[str, Path]:
 def not_vendors(names: Iterable[str]) -> str | None:
     """Return in words the first of some names that no vendor has; None where each is one."""
     known = vendor_files()
-    return next((f"there is no vendor {name[:40]!a}; there are {', '.join(known)}" for name in names if name not in known), None)
+    return next((f"there is no vendor {name[:40]!a}; available: {', '.join(known)}" for name in names if name not in known), None)
 
 
 def vendors() -> dict[str, Vendor]:
@@ -200,7 +200,7 @@ def vendor_by_id(name: str) -> Vendor:
     known = vendor_files()
     if name in known:
         return vendor_at(known[name])
-    cure = did_you_mean(name.lower(), known, f"there are {', '.join(known)}")
+    cure = did_you_mean(name.lower(), known, f"available: {', '.join(known)}")
     raise BadValue(f"{name[:60]} is not a vendor", cure=cure)
 
 
@@ -261,7 +261,7 @@ def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *
     and has no sheet of its own if the sheet serves unknown vendors: its key at start is not Del or F2 because others' is.
     """
     if not sheet.match and known_maker:
-        sheet = sheet.model_copy(update={"setup": ""})
+        sheet = sheet.but(setup="")
     if platform_id is not None:
         return sheet
     maker = maker_of(cpu.vendor) if cpu and cpu.vendor else None
@@ -270,4 +270,4 @@ def sheet_for_machine(sheet: Vendor, cpu: Cpu | None, platform_id: str | None, *
         name: tuple(each for each in entries if any(sheet.serves(each.platforms, platform) for platform in built))
         for name, entries in sheet.settings.items()
     }
-    return sheet.model_copy(update={"settings": {name: entries for name, entries in kept.items() if entries}, "falls_back": None})
+    return sheet.but(settings={name: entries for name, entries in kept.items() if entries}, falls_back=None)

@@ -7,7 +7,7 @@ from pydantic import Field, computed_field, model_validator
 
 from advisor.advice.model.sheets import BASES, SEVERITIES, Basis, Guide, Severity, Verdict, Where, Witness
 from advisor.machine.machine import Gap
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value
 from advisor.measure.measured_facts import Refused
 from advisor.measure.platform import Scope
 
@@ -15,82 +15,118 @@ from advisor.measure.platform import Scope
 class Evidence(Value):
     """A fact that a verdict rests on."""
 
-    fact: str = Field(description="its dotted name")
-    value: str = Field(description="its value in words")
-    where: str | None = optional("the file or command it was read from")
+    fact: str
+    """its dotted name"""
+    value: str
+    """its value in words"""
+    where: str | None = None
+    """the file or command it was read from"""
 
 
 class Lack(Value):
     """A fact that would be needed for a verdict."""
 
     fact: str
-    why: str = Field(description="why it is not known")
-    help: str = Field(description="what would make it known")
+    why: str
+    """why it is unknown"""
+    help: str
+    """what would reveal it"""
 
 
 class Cost(Value):
     """What it costs to leave things as they are."""
 
-    gain: float | None = optional("part that is surely won: 0.13")
-    of: str = Field(description="of what")
+    gain: float | None = None
+    """fraction certain to be gained: 0.13"""
+    of: str
+    """of what"""
     basis: Literal["published", "computed", "measured"]
-    ref: str | None = optional("the publication")
+    ref: str | None = None
+    """the publication"""
 
 
 class Want(Value):
     """A setting and the value it should have."""
 
     setting: str
-    value: str | None = optional("None where it depends on what is not known")
+    value: str | None = None
+    """None if it depends on something unknown"""
+
+
+USUAL_NAME = "the usual name in setup menus"
+UNKNOWN_NAME = "its name in this server's setup is unknown"
+"""Notes on a way through menus that is not this vendor's own."""
 
 
 class Fix(Value):
     """One step in this machine's own words."""
 
     setting: str | None = None
-    value: str | None = optional("the neutral value wanted")
-    text: str = Field(description="the step, one line")
+    value: str | None = None
+    """the neutral value wanted"""
+    text: str
+    """the step in one line"""
     where: Where
-    menu: str | None = optional("path through the BIOS menus")
-    attribute: str | None = optional("the BIOS's own name of it")
-    attribute_value: str | int | bool | None = optional("the BIOS's own value")
-    commands: tuple[str, ...] = optional("lines to paste; BIOS changes are staged by them, not applied", ())
-    apply: tuple[str, ...] = optional("lines that make all staged changes take effect, once, with a restart", ())
-    before: tuple[str, ...] = optional("what must be set first", ())
+    menu: str | None = None
+    """path through the BIOS menus"""
+    attribute: str | None = None
+    """the BIOS's own name for it"""
+    attribute_value: str | int | bool | None = None
+    """the BIOS's own value for it"""
+    commands: tuple[str, ...] = ()
+    """lines to paste; they stage BIOS changes but do not apply them"""
+    apply: tuple[str, ...] = ()
+    """lines that apply all staged changes at once, with a restart"""
+    before: tuple[str, ...] = ()
+    """what must be set first"""
     notes: tuple[str, ...] = ()
     reboot: str = "no"
-    check: str | None = optional("the command that shows the present value")
-    undo: str | None = optional("how to undo it")
-    verified: bool | None = optional("whether the vendor's own registry has this name and value")
+    check: str | None = None
+    """the command that shows the current value"""
+    undo: str | None = None
+    """how to undo it"""
+    verified: bool | None = None
+    """whether the vendor's own registry has this name and value"""
 
 
 class Finding(Value):
     """One verdict of one rule on one subject."""
 
-    id: str = Field(description="the rule")
+    id: str
+    """the rule"""
     title: str
     topic: str
     verdict: Verdict
-    severity: Severity = Field(description="of a finding what is surely lost makes it; info is to consider, all else to fix")
-    basis: Basis = optional("what the severity rests on", "guides")
-    scope: tuple[Scope, ...] = Field(description="the work it matters for")
+    severity: Severity
+    """for a finding it follows from the certain loss; info: consider, all others: fix"""
+    basis: Basis = "guides"
+    """the basis of the severity"""
+    scope: tuple[Scope, ...]
+    """the work it matters for"""
     where: Where
-    subject: str | None = optional("which of several things: mlx5_0, socket 1")
-    claim: str | None = optional("what is so; of an unknown or an error, what stands in the way")
+    subject: str | None = None
+    """the subject, if there are several: mlx5_0, socket 1"""
+    claim: str | None = None
+    """the claim; for an unknown or error, the obstacle"""
     why: str = ""
     evidence: tuple[Evidence, ...] = ()
-    lacks: tuple[Lack, ...] = optional("what an unknown would need", ())
+    lacks: tuple[Lack, ...] = ()
+    """the facts that an unknown needs"""
     cost: Cost | None = None
     wants: tuple[Want, ...] = ()
-    want: str | None = optional("the state wanted, as a line of a checklist")
-    advice: str | None = optional("what to do where no setting does it")
-    fix: tuple[Fix, ...] = optional("the steps in this machine's own words", ())
+    want: str | None = None
+    """the wanted state, as a checklist line"""
+    advice: str | None = None
+    """what to do if no setting does it"""
+    fix: tuple[Fix, ...] = ()
+    """the steps in this machine's own terms"""
     check: str | None = None
     undo: str | None = None
     spare: str | None = None
     guides: tuple[Guide, ...] = ()
     refs: tuple[str, ...] = ()
-    waived: str | None = optional("reason and last day of a waiver")
+    waived: str | None = None
+    """reason and last day of a waiver"""
 
     @model_validator(mode="before")
     @classmethod
@@ -98,7 +134,7 @@ class Finding(Value):
         """Accept what a document holds: the bound is the cost's."""
         return {key: value for key, value in data.items() if key != "bound"} if isinstance(data, dict) else data
 
-    @computed_field(description="the least that is lost: 0.13; None where there is no number")  # type: ignore[prop-decorator] # mypy knows no decorated property
+    @computed_field(description="the minimum loss: 0.13; None if there is no number")  # type: ignore[prop-decorator] # mypy knows no decorated property
     @property
     def bound(self) -> float | None:
         """The least that is lost; None where there is no number."""
@@ -108,18 +144,23 @@ class Finding(Value):
 class Step(Value):
     """An expression or a part of one, and what it came to."""
 
-    depth: int = Field(ge=0, description="how deep inside the whole expression it stands")
+    depth: int = Field(ge=0)
+    """its depth in the whole expression"""
     text: str
-    value: str = Field(description="in words; true, false or unknown of a truth value")
-    where: str | None = optional("the file or command a fact was read from")
-    decides: bool = Field(description="whether the whole came out as it did because of this part")
+    value: str
+    """in words; true, false or unknown for a truth value"""
+    where: str | None = None
+    """the file or command a fact was read from"""
+    decides: bool
+    """whether this part decided the result"""
 
 
 class Part(Value):
     """One expression of the rule."""
 
     key: Literal["each", "let", "only", "when", "set", "gain"]
-    name: str | None = optional("the name that let gives it, the setting that set is about")
+    name: str | None = None
+    """the name given by let, or the setting named by set"""
     steps: tuple[Step, ...]
 
 
@@ -128,9 +169,11 @@ class Answer(Value):
 
     subject: str | None = None
     verdict: Verdict
-    said: str | None = optional("the claim, or why the rule does not apply")
+    said: str | None = None
+    """the claim, or why the rule does not apply"""
     parts: tuple[Part, ...] = ()
-    lacks: tuple[Lack, ...] = optional("what would be needed where it is unknown", ())
+    lacks: tuple[Lack, ...] = ()
+    """the facts needed, if it is unknown"""
 
 
 class Explanation(Value):
@@ -140,8 +183,10 @@ class Explanation(Value):
     title: str
     topic: str
     severity: Severity
-    scope: tuple[Scope, ...] = Field(description="the work it matters for")
-    asked: Scope = Field(description="the work it was asked for")
+    scope: tuple[Scope, ...]
+    """the work it matters for"""
+    asked: Scope
+    """the workload it was requested for"""
     file: str
     line: int
     answers: tuple[Answer, ...]
@@ -150,19 +195,31 @@ class Explanation(Value):
 class Row(Value):
     """One line of the table of settings."""
 
-    name: str = Field(description="neutral name: numa.nps")
-    term: str = Field(description="the word that people search for: NPS, vm.swappiness")
-    title: str = Field(description="the term explained: NUMA nodes per socket")
+    name: str
+    """neutral name: numa.nps"""
+    term: str
+    """the term people search for: NPS, vm.swappiness"""
+    title: str
+    """the term explained: NUMA nodes per socket"""
     where: Where
-    current: str | None = optional("what it is set to, in neutral words; None where that is not known")
-    wanted: str | None = optional("what the rules want for the scope; None where none asks")
-    confidence: str | None = optional("high, medium, low: how sure the current value is")
-    how: str | None = optional("how the current value is known")
-    bios: str | None = optional("what the BIOS says, where it was asked")
-    pending: str | None = optional("what the BIOS will apply at the next boot")
-    witnesses: tuple[Witness, ...] = optional("who says what of it, who is believed first", ())
-    rules: tuple[str, ...] = optional("the rules that want it", ())
-    met: bool | None = optional("whether current is as wanted; None where either is not known")
+    current: str | None = None
+    """its current value, in neutral words; None if unknown"""
+    wanted: str | None = None
+    """the value that rules want for the scope; None if none does"""
+    confidence: str | None = None
+    """confidence in the current value: high, medium, low"""
+    how: str | None = None
+    """how the current value is known"""
+    bios: str | None = None
+    """the BIOS's value, if it was read"""
+    pending: str | None = None
+    """what the BIOS will apply at the next boot"""
+    witnesses: tuple[Witness, ...] = ()
+    """each source and its value, most trusted first"""
+    rules: tuple[str, ...] = ()
+    """the rules that want it"""
+    met: bool | None = None
+    """whether current is as wanted; None if either is not known"""
 
     @property
     def heading(self) -> str:
@@ -173,18 +230,24 @@ class Row(Value):
 class Audit(Value):
     """Everything an audit says; the Machine itself travels beside it."""
 
-    scope: Scope = Field(description="the work it was judged for")
-    platform: str | None = optional("processor generation in words: EPYC 7002 (Rome)")
+    scope: Scope
+    """the workload it was judged for"""
+    platform: str | None = None
+    """processor generation in words: EPYC 7002 (Rome)"""
     platform_id: str | None = None
-    vendor: str | None = optional("vendor of the server whose names are used; None for neutral names")
-    findings: tuple[Finding, ...] = Field(description="every verdict of every rule")
+    vendor: str | None = None
+    """server vendor whose names are used; None for neutral names"""
+    findings: tuple[Finding, ...]
+    """every verdict of every rule"""
     settings: tuple[Row, ...]
-    doubts: tuple[Finding, ...] = optional(
-        "what would be findings if the measurements were of an idle machine, and steady: nobody knows", ()
-    )
-    unseen: tuple[Gap, ...] = optional("what could not be read, and what would make it known", ())
-    results: int = optional("how many measured results were given", 0)
-    rejected: tuple[Refused, ...] = optional("those of them that are not believed", ())
+    doubts: tuple[Finding, ...] = ()
+    """findings that hold only if the measurements were steady and from an idle machine, which is unknown"""
+    unseen: tuple[Gap, ...] = ()
+    """what could not be read, and what would reveal it"""
+    results: int = 0
+    """number of measured results given"""
+    rejected: tuple[Refused, ...] = ()
+    """number of rejected results"""
 
     @property
     def found(self) -> tuple[Finding, ...]:
@@ -222,11 +285,14 @@ def cost_order(finding: Finding) -> tuple[int, bool, float, int, str, str]:
 class Change(Value):
     """One thing that differs; None on the side that has it not, or where it was not read."""
 
-    name: str = Field(description="dotted name, or the setting")
-    title: str = Field(description="in words")
+    name: str
+    """dotted name, or the setting"""
+    title: str
+    """in words"""
     before: str | None
     after: str | None
-    absent: bool = optional("of a side that is None: whether it is known to have no such thing", default=False)
+    absent: bool = False
+    """for a side that is None: whether the value is known to be absent"""
 
     def sides(self, unread: str = "not read") -> tuple[str, str]:
         """Return both sides in words: what is known not to be there stands apart from what was not read."""
@@ -241,18 +307,21 @@ class FindingChange(Value):
     subject: str | None = None
     severity: str
     claim: str | None
-    now: str = Field(description="the verdict on the other side: pass, unknown, not-applicable")
+    now: str
+    """the verdict on the other side: pass, unknown, not-applicable"""
 
 
 class Difference(Value):
     """Everything in which two audits differ."""
 
-    before: str = Field(description="what the first one is called")
+    before: str
+    """name of the first one"""
     after: str
     identity: tuple[Change, ...] = ()
     settings: tuple[Change, ...] = ()
     topology: tuple[Change, ...] = ()
-    renumbered: int | None = optional("CPU numbers that mean another core; None where shapes differ")
+    renumbered: int | None = None
+    """number of CPU numbers that now mean a different core; None if shapes differ"""
     devices: tuple[Change, ...] = ()
     facts: tuple[Change, ...] = ()
     gained: tuple[FindingChange, ...] = ()
@@ -271,14 +340,18 @@ _WORST: tuple[Verdict, ...] = ("finding", "error", "unknown", "waived", "pass", 
 
 
 class Totals(Value):
-    """Rules by what they came to, each counted once: of several subjects the worst verdict counts."""
+    """Rules by what they came to, each counted once: with several subjects the worst verdict counts."""
 
-    fix: int = Field(description="findings that do harm")
-    consider: int = Field(description="findings of severity info")
+    fix: int
+    """findings to fix"""
+    consider: int
+    """findings of severity info"""
     passed: int
     waived: int
-    error: int = Field(description="rules that could not be evaluated")
-    unknown: int = Field(description="rules that need more facts")
+    error: int
+    """rules that could not be evaluated"""
+    unknown: int
+    """rules that need more facts"""
     not_applicable: int
 
     @property

@@ -1,6 +1,6 @@
 """A Plan: what is to be changed on a machine, each change with reason, place and undo; and what is not, and why.
 
-Scripts, bodies and pages are made from this value alone. A change stands in it only where the present value is known, a finding
+Scripts, bodies and pages are made from this value alone. A change stands in it only where the current value is known, a finding
 wants another, the machine's firmware has the attribute, nothing else in the plan contradicts it, and there is an undo;
 everything else stands in one of the lists beside the changes, for a person to read. The command lines of a vendor's tools are
 filled in here too: {attribute} {value} {group} {dotted} {pairs} {body} in their templates.
@@ -10,17 +10,17 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from advisor.advice.model.findings import Finding, Fix
 from advisor.advice.model.sheets import Guide, Place, Severity, VendorValue, Verdict, Where
 from advisor.machine.hardware import Scalar
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value, is_name, optional
 from advisor.measure.platform import IntentName, Scope
 
-_OUT_OF_REACH: Final = {
+_OUT_OF_REACH = {
     "Secure Boot and its keys": r"secure[ _]?boot|^ResetKeys|platform[ _]?key|factory[ _]?key|key[ _]?exchange|TLSCertificate",
     "the TPM": r"tpm|trusted[ _]?comput|tcg|trusted[ _]?platform|^txt$",
     "passwords and keys": r"pass(word|wd|phrase)|\bpwd|chap|secret|credential|private[ _]?key",
@@ -30,12 +30,12 @@ _OUT_OF_REACH: Final = {
     r"|(restore|load|erase|save|user|setup|factory)\w*[ _]?default|default\w*[ _]?(restore|load)",
     "data and logs": r"erase|sanitize|wipe",
     "job queues": r"job[ _]?queue",
-    "the lock of the BIOS itself": r"lockdown|config\w*lock",
+    "the lock of the BIOS settings": r"lockdown|config\w*lock",
 }
 """What no plan may touch, however it was edited: each can lock an owner out, or cannot be undone."""
 
 
-CODE: Final = re.compile(r"[A-Za-z]{2,}\d{3,4}")
+CODE = re.compile(r"[A-Za-z]{2,}\d{3,4}")
 """AMI calls an attribute by a code, of each board's own: FBO001 is its boot order, Rome0075 the NUMA nodes of a socket."""
 
 
@@ -55,18 +55,31 @@ class Owner(Value):
     model: str | None = None
     bios_version: str | None = None
     bmc_version: str | None = None
-    host_name: str | None = optional("what its operating system reported to the BMC")
-    processor: str | None = optional("the processors' model, by which their generation is known")
-    sockets: int | None = optional("how many processors the BMC counts")
-    threads: int | None = optional("hardware threads of all its processors, as the BMC counts them")
+    host_name: str | None = None
+    """the name its operating system reported to the BMC"""
+    processor: str | None = None
+    """the processors' model, which gives their generation"""
+    sockets: int | None = None
+    """number of processors according to the BMC"""
+    threads: int | None = None
+    """hardware threads of all its processors, according to the BMC"""
+
+    @field_validator("host_name", mode="before")
+    @classmethod
+    def _named(cls, told: object) -> object:
+        """Leave out what is no name of a host, but a label: "DL340/Alletra 4220 Gen12 3-9" (HPE's emulator)."""
+        return None if isinstance(told, str) and not is_name(told) else told
 
 
 class PlannedChange(Value):
     """One attribute and the value it shall have."""
 
-    attribute: str = Field(min_length=1, max_length=200, description="the attribute's name, as the registry has it")
-    value: VendorValue = Field(description="the value it shall have; a text stands in quotes")
-    now: Scalar | None = optional("what it was when the plan was made")
+    attribute: str = Field(min_length=1, max_length=200)
+    """the attribute's name in the registry"""
+    value: VendorValue
+    """the target value; write text in quotes"""
+    now: Scalar | None = None
+    """its value when the plan was made"""
 
 
 class BiosPlan(Value):
@@ -75,10 +88,13 @@ class BiosPlan(Value):
     format: Literal["advisor-bios-plan/1"]
     machine: str = "this machine"
     owner: Owner = Owner()
-    registry: str | None = optional("the attribute registry that it was checked against")
-    vendor: str | None = optional("whose words the attributes are: dell, hpe, ...")
+    registry: str | None = None
+    """the attribute registry that it was checked against"""
+    vendor: str | None = None
+    """the vendor of the attribute names: dell, hpe, ..."""
     platform: str | None = None
-    intent: IntentName | None = optional("what it is for, which settles what guides dispute")
+    intent: IntentName | None = None
+    """the workload, which settles what guides dispute"""
     changes: tuple[PlannedChange, ...] = Field(default=(), max_length=500)
 
     @property
@@ -91,24 +107,34 @@ class BiosRecord(Value):
     """What a BIOS was before something was staged: all of it, on disk before the first write."""
 
     format: Literal["advisor-bios-record/1"]
-    at: str = Field(description="when, in UTC")
+    at: str
+    """when, in UTC"""
     bmc: str
-    verified: str = Field(description="by what the BMC was known to be itself")
+    verified: str
+    """how the BMC's identity was verified"""
     owner: Owner
     registry: str | None = None
-    applied: dict[str, Scalar | None] = Field(description="every attribute as it was; those with secrets left out")
-    asked: dict[str, Scalar] = Field(description="what was staged")
-    moves: dict[str, Scalar | None] = optional("what the registry says changes along with it", {})
-    unlisted: dict[str, Scalar] = optional("of these what was set to a value that the registry has not", {})
+    applied: dict[str, Scalar | None]
+    """every attribute's previous value, without secrets"""
+    asked: dict[str, Scalar]
+    """what was staged"""
+    moves: dict[str, Scalar | None] = optional({})
+    """consequential changes according to the registry"""
+    unlisted: dict[str, Scalar] = optional({})
+    """those set to a value that is not in the registry"""
     vendor: str | None = None
     platform: str | None = None
-    intent: IntentName | None = optional("what its plan was for")
-    outcome: Literal["begun", "staged"] = optional("begun: whether it was staged is not known", "begun")
-    job: str | None = optional("the BMC's job that applies it")
-    by_hand: tuple[str, ...] = optional("how to go back without advisor: commands of others", ())
+    intent: IntentName | None = None
+    """the plan's workload"""
+    outcome: Literal["begun", "staged"] = "begun"
+    """begun: it is unknown whether it was staged"""
+    job: str | None = None
+    """the BMC's job that applies it"""
+    by_hand: tuple[str, ...] = ()
+    """how to undo it without advisor: other tools' commands"""
 
 
-HEADINGS: Final[dict[Where, str]] = {
+HEADINGS: dict[Where, str] = {
     "hardware": "Hardware",
     "bios": "BIOS",
     "boot": "Boot options",
@@ -120,15 +146,15 @@ HEADINGS: Final[dict[Where, str]] = {
 }
 """The groups, in order: hands on the machine first, then what needs the one restart, then what takes effect at once."""
 
-NOTE_FIRST: Final = "note the present value first, and set it back"
-"""The undo of a line whose present value is not known."""
+NOTE_FIRST = "note the current value first, and restore it"
+"""The undo of a line whose current value is not known."""
 
-CURL: Final = "curl -fn --cacert BMC.pem"
+CURL = "curl -fn --cacert BMC.pem"
 """How a BMC is asked: its certificate is checked, login and password stand in ~/.netrc, an error is no answer."""
 
-CERTIFICATE: Final = "BMC.pem is the certificate of the BMC or of who signed it, ~/.netrc has the login"
+CERTIFICATE = "BMC.pem is the certificate of the BMC or of its signer; ~/.netrc has the login"
 
-NAMED: Final = 3
+NAMED = 3
 """How many subjects the title of a state names: PCIe link of the adapter at full width (mlx5_0); more stand below it."""
 
 
@@ -139,7 +165,8 @@ Tick = Literal["todo", "consider", "unknown", "done", "not-here", "waived"]
 class Other(Value):
     """Another value that a rule wants for the same setting."""
 
-    id: str = Field(description="the rule")
+    id: str
+    """the rule"""
     wanted: str
     refs: tuple[str, ...] = ()
 
@@ -147,54 +174,81 @@ class Other(Value):
 class Expected(Value):
     """A published result to hold a measurement against."""
 
-    what: str = Field(description="of what: STREAM triad of the machine")
-    value: str = Field(description="270 to 300 GB/s, 13 % above NPS1")
-    conditions: str | None = optional("processors, sockets, cut, memory: what it holds under")
-    ref: str = Field(description="the publication")
+    what: str
+    """its figure: STREAM triad of the machine"""
+    value: str
+    """270 to 300 GB/s, 13 % above NPS1"""
+    conditions: str | None = None
+    """its conditions: processors, sockets, NUMA partitioning, memory"""
+    ref: str
+    """the publication"""
 
 
 class Proof(Value):
     """A benchmark that shows whether steps have brought what they should."""
 
-    id: str = Field(description="what items name it by: bandwidth")
-    command: str = Field(description="advisor measure membw")
-    shows: str = Field(description="what it shows, in a few words")
-    figures: bool = Field(description="whether it gives figures that publications give, too")
-    expected: tuple[Expected, ...] = optional(
-        "what was published for this platform; () where nothing was, the likest conditions first", ()
-    )
+    id: str
+    """the name that items use: bandwidth"""
+    command: str
+    """advisor measure membw"""
+    shows: str
+    """what it shows, in a few words"""
+    figures: bool
+    """whether publications have figures for it too"""
+    expected: tuple[Expected, ...] = ()
+    """figures published for this platform, closest conditions first; () if there are none"""
 
 
 class Item(Value):
     """One line to tick."""
 
-    id: str = Field(description="the rule that asks for it; of several, the one that says most")
-    rules: tuple[str, ...] = optional("every rule that asks for it", ())
-    numbers: tuple[int, ...] = optional("numbers of its findings in the audit; () where nothing is wrong", ())
-    title: str = Field(description="the setting or the state, in a few words")
-    setting: str | None = optional("neutral name of the setting")
-    term: str | None = optional("the setting in the word that people search for; None of a state")
-    fault: str = optional("what would be wrong, in a few words", "")
-    claim: str | None = optional("what is wrong, in the finding's words")
-    look: str | None = optional("what would make it known, where it is not")
-    left: str | None = optional("why no script writes it")
-    subjects: tuple[str, ...] = optional("which of several things; () for the machine", ())
-    done: bool | None = optional("whether it is so already; None where that is not known")
+    id: str
+    """the rule that asks for it; of several, the most specific"""
+    rules: tuple[str, ...] = ()
+    """every rule that asks for it"""
+    numbers: tuple[int, ...] = ()
+    """numbers of its findings in the audit; () if nothing is wrong"""
+    title: str
+    """the setting or the state, in a few words"""
+    setting: str | None = None
+    """neutral name of the setting"""
+    term: str | None = None
+    """the setting in the term people search for; None for a state"""
+    fault: str = ""
+    """the possible fault, in a few words"""
+    claim: str | None = None
+    """what is wrong, in the finding's words"""
+    look: str | None = None
+    """what would reveal it, if unknown"""
+    left: str | None = None
+    """why no script writes it"""
+    subjects: tuple[str, ...] = ()
+    """its subjects; () for the machine"""
+    done: bool | None = None
+    """whether it is already as wanted; None if unknown"""
     verdict: Verdict
     severity: Severity
-    now: str | None = optional("what it is set to")
-    pending: str | None = optional("what the BIOS will apply at the next restart already")
-    wanted: str = Field(description="what it should be set to")
-    meaning: str | None = optional("what that value does, in one line")
-    others: tuple[Other, ...] = optional("other values that rules want: a conflict to decide", ())
+    now: str | None = None
+    """its current value"""
+    pending: str | None = None
+    """the value pending in the BIOS for the next restart"""
+    wanted: str
+    """the target value"""
+    meaning: str | None = None
+    """what the target value does, in one line"""
+    others: tuple[Other, ...] = ()
+    """other values that rules want: a conflict to resolve"""
     fix: Fix
     why: str
-    cost: str | None = optional("what it is worth, with its source")
+    cost: str | None = None
+    """the expected gain, with its source"""
     check: str | None = None
-    proof: str | None = optional("the benchmark that proves it, one of proofs; None where none shows it")
+    proof: str | None = None
+    """the benchmark that proves it, one of proofs; None if there is none"""
     undo: str | None = None
     spare: str | None = None
-    breaks: str | None = optional("what it can break")
+    breaks: str | None = None
+    """what it can break"""
     guides: tuple[Guide, ...] = ()
     refs: tuple[str, ...] = ()
 
@@ -214,7 +268,8 @@ class Cited(Value):
     """A publication that lines rest on."""
 
     id: str
-    text: str = Field(description="title, author, year and place in one line")
+    text: str
+    """title, author, year and place in one line"""
 
 
 class Group(Value):
@@ -228,18 +283,25 @@ class Group(Value):
 class Checklist(Value):
     """The whole list for one machine, or for a kind of machine that is not there yet."""
 
-    machine: str | None = optional("the machine in words; None for hardware on order")
+    machine: str | None = None
+    """the machine in words; None for hardware on order"""
     platform: str | None = None
     platform_id: str | None = None
-    vendor: str = Field(description="the vendor whose names are used: Dell")
+    vendor: str
+    """the vendor whose names are used: Dell"""
     vendor_id: str
     scope: Scope
     groups: tuple[Group, ...]
-    notes: tuple[str, ...] = optional("what holds for all of it: how to enter the setup, one restart for all", ())
-    apply: tuple[str, ...] = optional("lines that make all BIOS changes take effect, once", ())
-    absent: tuple[str, ...] = optional("what is recommended and this vendor does not offer here", ())
-    left_out: int = optional("rules that do not apply here", 0)
-    proofs: tuple[Proof, ...] = optional("the benchmarks that items name", ())
+    notes: tuple[str, ...] = ()
+    """general notes: how to enter the setup, one restart for all"""
+    apply: tuple[str, ...] = ()
+    """lines that apply all BIOS changes at once"""
+    absent: tuple[str, ...] = ()
+    """recommended settings that this vendor does not offer here"""
+    left_out: int = 0
+    """rules that do not apply here"""
+    proofs: tuple[Proof, ...] = ()
+    """the benchmarks that items name"""
     sources: tuple[Cited, ...] = ()
 
     @property
@@ -277,10 +339,10 @@ class Checklist(Value):
 
     def only(self, wanted: Callable[[Item], bool]) -> "Checklist":
         """Return the same list with some of its lines, and the benchmarks that prove those."""
-        left = (group.model_copy(update={"items": tuple(filter(wanted, group.items))}) for group in self.groups)
+        left = (group.but(items=tuple(filter(wanted, group.items))) for group in self.groups)
         groups = tuple(group for group in left if group.items)
         named = {item.proof for group in groups for item in group.items}
-        return self.model_copy(update={"groups": groups, "proofs": tuple(each for each in self.proofs if each.id in named)})
+        return self.but(groups=groups, proofs=tuple(each for each in self.proofs if each.id in named))
 
 
 class Target(NamedTuple):
@@ -356,23 +418,29 @@ Include = Literal["unknown", "contested"]
 """What a plan leaves out unless it is asked for."""
 
 Mark = Literal["unknown", "contested", "low", "decided by model"]
-"""Why a change is one to look at twice: its present value is unknown, guides differ, it wins little."""
+"""Why a change is one to look at twice: its current value is unknown, guides differ, it wins little."""
 
-INCLUDES: Final[tuple[Include, ...]] = ("unknown", "contested")
-LOOK_UP_WITH: Final = "Present values that are not known: look them up with"
+INCLUDES: tuple[Include, ...] = ("unknown", "contested")
+LOOK_UP_WITH = "To look up the unknown current values:"
 
 
 class Wanted(Value):
     """A finding that wants a change."""
 
-    id: str = Field(description="the rule")
+    id: str
+    """the rule"""
     verdict: Verdict
     severity: Severity
-    gain: str | None = optional("what it is worth, with its source")
-    contested: bool = optional("whether guides differ, or it is a matter of taste", default=False)
-    value: str | None = optional("the neutral value that it wants")
-    claim: str | None = optional("what is wrong, in its words")
-    chosen: tuple[Guide, ...] = optional("of what an intent asks for: the guides that it goes by", ())
+    gain: str | None = None
+    """the expected gain, with its source"""
+    contested: bool = False
+    """whether guides differ, or it is a matter of taste"""
+    value: str | None = None
+    """the neutral value that it wants"""
+    claim: str | None = None
+    """what is wrong, in the rule's words"""
+    chosen: tuple[Guide, ...] = ()
+    """for an intent's choice: the guides behind it"""
 
 
 Keeper = Literal["sysctl", "sysfs", "cmdline", "service", "limits", "command"]
@@ -383,37 +451,57 @@ class Kept(Value):
 
     setting: str = ""
     keeper: Keeper
-    key: str = Field(description="kernel.numa_balancing, a file, a service, an item of limits.conf, a command line")
-    value: str = Field(description="as it is written there")
-    option: str = optional("boot options that set it; empty where none does", "")
-    gone: tuple[str, ...] = optional("boot options that must not be there", ())
-    section: str | None = optional("section of a tuned profile")
-    line: str | None = optional("option=value there")
+    key: str
+    """kernel.numa_balancing, a file, a service, an item of limits.conf, a command line"""
+    value: str
+    """the value as written there"""
+    option: str = ""
+    """boot options that set it; empty if none does"""
+    gone: tuple[str, ...] = ()
+    """boot options that must not be there"""
+    section: str | None = None
+    """section of a tuned profile"""
+    line: str | None = None
+    """option=value there"""
     done: bool | None = None
     marks: tuple[Mark, ...] = ()
     active: bool = True
     about: tuple[str, ...] = ()
-    back: str = optional("how to undo it", "")
+    back: str = ""
+    """how to undo it"""
 
 
 class WantedSetting(Value):
     """A setting for which rules want a value, and where this machine keeps it: looked up once, for every page and file."""
 
-    setting: str = Field(description="neutral name")
+    setting: str
+    """neutral name"""
     title: str
     where: Where
-    value: str | None = optional("the neutral value wanted; None where the machine decides it")
-    text: str = Field(description="the value in words, with its unit")
-    now: str | None = optional("the present neutral value")
-    stands: str | None = optional("the present value in words, with its unit")
-    done: bool | None = optional("whether it is so already")
-    wanted: tuple[Wanted, ...] = Field(min_length=1, description="the rules that ask, the weightiest first")
-    others: tuple[Other, ...] = optional("other values that findings want", ())
+    value: str | None = None
+    """the neutral value wanted; None if the machine decides it"""
+    text: str
+    """the value in words, with its unit"""
+    now: str | None = None
+    """the present neutral value"""
+    stands: str | None = None
+    """the current value in words, with its unit"""
+    done: bool | None = None
+    """whether it is already as wanted"""
+    wanted: tuple[Wanted, ...] = Field(min_length=1)
+    """the rules that ask, most important first"""
+    others: tuple[Other, ...] = ()
+    """other values that findings want"""
     guides: tuple[Guide, ...] = ()
     place: Place | None = None
-    kept: Kept | None = optional("what of the operating system keeps it; None for the BIOS")
-    menu: str = Field(description="where it is done by hand")
-    only_with: str | None = optional("a setting without which this value does harm")
+    kept: Kept | None = None
+    """the part of the operating system that stores it; None for the BIOS"""
+    menu: str
+    """where to do it by hand"""
+    breaks: str | None = None
+    """what the change can break"""
+    only_with: str | None = None
+    """a setting without which this value does harm"""
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -450,7 +538,8 @@ class Back(Value):
     """One attribute and the value it goes back to."""
 
     attribute: str
-    value: VendorValue | None = Field(description="None where only the saved file has it")
+    value: VendorValue | None
+    """None if only the saved file has it"""
     command: str | None = None
 
 
@@ -462,22 +551,30 @@ class Change(Value):
     label: str = ""
     menu: str = ""
     title: str
-    settings: tuple[str, ...] = optional("neutral names of the settings that it serves", ())
-    now: Scalar | None = optional("the present value in the vendor's word; None where it is not known")
+    settings: tuple[str, ...] = ()
+    """neutral names of the settings that it serves"""
+    now: Scalar | None = None
+    """the current value in the vendor's own term; None if unknown"""
     value: VendorValue
-    kind: Literal["wanted", "first", "again"] = optional(
-        "asked for, needed before another, or put back where another change moves it", "wanted"
-    )
+    kind: Literal["wanted", "first", "again"] = "wanted"
+    """wanted, needed before another, or restored because another change moves it"""
     wanted: tuple[Wanted, ...] = ()
     guides: tuple[Guide, ...] = ()
-    why: tuple[str, ...] = optional("what it is, what it was, and who asks", ())
-    first: tuple[str, ...] = optional("attributes that must be written before it", ())
-    needs: str | None = optional("what it would need first, which the plan does not write")
-    moves: tuple[str, ...] = optional("what changes along with it: ATTRIBUTE=VALUE", ())
-    back: tuple[Back, ...] = Field(min_length=1, description="how to undo it")
+    why: tuple[str, ...] = ()
+    """what it is, its previous value, and the rules that want it"""
+    first: tuple[str, ...] = ()
+    """attributes that must be written before it"""
+    needs: str | None = None
+    """prerequisites that the plan does not write"""
+    moves: tuple[str, ...] = ()
+    """consequential changes: ATTRIBUTE=VALUE"""
+    back: tuple[Back, ...] = Field(min_length=1)
+    """how to undo it"""
     marks: tuple[Mark, ...] = ()
-    active: bool = optional("false where it stands as a comment, to be switched on by hand", default=True)
-    command: str | None = optional("the vendor's line that stages it alone; None where no tool has one")
+    active: bool = True
+    """false if written as a comment, to be enabled by hand"""
+    command: str | None = None
+    """the vendor's line that stages only this; None if no tool has one"""
     verified: bool = False
 
 
@@ -492,19 +589,26 @@ class NotWritten(Value):
     attribute: str | None = None
     group: str | None = None
     menu: str | None = None
-    now: Scalar | None = optional("the present value, where that is known")
-    says: str | None = optional("what is wrong, in the finding's words; None where nothing was found")
-    keeper: Keeper | None = optional("what of the operating system would keep it")
+    now: Scalar | None = None
+    """the current value, if known"""
+    says: str | None = None
+    """what is wrong, in the finding's words; None if nothing was found"""
+    keeper: Keeper | None = None
+    """the part of the operating system that would store it"""
 
 
 class System(Value):
     """What the operating system shall hold, done or not, and what no file of settings can say."""
 
     kept: tuple[Kept, ...] = ()
-    profile: str | None = optional("the tuned profile wanted, where it is not in use")
-    in_use: str | None = optional("the tuned profile in use, where that is known")
-    by_hand: tuple[str, ...] = optional("what no file of settings can say, and is not done", ())
-    left: tuple[NotWritten, ...] = optional("what is wanted and not written, with the reason", ())
+    profile: str | None = None
+    """the wanted tuned profile, if not in use"""
+    in_use: str | None = None
+    """the tuned profile in use, if known"""
+    by_hand: tuple[str, ...] = ()
+    """what no settings file can express and is not done yet"""
+    left: tuple[NotWritten, ...] = ()
+    """what is wanted but not written, with the reason"""
 
     def by(self, keeper: Keeper) -> tuple[Kept, ...]:
         """Return what one keeper is to be given, without what stands as a comment."""
@@ -545,16 +649,26 @@ class Plan(Value):
     vendor: str
     vendor_id: str
     scope: str
-    intent: IntentName | None = optional("what it is for: what guides dispute is settled by it")
-    order: bool = optional("hardware on order: no present value can be known, its script saves them", default=False)
-    changes: tuple[Change, ...] = optional("in the order of writing: those to write, and comments", ())
-    look_up: tuple[NotWritten, ...] = optional("wanted, and the present value is not known", ())
-    look_up_with: str | None = optional("one command that reads them all")
-    contested: tuple[NotWritten, ...] = optional("differs, and guides differ about it", ())
-    absent: tuple[NotWritten, ...] = optional("not on this machine", ())
-    by_hand: tuple[NotWritten, ...] = optional("what no file can say, with the reason", ())
-    refused: tuple[NotWritten, ...] = optional("what contradicts something else: both wishes are named", ())
-    notes: tuple[str, ...] = optional("what holds for all of it", ())
+    intent: IntentName | None = None
+    """the workload, which settles what guides dispute"""
+    order: bool = False
+    """hardware on order: current values cannot be known, the script saves them"""
+    changes: tuple[Change, ...] = ()
+    """in the order of writing: those to write, and comments"""
+    look_up: tuple[NotWritten, ...] = ()
+    """wanted, but the current value is unknown"""
+    look_up_with: str | None = None
+    """one command that reads them all"""
+    contested: tuple[NotWritten, ...] = ()
+    """differs, but guides disagree about it"""
+    absent: tuple[NotWritten, ...] = ()
+    """not on this machine"""
+    by_hand: tuple[NotWritten, ...] = ()
+    """what no file can express, with the reason"""
+    refused: tuple[NotWritten, ...] = ()
+    """contradictions: both values are named"""
+    notes: tuple[str, ...] = ()
+    """general notes"""
     system: System = System()
 
     @property
@@ -578,11 +692,21 @@ class Planned(NamedTuple):
 
     @property
     def by_hand(self) -> str:
-        """Return why a person must do it; empty where files for tools hold something of it, and where no setting does it."""
+        """Return why a person must do it; empty where files for tools hold something of it, and where not done by a setting."""
         return "" if self.changes or self.kept else "; ".join(dict.fromkeys(self.left.values()))
 
+    @property
+    def tool(self) -> str | None:
+        """Return the format that holds its lines for the BIOS, redfish for those of curl; None where there are none."""
+        first = next((each.command.split()[0] for each in self.changes if each.command), "").replace("curl", "redfish")
+        return first if first in TOOLS else None
 
-_SHORT: Final = {"contested": "guides differ", "unknown": "its present value is unknown"}
+
+TOOLS = ("racadm", "ilorest", "onecli", "sum", "redfish")
+"""Formats of the checklist that write a BIOS."""
+
+
+_SHORT = {"contested": "guides differ", "unknown": "its current value is unknown"}
 """Marks of changes that stand as comments, in words."""
 
 
@@ -604,4 +728,4 @@ def _why_not(plan: Plan, name: str) -> str:
     left: tuple[NotWritten, ...] = (*plan.look_up, *plan.absent, *plan.by_hand, *plan.refused, *plan.system.left)
     marks = (mark for change in plan.changes if not change.active and name in change.settings for mark in change.marks)
     found = next((each.reason for each in left if each.setting == name), None)
-    return found or ", ".join(_SHORT.get(mark, mark) for mark in marks) or "no file for a tool says it"
+    return found or ", ".join(_SHORT.get(mark, mark) for mark in marks) or "no tool's file can contain this setting"

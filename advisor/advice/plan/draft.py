@@ -6,7 +6,7 @@ Attributes that somebody edited are looked at as well: each that may not be writ
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Literal
 
 from advisor.advice.model.plan import CODE, Include, Mark, NotWritten, WantedSetting, out_of_reach
 from advisor.advice.model.sheets import SEVERITIES, Lock, Vendor, VendorValue, is_named
@@ -16,11 +16,11 @@ from advisor.machine.hardware import FLAGS, Allowed, Attribute, Bios, Dependency
 Values = Mapping[str, Scalar | None]
 Forecast = Callable[[Values], tuple[str, ...]]
 
-_VALUE: Final = "CurrentValue"
-_ROUNDS: Final = 20
+_VALUE = "CurrentValue"
+_ROUNDS = 20
 """A dependency may start another; none seen goes deeper than three."""
 
-_COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
     "GTR": operator.gt,
     "GEQ": operator.ge,
     "LSS": operator.lt,
@@ -41,7 +41,9 @@ class Settled:
     def word(self, attribute: str) -> str:
         """Return what an attribute comes to, in words: of what is contradicted, each thing that it is to be."""
         if attribute in self.contradicted:
-            return " or ".join(sorted(str(each) for each in self.contradicted[attribute])) + ", by which of its rules goes first"
+            return (
+                " or ".join(sorted(str(each) for each in self.contradicted[attribute])) + ", depending on which rule has priority"
+            )
         return str(self.values.get(attribute))
 
     def refuses(self, attribute: str) -> tuple[str, ...]:
@@ -50,7 +52,7 @@ class Settled:
 
 
 def settle(registry: Registry, present: Values, wanted: Values) -> Settled:
-    """Return what becomes of the present values when others are written over them.
+    """Return what becomes of the current values when others are written over them.
 
     No standard says which of two dependencies goes first: what is another value in the opposite order is not known (HPE:
     WorkloadProfile=HPC disables ProcAmdIoVt, and MicrosoftSecuredCoreSupport=Enabled beside it enables it).
@@ -149,12 +151,12 @@ def _term(term: Term, registry: Registry, values: dict[str, Scalar | None], flag
     return False
 
 
-_NOT_THERE: Final = (
+_NOT_THERE = (
     "notavailable", "not available", "n/a", "na", "notapplicable", "not applicable", "unsupported", "not supported",
 )  # fmt: skip
 """What a BIOS says in place of the value of an option that this machine has not."""
 
-FLAG_WORDS: Final = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
+FLAG_WORDS = {"ReadOnly": "read-only", "GrayOut": "greyed out", "Hidden": "hidden", "Immutable": "immutable"}
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ class FirmwareState:
     unchecked: frozenset[str] = frozenset()
     """Attributes that may be written though nobody can check their values."""
     forecast: Forecast | None = field(default=None, compare=False, repr=False)
-    """What rules would find once attributes are changed; None where nobody can ask them."""
+    """What rules would find once attributes are changed; None if nobody can ask them."""
 
     @property
     def present(self) -> Mapping[str, Scalar | None]:
@@ -179,7 +181,7 @@ class FirmwareState:
         return self.bios.attributes if self.bios else {}
 
     def now(self, attribute: str) -> Scalar | None:
-        """Return the present value of an attribute as the vendor's tools take it; None where it is not known.
+        """Return the current value of an attribute as the vendor's tools take it; None where it is not known.
 
         A file may hold the menu's words where the tools take names: those are the registry's, or the sheet's.
         """
@@ -194,7 +196,7 @@ class FirmwareState:
         return self.vendor.redfish is not None and self.vendor.redfish.menu_words
 
     def nameless(self, attribute: str, names: Iterable[VendorValue]) -> bool:
-        """Return whether a file is in the menu's words, and what the vendor's tools call this present value is not known."""
+        """Return whether a file is in the menu's words, and what the vendor's tools call this current value is not known."""
         if self.registry is not None or self._takes_words or attribute not in self.present:
             return False
         shown = self.vendor.shown
@@ -205,15 +207,15 @@ class FirmwareState:
         """Return why an attribute is not one of this machine's; None where it is, or nothing says."""
         if self.bios is not None:
             if attribute not in self.bios.attributes:
-                return "it is not among the BIOS attributes given"
+                return "it is not among the given BIOS attributes"
             value = self.bios.attributes[attribute]
             if value is None or (isinstance(value, str) and value.strip().lower() in _NOT_THERE):
-                return f"the BIOS says {value} of it" if value else "the BIOS reports no value for it"
+                return f"the BIOS reports {value}" if value else "the BIOS reports no value for it"
         if self.registry is not None:
             if attribute not in self.registry.attributes:
-                return "the attribute registry does not have it"
+                return "the attribute registry does not list it"
             if flags := static(self.registry, attribute):
-                return f"the attribute registry says it is {FLAG_WORDS[flags[0]]}"
+                return f"it is {FLAG_WORDS[flags[0]]} according to the attribute registry"
         return None
 
     def unsaid(self, attribute: str, label: str) -> str | None:
@@ -221,11 +223,13 @@ class FirmwareState:
         if not CODE.fullmatch(attribute):
             return None
         if self.registry is None:
-            return f"no registry: what {attribute} is, is each board's own; give its attribute registry with a further --bios"
+            return (
+                f"no registry: the meaning of {attribute} differs between boards; give its attribute registry with another --bios"
+            )
         known = self.known(attribute)
         if known is None or known.shown is None or _plain(known.shown) == _plain(label):
             return None
-        return f"the attribute registry calls {attribute} {known.shown} here, and not {label}"
+        return f"the attribute registry labels {attribute} '{known.shown}' here, not '{label}'"
 
     def known(self, attribute: str) -> Attribute | None:
         """Return what the registry has of an attribute."""
@@ -237,11 +241,11 @@ class FirmwareState:
         return known is None or known.takes(value) or _chosen(known, value) is not None
 
     def no_way_back(self, attribute: str, now: Scalar) -> str | None:
-        """Return why a present value cannot be written again to the letter, as the way back does; None without a registry."""
+        """Return why a current value cannot be written again to the letter, as the way back does; None without a registry."""
         known = self.known(attribute)
         if known is None or known.takes(now):
             return None
-        return f"is set to {now}, which the attribute registry does not allow: it could not be undone"
+        return f"is set to {now}, which the attribute registry does not allow: the change could not be undone"
 
     def told_by_sheet(self, attribute: str, value: VendorValue) -> dict[str, VendorValue]:
         """Return what changes along with a profile, as the vendor's sheet has it, of what this machine has and sees otherwise."""
@@ -317,7 +321,7 @@ def _plain(word: str) -> str:
 
 
 Kind = Literal["wanted", "first", "again"]
-_LAST: Final = len(SEVERITIES) - 1
+_LAST = len(SEVERITIES) - 1
 
 
 @dataclass(frozen=True)
@@ -421,9 +425,9 @@ class LeftOut:
 
 Wanted = Mapping[str, VendorValue]
 
-_FREE: Final = ("custom", "custommode", "manual")
+_FREE = ("custom", "custommode", "manual")
 """What vendors call the value of a profile that lets go of what it holds."""
-_TRIES: Final = 12
+_TRIES = 12
 
 
 def refusals(wanted: Wanted, ground: FirmwareState) -> dict[str, str]:
@@ -442,11 +446,11 @@ def _alone(name: str, value: VendorValue, ground: FirmwareState) -> str | None:
     """Return why an attribute may not have a value, whatever else is written."""
     known = ground.registry.attributes.get(name) if ground.registry else None
     if what := out_of_reach(name, known.shown if known else None):
-        return f"{what}: out of reach of any plan"
+        return f"{what}: no plan may change this"
     if known is not None and known.kind == "Password":
-        return "passwords and keys: out of reach of any plan"
+        return "passwords and keys: no plan may change these"
     if ground.registry is None and CODE.fullmatch(name):
-        return f"what {name} is, only its attribute registry says, and there is none: nothing is changed blindly"
+        return f"{name} is defined only in the attribute registry, and none is available: advisor does not set it blindly"
     if ground.bios is not None and name not in ground.present:
         near = did_you_mean(name, ground.present, "see advisor bios read", cutoff=0.8)
         return f"this machine's BIOS does not have it; {near}"
@@ -456,10 +460,10 @@ def _alone(name: str, value: VendorValue, ground: FirmwareState) -> str | None:
     if type(now) is type(value) and now == value:
         return None
     if known is not None and not ground.takes(name, value):
-        return f"{_worded(value)} is not a value that it takes: {legal(known)}"
+        return f"{_worded(value)} is not a legal value; allowed: {legal(known)}"
     kinds = {type(now), type(value)}
     if known is None and now is not None and len(kinds) > 1:
-        return f"{_worded(value)} is of another kind than its present value {_worded(now)}"
+        return f"{_worded(value)} has a different type than its current value {_worded(now)}"
     return None
 
 
@@ -505,7 +509,7 @@ def _held(name: str, flag: str, wanted: Wanted, after: Settled, *, ground: Firmw
         return f"it is {FLAG_WORDS[flag]}"
     for holder in dict.fromkeys(holders):
         if (value := _free(name, holder, wanted, ground=ground, registry=registry)) is not None:
-            return f"{said} makes it {FLAG_WORDS[flag]}: set {holder} to {value} first (the same plan may do both)"
+            return f"{said} makes this attribute {FLAG_WORDS[flag]}: set {holder} to {value} first (the same plan may do both)"
     return f"{said} makes it {FLAG_WORDS[flag]}"
 
 
@@ -524,11 +528,11 @@ def _free(name: str, holder: str, wanted: Wanted, *, ground: FirmwareState, regi
 def _overwritten(name: str, after: Settled, registry: Registry) -> str:
     """Return what sets an attribute to something else."""
     if name in after.contradicted:
-        return f"the attribute registry contradicts itself about it: {after.word(name)}; leave it out, or what it hangs on"
+        return f"the attribute registry contradicts itself: {after.word(name)}; omit this attribute or the one it depends on"
     value = after.values.get(name)
     rules = [rule for rule in registry.dependencies if rule.target == name and rule.property == "CurrentValue"]
     rule = next((each for each in rules if named(registry, name, each.value) == value and holds(each, registry, after)), None)
     if rule is None:
         return f"the attribute registry sets it to {value}"
     said = " and ".join(f"{each}={after.values.get(each)}" for each in dict.fromkeys(term.attribute for term in rule.terms))
-    return f"{said} sets it to {value}: ask for one of the two"
+    return f"{said} sets it to {value}: choose one of the two"

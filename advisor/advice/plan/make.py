@@ -14,7 +14,6 @@ list and keeps them from being changed unless it is set to its free value (Custo
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
 
 from advisor.advice.model.findings import Fix
 from advisor.advice.model.plan import (
@@ -93,14 +92,14 @@ def _met(
     other = next((each for each in drafts if each.attribute == need.attribute), None)
     same = other is not None and ground.same(need.attribute, other.value, need.value)
     if other is not None and not same:
-        lists.refuse([draft], lambda _: f"needs {need.attribute}={need.value}, and {other.told()} is wanted")
+        lists.refuse([draft], lambda _: f"needs {need.attribute}={need.value}, but the plan sets {other.told()}")
     elif other is not None and (other.active or not draft.active):
         return []
     elif other is None and (value is None or ground.lacks(need.attribute)):
-        lacks = ground.lacks(need.attribute) or "this machine does not accept that"
+        lacks = ground.lacks(need.attribute) or "this machine does not accept that value"
         lists.absent.append(draft.left(f"needs {need.attribute}={need.value}: {lacks}"))
     elif other is not None or need.attribute in served:
-        lists.refuse([draft], lambda _: f"it counts only with {need.attribute}={need.value}, which no finding wants")
+        lists.refuse([draft], lambda _: f"it takes effect only with {need.attribute}={need.value}, which no finding asks for")
     elif value is not None:
         return _first(draft, need, value, now, ground=ground, lists=lists)
     return None
@@ -109,7 +108,7 @@ def _met(
 def _first(
     draft: Draft, need: Require, value: VendorValue, now: Scalar | None, *, ground: FirmwareState, lists: LeftOut
 ) -> list[Draft] | None:
-    """Return the write that goes before another; None where its present value is unknown, and was not asked for."""
+    """Return the write that goes before another; None where its current value is unknown, and was not asked for."""
     first = Draft(
         attribute=need.attribute,
         value=value,
@@ -125,8 +124,8 @@ def _first(
     )
     if now is not None or ground.order or "unknown" in ground.include:
         return [first]
-    lists.look_up.append(draft.left(f"needs {need.attribute}={need.value} first, whose present value is not known"))
-    lists.look_up.append(first.left(f"{draft.attribute} needs it, and its present value is unknown"))
+    lists.look_up.append(draft.left(f"needs {need.attribute}={need.value} first, and the current value is unknown"))
+    lists.look_up.append(first.left(f"needed for {draft.attribute}; its current value is unknown"))
     return None
 
 
@@ -140,7 +139,7 @@ def one_each(drafts: Iterable[Draft], lists: LeftOut) -> list[Draft]:
         if len({(type(each.value), each.value) for each in found}) > 1:
             for each in found:
                 others = " and ".join(other.told() for other in found if other is not each)
-                lists.refused.append(each.left(f"{others} is wanted of the same attribute"))
+                lists.refused.append(each.left(f"conflicts with {others} for the same attribute"))
             continue
         joined = found[0]
         for each in found[1:]:
@@ -217,7 +216,7 @@ def _refusal(draft: Draft, after: Settled, active: list[Draft], ground: Firmware
     for attribute, value in upset.items():
         mine = next((each for each in active if each.attribute == attribute and each is not draft), None)
         if mine is not None and draft.kind == "wanted" and mine.serious and not draft.serious:
-            return f"it would set {attribute} to {'what is not known' if value is None else value}, and {mine.told()} is wanted"
+            return f"it would set {attribute} to {'an unknown value' if value is None else value}, but {mine.told()} is wanted"
     lost = _lost(draft, upset.keys() - wanted, ground, registry)
     return f"it would change {lost}, which could not be restored" if lost else None
 
@@ -235,7 +234,7 @@ def _lost(draft: Draft, upset: Iterable[str], ground: FirmwareState, registry: R
     for name, own in present.items():
         if ground.no_way_back(name, own) and again.values.get(name) != own and not again.refuses(name):
             to = after.get(name)
-            return f"{name} from {own} to {'what is not known' if to is None else to}"
+            return f"{name} from {own} to {'an unknown value' if to is None else to}"
     return None
 
 
@@ -253,7 +252,7 @@ def _by_registry(drafts: list[Draft], ground: FirmwareState, registry: Registry,
             if after.get(draft.attribute) == named(registry, draft.attribute, draft.value):
                 break  # else a dependency takes it back at once
         else:
-            lists.refuse(left, lambda each: f"the attribute registry keeps {each.attribute} from being written")
+            lists.refuse(left, lambda each: f"the attribute registry prevents writing {each.attribute}")
             return consistent(done, lists)
         values = after
         done.append(draft)
@@ -294,7 +293,7 @@ class _Profile:
     def fixed(self, drafts: list[Draft], why: str) -> list[Draft]:
         """Return the drafts without what a profile holds that cannot be changed itself."""
         held = [draft for draft in drafts if self._holds(draft)]
-        self.lists.refuse(held, lambda _: f"{self.name}={self.now} holds it, and of {self.name} {why}")
+        self.lists.refuse(held, lambda _: f"{self.name}={self.now} controls it, and for {self.name} {why}")
         return [draft for draft in drafts if draft not in held]
 
     def _holds(self, draft: Draft) -> bool:
@@ -336,9 +335,9 @@ class _Profile:
                 why = [*([f"it would overwrite {names}"] if names else []), *(upset if self.ground.forecast else [])]
                 self.lists.refuse([profile], lambda _: f"{'; '.join(why)}. {self.lock.policy or ''}".strip())
                 return self._without_wish(None, held)
-        aside = [self._aside(draft, f" in place of {profile.value}") for draft in others] if self.ground.order else []
+        aside = [self._aside(draft, f" instead of {profile.value}") for draft in others] if self.ground.order else []
         if not aside:
-            told = f"{profile.told()} sets it otherwise or keeps it from being changed"
+            told = f"{profile.told()} sets this attribute differently or locks it"
             self.lists.refuse(others, lambda each: f"{told}{self._why(each)}")
         for draft in answered:
             if draft.active or not profile.active:
@@ -348,10 +347,10 @@ class _Profile:
     def _aside(self, draft: Draft, instead: str = "") -> Draft:
         """Return a draft as a comment: of hardware on order nothing is known, and it is not moved to the free value."""
         needs = f"{self.name}={self.lock.value}"
-        return replace(draft, active=False, needs=needs + instead, why=(*draft.why, f"it needs {needs} first{instead}"))
+        return replace(draft, active=False, needs=needs + instead, why=(*draft.why, f"it first needs {needs}{instead}"))
 
     def _why(self, draft: Draft) -> str:
-        return "" if draft.serious else f", and a machine is not moved to {self.lock.value} for what guides differ about"
+        return "" if draft.serious else f", and disputed settings do not justify moving to {self.lock.value}"
 
     def _upset(self, profile: Draft) -> list[str]:
         """Return what speaks against the profile: findings that it would bring, else what is right and would be changed."""
@@ -376,7 +375,7 @@ class _Profile:
         others = [draft for draft in held if draft not in kept]
         self.lists.refuse(others, lambda each: f"{profile.told()} is wanted{self._why(each)}")
         for_whom = ", ".join([*(draft.told() for draft in kept if not self._answers(profile.value, draft)), *upset])
-        why = (f"in place of {profile.told()}, whose settings are written one by one, for {for_whom}",)
+        why = (f"instead of {profile.told()}, whose settings are written individually for {for_whom}",)
         first = self._first(profile.wishes, (*why, *profile.why))
         again = self._again(dict(self._sets(profile.value)), kept, f"as {profile.value} sets it")
         return [first, *self._behind(kept), *again]
@@ -386,16 +385,17 @@ class _Profile:
         if wanted is None and self._is(self.now, self.lock.value):
             return held
         if self.now is not None and (why := self.ground.no_way_back(self.name, self.now)):
-            self.lists.refuse(held, lambda _: f"{self.name}, which holds it, {why}")
+            self.lists.refuse(held, lambda _: f"{self.name}, which controls it, {why}")
             return []
         if self.now is None and not self.ground.order and "unknown" not in self.ground.include:
-            self.lists.look_up += [each.left(f"{self.name} may hold it, whose present value is not known") for each in held]
-            self.lists.look_up.append(self._first((), ()).left("it holds others, and its present value is unknown"))
+            self.lists.look_up += [each.left(f"{self.name}, whose current value is unknown, may control it") for each in held]
+            self.lists.look_up.append(self._first((), ()).left("it controls other attributes, and its current value is unknown"))
             return [wanted] if wanted else []
         serious = [draft for draft in held if draft.serious]
         if wanted is None and not serious and not self.ground.order:
-            stands = f"{self.name}={self.now}" if self.now is not None else f"{self.name}, which holds it, is not known"
-            self.lists.refuse(held, lambda each: f"this machine is at {stands}, which sets it{self._why(each)}")
+            stands = f"this machine has {self.name}={self.now}, which controls this setting"
+            stands = stands if self.now is not None else f"{self.name}, which controls it, is unknown"
+            self.lists.refuse(held, lambda each: f"{stands}{self._why(each)}")
             return []
         if self.ground.order:
             return self._on_order(held)
@@ -428,7 +428,7 @@ class _Profile:
     def _freed(self, wanted: Draft | None, held: list[Draft]) -> list[Draft]:
         """Return the free value, what is wanted behind it, and what it brings back to defaults."""
         if self.free is None:
-            self.lists.refuse(held, lambda _: f"{self.name} does not take {self.lock.value} here")
+            self.lists.refuse(held, lambda _: f"{self.name} does not accept {self.lock.value} here")
             return []
         first = wanted or self._first((), (f"needed first: {self.lock.because}",))
         known = self._sets(self.lock.best) if self.now is None else {}
@@ -436,7 +436,7 @@ class _Profile:
         return [
             first,
             *self._behind(held),
-            *self._again(again, held, f"going to {self.lock.value} brings it back to its default"),
+            *self._again(again, held, f"changing to {self.lock.value} resets this attribute to its default"),
         ]
 
     def _behind(self, held: list[Draft]) -> list[Draft]:
@@ -501,18 +501,18 @@ def _without_one_time(drafts: list[Draft], ground: FirmwareState, lists: LeftOut
         beside = ", ".join(draft.told() for draft in rest if draft.active)
         for draft in found:
             if beside:
-                lists.refused.append(draft.left(f"it writes other options once, and {beside} is wanted too. {each.policy}"))
+                lists.refused.append(draft.left(f"it overwrites other options, which conflicts with {beside}. {each.policy}"))
             else:
                 lists.by_hand.append(draft.left(each.policy))
         drafts = rest
     return drafts
 
 
-PROFILE: Final = "os.tuned"
+PROFILE = "os.tuned"
 """The setting that names a tuned profile; a profile of ours builds on it."""
 
-_SMALL: Final = ("low", "info")
-_WAIVED: Final = "waived: the site accepts it as it is"
+_SMALL = ("low", "info")
+_WAIVED = "waived: the site accepts it as it is"
 
 
 def _is_waived(wish: WantedSetting) -> bool:
@@ -528,7 +528,7 @@ def _contradiction(wish: WantedSetting, rules: Iterable[str]) -> str:
 def _dissent(wish: WantedSetting) -> str:
     """Return why a finding is left to a person: the guides that want otherwise, or that it is a matter of choice."""
     others = [f"{guide.says} [{guide.ref}]" for guide in wish.guides if guide.otherwise]
-    return f"a guide wants otherwise: {'; '.join(others)}" if others else "worth considering, not a fault"
+    return f"a guide recommends otherwise: {'; '.join(others)}" if others else "worth considering, not a fault"
 
 
 def system_of(
@@ -552,7 +552,7 @@ def system_of(
             marks = () if wish.done else tuple(_marks(wish, order=order))
             active = bool(wish.done) or not order or not {"contested", "low"}.intersection(marks)
             update = {"done": wish.done, "marks": marks, "active": active, "about": tuple(_about(wish, wish.kept))}
-            kept.append(wish.kept.model_copy(update=update))
+            kept.append(wish.kept.but(**update))
     return System(kept=tuple(kept), profile=profile, in_use=in_use, by_hand=tuple(states), left=tuple(left))
 
 
@@ -565,7 +565,7 @@ def _why_not_kept(wish: WantedSetting, include: frozenset[Include], *, order: bo
     if order:
         return None
     if (wish.now is None or not wish.found) and "unknown" not in include:
-        known = "it may not be wrong here" if wish.now is not None else "its present value is unknown"
+        known = "the current value may already be right" if wish.now is not None else "its current value is unknown"
         return f"check first: {known}"
     return _dissent(wish) if wish.contested and "contested" not in include else None
 
@@ -581,7 +581,7 @@ def _marks(wish: WantedSetting, *, order: bool) -> Iterator[Mark]:
 
 def _about(wish: WantedSetting, kept: Kept) -> Iterator[str]:
     """Yield what it is, what it was, who asks, how it goes back, and where guides differ."""
-    was = "so already, kept" if wish.done else f"was {wish.stands}" if wish.now is not None else "present value not known"
+    was = "already set, kept" if wish.done else f"was {wish.stands}" if wish.now is not None else "current value unknown"
     yield f"{wish.title}: {wish.text} ({was}; {', '.join(wish.rules)})"
     if wish.contested or len(wish.guides) > 1:
         guides = "; ".join(f"{guide.says} [{guide.ref}]" for guide in wish.guides)
@@ -603,11 +603,11 @@ def _draft(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -> Draft 
         return None
     name = place.attribute
     value = ground.spelled(name, place.vendor_value)
-    untaken = f"{place.vendor_value} is not a value that this machine's {name} takes"
+    untaken = f"{place.vendor_value} is not a legal value of {name} on this machine"
     if (lacks := ground.lacks(name)) or value is None:
         lists.absent.append(_left(wish, lacks or untaken))
         return None
-    # The present value as the BIOS says, or as its sheet calls what the system shows.
+    # The current value as the BIOS says, or as its sheet calls what the system shows.
     now = ground.now(name) if ground.bios is not None else place.spoken.get(wish.now) if wish.now is not None else None
     if now is not None and ground.same(name, now, value):
         if wish.done is False:
@@ -628,17 +628,17 @@ def _overridden(place: Place, ground: FirmwareState) -> str:
     for need in place.requires:
         now = ground.now(need.attribute)
         if need.gates and now is not None and not ground.same(need.attribute, now, need.value):
-            return f"the BIOS already has it, and it counts only with {need.attribute}={need.value}: now it is {now}"
-    return "the BIOS already has it: a restart is due, or something overrides it"
+            return f"the BIOS already has this value, but it takes effect only with {need.attribute}={need.value} (now {now})"
+    return "the BIOS already has this value: a restart is pending, or something overrides it"
 
 
 def _no_way_back(place: Place, now: Scalar, ground: FirmwareState) -> str | None:
-    """Return why a present value could not be written again; None where it could."""
+    """Return why a current value could not be written again; None where it could."""
     if why := ground.no_way_back(place.attribute or "", now):
         return f"it {why}"
     if ground.nameless(place.attribute or "", place.spoken.values()):
-        cure = "give the attribute registry with a further --bios"
-        return f"it is set to {now}, the menu's words; what the tools call that is not known: {cure}"
+        cure = "give the attribute registry with another --bios"
+        return f"it is set to {now} in the menu's words; the tools' name for that is unknown: {cure}"
     return None
 
 
@@ -652,12 +652,12 @@ def _weighed(
     if ground.order:
         marks += ["low"] if small and not wish.contested else []
     elif unknown and "unknown" not in ground.include:
-        known = f"it is set to {now}; whether that is wrong here is not known"
-        reason = "its present value is unknown" if now is None else known
-        lists.look_up.append(_left(wish, reason).model_copy(update={"now": now}))
+        known = f"currently {now}; whether that is wrong here is unknown"
+        reason = "its current value is unknown" if now is None else known
+        lists.look_up.append(_left(wish, reason).but(now=now))
         return None
     elif wish.contested and "contested" not in ground.include:
-        lists.contested.append(_left(wish, _dissent(wish)).model_copy(update={"now": now}))
+        lists.contested.append(_left(wish, _dissent(wish)).but(now=now))
         return None
     if unsaid := ground.unsaid(place.attribute or "", place.label):
         lists.by_hand.append(_left(wish, unsaid))
@@ -683,9 +683,9 @@ def _not_chosen(place: Place, value: VendorValue, ground: FirmwareState) -> str 
     """Return why what is a choice, and no fault, is not written; None where it may be."""
     blind = ground.registry is None and not ground.order and place.attribute not in ground.unchecked
     if blind and not place.verified:
-        return "no firmware of this generation was seen with that value: give the attribute registry with a further --bios"
+        return "that value was not seen in firmware of this generation: give the attribute registry with another --bios"
     brings = ground.forecast({place.attribute or "": value}) if ground.forecast else ()
-    return f"a rule speaks against it: {'; '.join(brings)}" if brings else None
+    return f"a rule advises against it: {'; '.join(brings)}" if brings else None
 
 
 def _accompanied(drafts: list[Draft], lists: LeftOut) -> list[Draft]:
@@ -696,7 +696,7 @@ def _accompanied(drafts: list[Draft], lists: LeftOut) -> list[Draft]:
     for draft in drafts:
         lone = [wish for wish in draft.wishes if wish.only_with and wish.only_with not in there]
         if lone:
-            lists.by_hand.append(draft.left(f"never without {lone[0].only_with}, which is not known or cannot be written here"))
+            lists.by_hand.append(draft.left(f"it needs {lone[0].only_with}, which is unknown or cannot be written"))
         else:
             kept.append(draft)
     return kept
@@ -724,21 +724,21 @@ def _list_nameless(wish: WantedSetting, ground: FirmwareState, lists: LeftOut) -
     stem = wish.place.attribute if wish.place and wish.place.vendor_value is not None else None
     shown = (stem or "").replace("{n}", "N")
     if wish.value is None:
-        why = "the machine decides the value"
+        why = "no single value fits every machine"
     elif stem is None:
-        why = "its name or value is unknown here"
+        why = "the vendor's name or value for it is unknown"
     elif ground.bios is None:
         why = f"the attribute's name is not certain here ({stem}...): give the BIOS attributes with --bios"
     elif any(name.startswith(stem.partition("{n}")[0]) for name in ground.present):
-        why = f"which of the attributes {shown}... is meant is not certain here"
+        why = f"it is uncertain which of the attributes {shown}... applies here"
     else:
         lists.absent.append(_left(wish, f"the BIOS attributes given have no {shown}..."))
         return
     lists.by_hand.append(_left(wish, why))
 
 
-SAVED: Final = "the file that the script saves first has the present value"
-_MARKS: Final[dict[Mark, str]] = {"contested": "guides differ", "low": "little gain, or only for some uses"}
+SAVED = "the current value is in the file that the script saves first"
+_MARKS: dict[Mark, str] = {"contested": "guides differ", "low": "little gain, or only for some uses"}
 
 
 def plan_of(
@@ -758,7 +758,7 @@ def plan_of(
     drafts = _accompanied(drafts, lists)
     drafts = with_needs(one_each(drafts, lists), ground, lists)
     drafts = unclaimed(one_each(reconcile(drafts, ground, lists), lists), ground, lists)
-    drafts = ordered(drafts, ground, lists)
+    drafts = [replace(each, verified=True) if ground.known(each.attribute) else each for each in ordered(drafts, ground, lists)]
     drafts = consistent(_accompanied(drafts, lists), lists)
     lists.look_up = _moved_anyway(lists.look_up, drafts, ground)
     lists.contested = _moved_anyway(lists.contested, drafts, ground)
@@ -781,7 +781,7 @@ def plan_of(
 
 
 def _look_up(left: list[NotWritten], vendor: Vendor) -> str | None:
-    """Return one command that reads all present values that are not known."""
+    """Return one command that reads all current values that are not known."""
     targets = tuple(Target(each.attribute, "", each.group) for each in left if each.attribute and each.now is None)
     if not targets:
         return None
@@ -790,7 +790,7 @@ def _look_up(left: list[NotWritten], vendor: Vendor) -> str | None:
     return f"{CURL} https://BMC{vendor.redfish.bios}" if vendor.redfish else None
 
 
-_COPIED: Final = (
+_COPIED = (
     "attribute", "group", "label", "menu", "title", "now", "value", "kind", "first", "needs", "marks", "active", "verified",
 )  # fmt: skip
 
@@ -828,28 +828,27 @@ def _moved_anyway(left: list[NotWritten], drafts: list[Draft], ground: FirmwareS
     for draft in (draft for draft in drafts if draft.active):
         by_sheet, moves = _along(draft, drafts, ground)
         for name, value in (by_sheet | moves).items():
-            to = "what is not known" if value is None else value
+            to = "an unknown value" if value is None else value
             changed[name] = f"{draft.attribute}={draft.value} sets it to {to} anyway"
-    return [
-        each.model_copy(update={"reason": f"{each.reason}; {changed[each.attribute]}"}) if each.attribute in changed else each
-        for each in left
-    ]
+    return [each.but(reason=f"{each.reason}; {changed[each.attribute]}") if each.attribute in changed else each for each in left]
 
 
 def _why(draft: Draft) -> Iterable[str]:
-    """Yield what it is, what it was, and who asks; then where to look twice."""
-    was = f"was {draft.now}" if draft.now is not None else "present value not known"
+    """Yield what it is, its previous value, and who asks; then where to look twice."""
+    was = f"was {draft.now}" if draft.now is not None else "current value unknown"
     for wish in draft.wishes:
         own = wish in draft.own
-        yield f"{wish.title}: {wish.text} ({was if own else 'set by this too'}; {', '.join(wish.rules)})"
+        yield f"{wish.title}: {wish.text} ({was if own else 'set by the same attribute'}; {', '.join(wish.rules)})"
         for each in (each for each in wish.wanted if each.chosen):
             yield f"--{each.id.replace('-', ' ', 1)}: {'; '.join(f'{guide.says} [{guide.ref}]' for guide in each.chosen)}"
         if gain := next((each.gain for each in wish.speak if each.gain), None):
             yield f"worth: {gain}"
+        if own and wish.breaks:
+            yield f"can break: {wish.breaks}"
     yield from draft.why
-    yield from (f"look twice: {_MARKS[mark]}" for mark in draft.marks if mark in _MARKS)
+    yield from (f"review first: {_MARKS[mark]}" for mark in draft.marks if mark in _MARKS)
     if "unknown" in draft.marks and draft.now is not None:
-        yield "check twice: it may not be wrong here"
+        yield "review first: the current value may already be right"
     if not draft.verified:
         yield "name not verified against a registry"
     chosen = {guide for wish in draft.own for each in wish.wanted for guide in each.chosen}
@@ -890,11 +889,11 @@ def _notes(ground: FirmwareState) -> Iterable[str]:
     waiting = ground.bios.changed() if ground.bios else {}
     if waiting:
         first = ", ".join(f"{name}={value}" for name, value in list(waiting.items())[:5])
-        wait = count(len(waiting), "change waits", "changes wait")
-        yield f"{wait} for the next restart already ({first}): taking effect together with these"
+        wait = count(len(waiting), "change is", "changes are")
+        yield f"{wait} already pending for the next restart ({first}) and will take effect together with these"
     if ground.bios is not None and ground.registry is None:
         name = ground.bios.registry or "the attribute registry"
-        yield f"{name} was not given: whether every value is legal here was not checked; add its file with a further --bios"
+        yield f"{name} was not given: the values were not checked against it; add its file with another --bios"
 
 
 def with_plan(checklist: Checklist, plan: Plan, vendor: Vendor) -> Checklist:
@@ -906,11 +905,9 @@ def with_plan(checklist: Checklist, plan: Plan, vendor: Vendor) -> Checklist:
             notes.append(f"{word}: {change.attribute} = {change.value}: {'; '.join(change.why)}")
     if plan.look_up_with and not plan.order:
         notes.append(f"{LOOK_UP_WITH} {plan.look_up_with}")
-    groups = tuple(
-        group.model_copy(update={"items": tuple(_item(item, plan, vendor) for item in group.items)}) for group in checklist.groups
-    )
+    groups = tuple(group.but(items=tuple(_item(item, plan, vendor) for item in group.items)) for group in checklist.groups)
     apply = checklist.apply if plan.writes else ()
-    return checklist.model_copy(update={"groups": groups, "notes": tuple(dict.fromkeys((*notes, *plan.notes))), "apply": apply})
+    return checklist.but(groups=groups, notes=tuple(dict.fromkeys((*notes, *plan.notes))), apply=apply)
 
 
 def _item(item: Item, plan: Plan, vendor: Vendor) -> Item:
@@ -920,9 +917,9 @@ def _item(item: Item, plan: Plan, vendor: Vendor) -> Item:
     if change is not None and change.active:
         back = [f"{each.attribute}={each.value}" for each in change.back if each.value is not None]
         undo = f"set it back to {change.back[0].value}" + (f", then {', '.join(back[1:])}" if back[1:] else "")
-        return item.model_copy(update={"fix": _written(item.fix, change, plan, vendor), "undo": undo if back else NOTE_FIRST})
+        return item.but(fix=_written(item.fix, change, plan, vendor), undo=undo if back else NOTE_FIRST)
     left = next(iter(_reasons(item.setting, change, plan)), None)
-    return item.model_copy(update={"left": left, "fix": item.fix.model_copy(update={"commands": (), "before": ()})})
+    return item.but(left=left, fix=item.fix.but(commands=(), before=()))
 
 
 def _written(fix: Fix, change: Change, plan: Plan, vendor: Vendor) -> Fix:
@@ -937,7 +934,7 @@ def _written(fix: Fix, change: Change, plan: Plan, vendor: Vendor) -> Fix:
         update["attribute_value"] = change.value
     elif fix.attribute is not None:
         update["notes"] = (*fix.notes, f"{change.attribute}={change.value} sets it")
-    return fix.model_copy(update=update)
+    return fix.but(**update)
 
 
 def _reasons(setting: str, change: Change | None, plan: Plan) -> Iterator[str]:

@@ -9,16 +9,18 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
+from typer import Argument, Option
 
 from advisor.advice.audit import Audited, explain_rule
 from advisor.advice.audit import audit as run_audit
-from advisor.advice.audit_page.explain import explain_page, finding_page, rule_page, rules_page
-from advisor.advice.audit_page.screen import PARTS, TOPICS, Lines, Shown, Step, audit_page, whole_audit_page
+from advisor.advice.audit_page.card import Shown
+from advisor.advice.audit_page.explain import explain_page, finding_page, rule_page, rules_page, source_page
+from advisor.advice.audit_page.screen import PARTS, TOPICS, Lines, Step, audit_page, whole_audit_page
 from advisor.advice.checklist import Ordered, TuningChecklist, formats_told, template_of
 from advisor.advice.checklist import checklist as run_checklist
 from advisor.advice.checklist_page import checklist_page, remarks
 from advisor.advice.judge.rule import Rule
-from advisor.advice.judgement import mistakes_between, must_be_known, rule_names, rulebook, rules_named, tried
+from advisor.advice.judgement import mistakes_between, must_be_known, rule_names, rulebook, rules_named, source_document, tried
 from advisor.advice.know.vendors import publications
 from advisor.cli import options as opt
 from advisor.cli.bmc_options import NO_BIOS, GivenBios, reads_bios
@@ -67,17 +69,17 @@ def audit(
 ) -> int:
     """Find what is misconfigured, what it costs and how to fix it.
 
-    Prints one screen: the machine, what to fix first and how, what to consider, measurements beside published figures, and
-    what was not checked. An idle machine is measured first with small kernels, in under a minute, for its own costs;
-    --no-measure skips that, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two
+    Prints one screen: the machine, what to fix first and how, what to consider, measurements beside published figures, and what
+    was not checked. An idle machine is measured first with small kernels, in under a minute, so that costs apply to this
+    machine; --no-measure skips this, and a busy machine is not measured. --hpl adds Linpack, --network A,B messages between two
     hosts, --full everything: all of advisor measure, HPL in most of the memory, and messages if there is a second host.
     --measurements reads earlier measurements; --hpl and --network add to them. --verbose prints everything: commands,
-    prerequisites, undo, guides, sources, and every fact with the file or command it was read from; --show memory prints only
-    the part about memory, --show settings only the settings.
+    prerequisites, undo, guides, sources, and every fact with the file or command it was read from; --show memory prints only the
+    part about memory, --show settings only the settings.
 
-    Changes nothing on the machine; kernels and results are kept in ~/.cache/advisor. Root sees more. Exit status is 0
-    whatever it finds, unless --fail-on names a severity: then findings of that severity or above make it 1. Ctrl-C while it
-    measures keeps the finished part and ends with 130.
+    Changes nothing on the machine; kernels and results are kept in ~/.cache/advisor. Run as root to see more. Exit status is 0
+    even with findings, unless --fail-on names a severity: then findings of that severity or above make it 1. Ctrl-C during
+    measurements keeps the finished part and exits with 130.
 
     Group: Look
     First: --from --scope --show --measurements --network --full --bmc --fail-on --verbose --json
@@ -113,7 +115,7 @@ def _must_be_parts(names: Sequence[str], site: Sequence[Path]) -> None:
     """Refuse what is neither a part of an audit nor a topic, before anything is read."""
     known = (*PARTS, *TOPICS, *(rule.topic for rule in rulebook(site).rules)) if names else ()
     for name in names:
-        must_be_one_of("part of an audit:", name, known, f"there are {', '.join(dict.fromkeys(known))}")
+        must_be_one_of("audit part", name, known, f"available: {', '.join(dict.fromkeys(known))}")
 
 
 def _page(
@@ -123,47 +125,45 @@ def _page(
     measured, layout, facts = found.measured.measurements, found.judgement.layout, found.judgement.case.measured
     who = asker(again, bios=found.given.bios is not None)
     added: Lines = (lambda room: hpl_and_network(measured, room, facts)) if tables and measured else (lambda _: [])
-    if verbose or shown:
-        steps = _steps(found, again)
-        parts: dict[str, Any] = {
-            "added": added,
-            "steps": steps,
-            "numbers": found.numbers,
-            "asker": who,
-            "bounds": found.judgement.case.bounds,
-            "shown": shown,
-            "topics": {rule.id: rule.topic for rule in found.judgement.book.rules},
-        }
-        believed = believed_files()
-        return whole_audit_page(found.audit, found.machine, layout, publications(), **parts, believed=believed, width=width)
     screen = Shown(found.audit, found.machine, layout, facts, who, found.plan, found.judgement.case.bounds, found.numbers)
-    return audit_page(screen, added=added, width=width)
+    if not verbose and not shown:
+        return audit_page(screen, added=added, width=width)
+    return whole_audit_page(
+        screen,
+        publications(),
+        added=added,
+        steps=_steps(found, again),
+        believed=believed_files(),
+        only=shown,
+        topics={rule.id: rule.topic for rule in found.judgement.book.rules},
+        width=width,
+    )
 
 
 def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
     """Return the commands to go on with, of those that there are."""
-    first = "the first finding: why, every value, and its source"
+    first = "the first finding: its reason, every value, and their sources"
     steps: list[Step | None] = [
         (("explain", "1", *again), first) if found.audit.found else None,
-        (("checklist", *again), "the steps in this vendor's names, to tick off"),
+        (("checklist", *again), "the steps in this vendor's setting names, to tick off"),
     ]
     return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]
 
 
-Subject = Annotated[str | None, typer.Option("--subject", metavar="TEXT", help="Explain only this subject: mlx5_0.")]
+Subject = Annotated[str | None, Option("--subject", metavar="TEXT", help="Explain only this subject: mlx5_0.")]
 
 
-Trace = Annotated[bool, typer.Option("--trace", help="Show every expression with its values and their sources.")]
+Trace = Annotated[bool, Option("--trace", help="Show every expression with its values and their sources.")]
 
 
-WhyNot = Annotated[bool, typer.Option("--why-not", help="For a rule without a finding, show what decided.")]
+WhyNot = Annotated[bool, Option("--why-not", help="For a rule without a finding, show why there is none.")]
 
 
 @reads_bios
 @has_form
 def explain(
     rule: Annotated[
-        str, typer.Argument(help="A finding's number in the audit, or the id of a rule.", autocompletion=opt.findings)
+        str, Argument(help="A finding's number in the audit, or the id of a rule or source.", autocompletion=opt.findings)
     ],
     *,
     source: From = None,
@@ -178,10 +178,11 @@ def explain(
 ) -> None:
     """Explain one finding: what it costs, how to fix, check and undo it.
 
-    RULE is a finding's number in the audit, or a rule's id; give the audit's options, too. The fix uses the vendor's own
-    names: command, menu, attribute, what changes along with it and what must restart. For a verdict that is not known, the
-    page begins with what would make it known. --trace shows every expression of the rule with its values and where each was
-    read; --why-not shows only what decided that there is no finding.
+    RULE is a finding's number in the audit, or a rule's id; repeat the audit's options. The fix uses the vendor's own names:
+    command, menu, attribute, what else changes and what must be restarted. If the verdict is unknown, the page starts with what
+    would settle it. --trace shows every expression of the rule with its values and where each was read; --why-not shows only why
+    there is no finding. RULE can also be the name of a source as printed on pages ([dell-rome-2019]): its title, its address and
+    everything based on it are printed.
 
     Group: Look
     First: --from --scope --bios --bmc --measurements --subject --trace --why-not --json --output
@@ -191,6 +192,10 @@ def explain(
     Example: advisor explain numa-nps-below-best --why-not
     """
     observer, files, site = Terminal(), measurements or (), rules or ()
+    if rule in publications():
+        about = source_document(rule, site)
+        show(form, lambda: about, lambda: source_page(about, publications(), form.width))
+        return
     given = bios.read(observer, here=source is None)
     found = explain_rule(rule, source, scope, site=site, bios=given, measurements=files, subject=subject, observer=observer)
     again = (*same_view(source, scope, {"--rules": rules, "--measurements": measurements}), *bios.words)
@@ -228,18 +233,19 @@ def checklist(
 ) -> None:
     """Print the tuning checklist in this vendor's own setting names.
 
-    Prints one line per step: what to do, under the audit's numbers; what is not known, with the one command that reads it;
-    what is right, folded. -v adds why, how to check, the benchmark that proves it with its published value, undo and
-    sources. --todo prints only what is known to be wrong, --only 1 one finding. --platform or --cpu is for hardware on
+    Prints one line per step: what to do, numbered as in the audit; what is unknown, with the one command that reads it;
+    what is already right, collapsed. -v adds why, how to check, the benchmark that proves it with its published value, undo
+    and sources. --todo prints only what is known to be wrong, --only 1 only finding 1. --platform or --cpu is for hardware on
     order: no machine is read, and the BIOS settings come first.
 
     --as writes a page (txt, md, html, json) or a file for your own tools: tuned, sysctl, kernel-cmdline and ansible, or
-    racadm, ilorest, onecli, sum and redfish for the BIOS. Such files hold only values that are known to be wrong and that no
-    guide disputes; --include unknown and --include contested add the others, marked. --for names the work of the server and
-    settles what guides dispute for it, each setting with its guide. --as plan is the plan behind them as JSON. Your own
-    templates in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist are formats, too. Changes nothing.
+    racadm, ilorest, onecli, sum and redfish for the BIOS. Such files change only settings that are known to be wrong and
+    that no guide disputes; --include unknown and --include contested add the others, marked. --for names the server's
+    workload and decides where guides disagree, naming the guide for each setting. --as plan prints the underlying plan as
+    JSON. Your own templates in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist become formats,
+    too. Changes nothing.
 
-    FLEET, a folder of captures, gives one list per kind of hardware, with the nodes that need each step (txt, json).
+    With FLEET, a folder of captures, it prints one list per kind of hardware, with the nodes that need each step (txt, json).
 
     Group: Set up
     First: --from --cpu --vendor --for --bmc --as --todo --only --verbose --output
@@ -291,16 +297,19 @@ def _fleet_checklist(places: Sequence[Path], scope: Scope, site: Sequence[Path],
     from advisor.fleet.page import checklist_page as fleet_checklist_page  # an audit, of this module too, needs no fleet
     from advisor.fleet.plan import fleet_checklist
 
-    must_be_one_of("format of a fleet's checklists:", name, ("txt", "json"), "there are txt, json")
+    must_be_one_of("fleet checklist format", name, ("txt", "json"), "available: txt, json")
     told = fleet_checklist(places, scope, site=site, observer=Terminal()).document()
     show(replace(form, json=name == "json"), lambda: told, lambda: fleet_checklist_page(told, form.width))
 
 
 def _alone(source: str | None, measurements: list[Path] | None) -> None:
     """Refuse what is of a machine beside hardware that is none yet."""
-    others = {"--from is a machine": source is not None, "--measurements are of one": bool(measurements)}
+    others = {
+        "--from names a machine": source is not None,
+        "--measurements applies only to an existing machine": bool(measurements),
+    }
     for what in (words for words, is_given in others.items() if is_given):
-        raise BadValue(f"--platform is hardware without a machine, {what}", cure="give one of the two")
+        raise BadValue(f"--platform is for hardware on order, but {what}", cure="give one of the two")
 
 
 def _show(found: TuningChecklist, name: str, form: Form, *, verbose: bool) -> None:
@@ -329,10 +338,10 @@ class Action(StrEnum):
 
 @reads_bios
 def rules(
-    action: Annotated[Action, typer.Argument(help="list, show, test, check, facts or settings.")] = Action.LIST,
+    action: Annotated[Action, Argument(help="list, show, test, check, facts or settings.")] = Action.LIST,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Rule ids, topics, or numbers of findings.", autocompletion=opt.rules_and_topics),
+        Argument(help="Rule ids, topics, or finding numbers.", autocompletion=opt.rules_and_topics),
     ] = None,
     *,
     source: From = None,
@@ -345,11 +354,11 @@ def rules(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """List, show, test and check rules, ours and your site's.
+    """List, show, test and check rules, both built-in and your site's.
 
-    ACTION is list, show, test, check, facts or settings. NAMES are rule ids, topics, or numbers of findings in the audit of
-    this machine, or in the audit with the options that you give. 'check' lists every mistake in the rules with file and
-    line; 'test' also runs the examples beside each rule.
+    ACTION is list, show, test, check, facts or settings. NAMES are rule ids, topics, or finding numbers from an audit
+    with the same options. 'check' lists every error in the rules with file and line; 'test' also runs the examples beside
+    each rule.
 
     Group: For programs
     First: --topic --from --scope --rules --json
@@ -402,7 +411,8 @@ def _check(chosen: "Sequence[Rule]") -> int:
     if wrong := mistakes_between(chosen):
         typer.echo(without_secrets("\n".join(f"advisor: {line}" for line in wrong)), err=True)
         return 2
-    say(f"{len(chosen)} rules in {len({rule.file for rule in chosen})} files: every fact, setting and publication exists\n")
+    files = len({rule.file for rule in chosen})
+    say(f"{len(chosen)} rules in {files} files: every fact, setting and publication that they name is known\n")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.model.sheets import Neutral
@@ -54,55 +54,53 @@ from advisor.machine.hosts.files import write_file
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.units import count
 
-PlanName = Annotated[str | None, typer.Argument(metavar="PLAN", help="A plan's file, or the name of a ready one (--list).")]
+PlanName = Annotated[str | None, Argument(metavar="PLAN", help="A plan file, or the name of a built-in plan (--list).")]
 
-ListPlans = Annotated[bool, typer.Option("--list", help="Print the ready plans and programs.")]
+ListPlans = Annotated[bool, Option("--list", help="List the built-in plans and programs.")]
 
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done, how long it takes and what it can prove; change nothing.")
+    bool, Option("--dry-run", help="Show what would be done, how long it takes and what it can prove; change nothing.")
 ]
 
 NodeName = Annotated[
     str | None,
-    typer.Option("--node", metavar="NAME", help="The server's name for ssh and Slurm, with --bmc; else -w or --hostfile."),
+    Option("--node", metavar="NAME", help="With --bmc: the server's name for ssh and Slurm; otherwise use -w or --hostfile."),
 ]
 
-BiosNoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The servers are not in Slurm: do not ask for their state.")]
+BiosNoSlurm = Annotated[bool, Option("--no-slurm", help="The servers are not in Slurm: do not ask for their state.")]
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--folder", metavar="DIR", help="Keep journal, records and captures there: experiment-PLAN by default."),
+    Option("--folder", metavar="DIR", help="Folder for journal, records and captures; default: experiment-PLAN."),
 ]
 
-Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Resume the experiment in this folder.")]
+Resume = Annotated[Path | None, Option("--resume", metavar="DIR", help="Resume the experiment in this folder.")]
 
-KeepWinner = Annotated[bool, typer.Option("--keep-winner", help="Keep the state proven better than the first, if any.")]
+KeepWinner = Annotated[bool, Option("--keep-winner", help="Keep a state proven better than the first, if there is one.")]
 
 Svg = Annotated[
-    Path | None, typer.Option("--svg", metavar="FILE", help="Draw states by programs, with intervals (needs matplotlib).")
+    Path | None, Option("--svg", metavar="FILE", help="Plot every state and program with intervals (needs matplotlib).")
 ]
 
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Fix the random order of the restarts.")]
+Seed = Annotated[int | None, Option("--seed", metavar="N", min=0, help="Seed for the random order of the restarts.")]
 
-Restarts = Annotated[int | None, typer.Option("--restarts", metavar="N", min=1, max=32, help="Restart each state N times.")]
+Restarts = Annotated[int | None, Option("--restarts", metavar="N", min=1, max=32, help="Reboot into each state N times.")]
 
-Repeats = Annotated[
-    int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help="Run each program N times per restart.")
-]
+Repeats = Annotated[int | None, Option("--repeats", metavar="N", min=1, max=100, help="Run each program N times per restart.")]
 
-Partner = Annotated[str | None, typer.Option("--partner", metavar="HOST", help="The other host of programs that send messages.")]
+Partner = Annotated[str | None, Option("--partner", metavar="HOST", help="Second host for programs that send messages.")]
 
 Hold = Annotated[
-    list[str] | None, typer.Option("--hold", metavar="SETTING=VALUE", help="Set this in every state; may be repeated.")
+    list[str] | None, Option("--hold", metavar="SETTING=VALUE", help="Keep SETTING at VALUE in every state; may be repeated.")
 ]
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment.")]
+FolderArgument = Annotated[Path, Argument(metavar="DIR", help="The folder of an experiment.")]
 
 
 def _alone(plan: str | None, folder: Path | None) -> None:
     """Refuse --resume with what its folder says itself."""
     if plan or folder:
-        raise BadValue("--resume continues with the settings in its folder", cure="leave the plan and --folder out")
+        raise BadValue("--resume takes its settings from the folder", cure="leave the plan and --folder out")
 
 
 def _held(words: list[str] | None) -> dict[str, Neutral]:
@@ -115,14 +113,12 @@ def _held(words: list[str] | None) -> dict[str, Neutral]:
     for word in words or ():
         name, equals, value = word.partition("=")
         if not (name and equals and value):
-            raise BadValue(f"--hold {word[:60]} names no setting and value", cure="such as --hold io.preferred_bus=97")
+            raise BadValue(f"--hold {word[:60]} is not SETTING=VALUE", cure="write --hold io.preferred_bus=97")
         found[name.strip()] = int(value) if value.strip().isdigit() else value.strip()
     return found
 
 
-Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule, setting or attribute; may be repeated.")
-]
+Only = Annotated[list[str] | None, Option("--only", metavar="ID", help="Only this rule, setting or attribute; may be repeated.")]
 
 
 @asks_bmcs
@@ -139,19 +135,19 @@ def bios_plan(
     rules: opt.Rules = None,
     measurements: opt.MeasurementsOption = None,
 ) -> int:
-    """Plan the BIOS changes of one server, as its own registry allows. Changes nothing.
+    """Plan one server's BIOS changes, as its own registry allows. Changes nothing.
 
-    Lists each change with its reason, its present value and the legal values; then what changes along with it, and what was
-    left out and why. Read and edit the YAML; bios stage checks it again. --for names the work of the server: one choice that
-    settles what guides dispute for it, each setting with its guide. --only keeps the changes of some rules, settings or
-    attributes and what they need, and adds a change that guides dispute. --bmc and -w read the BIOS first; each of many BMCs
-    gets its own file. Without --from the plan is for this machine if the BIOS is its own, otherwise for the server that the
-    file describes. Without an attribute registry only the attributes that --unchecked names are planned. A plan written
-    again into its file keeps its work.
+    Lists each change with its reason, its current value and the legal values; then what else changes, and what was left out and
+    why. Read and edit the YAML; bios stage checks it again. --for names the server's workload, which decides where guides
+    disagree; the plan names the guide for each setting. --only plans only the changes for these rules, settings or attributes
+    and what they need, including changes that guides dispute. --bmc and -w read the BIOS first; each of many BMCs gets its own
+    file. Without --from the plan is for this machine if the BIOS settings are its own, otherwise for the server that the file
+    describes. Without an attribute registry only the attributes that --unchecked names are planned. Overwriting a plan file
+    keeps its --for value.
 
-    FLEET, a folder of captures, gives one plan per kind of hardware, that of its most usual node: from the BIOS attributes
-    beside its capture (NODE.bios.json, written by bios read -w NODES -o DIR/%h.bios.json), or from the first
-    --bios that fits. In the file name %k is the kind. bios stage checks each server again before it writes.
+    With FLEET, a folder of captures, it writes one plan per kind of hardware, based on its most typical node: from the BIOS
+    attributes beside its capture (NODE.bios.json, written by bios read -w NODES -o DIR/%h.bios.json), or from the first
+    --bios that fits. %k in the file name stands for the kind. bios stage checks each server again before it writes.
 
     Group: Set up
     First: --bmc --hosts --from --bios --for --only --login-file --ca --json --output
@@ -187,7 +183,7 @@ def bios_plan(
         )
 
     if asked.many and source is None:
-        raise BadValue("one capture cannot plan several servers", cure="give --from node.tar.gz")
+        raise BadValue("planning for several servers requires a capture of one of them", cure="give --from node.tar.gz")
     if asked.many:
         planner = Planner(partial(make, observer=SILENT))
         return _many(asked, planner.for_bmc)
@@ -205,7 +201,7 @@ def _plans(found: FleetPlan, form: Form) -> int:
         emit_json(found.document(), form.output)
         return 0
     if form.output is not None and len(found.plans) > 1 and "%k" not in str(form.output):
-        raise BadValue("several plans need several files", cure="write -o plans/%k.yaml")
+        raise BadValue("each plan needs its own file", cure="write -o plans/%k.yaml")
     observer = Terminal()
     for kind in found.kinds:
         nodes = f"kind {kind.name}, {count(kind.count, 'node')}"
@@ -218,7 +214,7 @@ def _plans(found: FleetPlan, form: Form) -> int:
             write_file(file, found.plans[kind.name].text().encode())
             observer.say(f"{nodes}: {found.plans[kind.name].summary(file)}")
     if not found.plans:
-        raise CannotWork("no kind has BIOS settings to plan for")
+        raise CannotWork("no group of identical nodes has BIOS settings to plan with")
     return 0
 
 
@@ -226,7 +222,7 @@ def _many(asked: Asked, plan: Callable[[Door], PlannedBios]) -> int:
     """Plan for each of many, into a file of its own."""
     place = asked.form.output
     if place is None:
-        raise BadValue("several plans need several files", cure="write -o plans/%h.yaml")
+        raise BadValue("each plan needs its own file", cure="write -o plans/%h.yaml")
 
     def task(door: Door) -> Kept:
         file = asked.file(place, door)
@@ -246,18 +242,16 @@ def _write(found: PlannedBios, output: Path | None, *, json: bool) -> None:
         Terminal().say(found.summary(output))
 
 
-Runs = Annotated[Path | None, typer.Option("--before", metavar="FILE", help="Measurements from before the change.")]
+Runs = Annotated[Path | None, Option("--before", metavar="FILE", help="Measurements from before the change.")]
 
 
-Later = Annotated[Path | None, typer.Option("--after", metavar="FILE", help="The same measurements after it.")]
+Later = Annotated[Path | None, Option("--after", metavar="FILE", help="The same measurements after the change.")]
 
 
-Record = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="The record of bios stage, whose job is checked.")]
+Record = Annotated[Path | None, Option("--record", metavar="FILE", help="Check the BMC job in this record from bios stage.")]
 
 
-Wait = Annotated[
-    float, typer.Option("--wait", metavar="SECONDS", min=0, max=7200, help="Wait this long for the BMC's job to end.")
-]
+Wait = Annotated[float, Option("--wait", metavar="SECONDS", min=0, max=7200, help="Wait this long for the BMC's job to end.")]
 
 
 @asks_bmcs
@@ -271,11 +265,11 @@ def bios_prove(
     record: Record = None,
     wait: Wait = 0,
 ) -> int:
-    """Prove that a BIOS plan is in effect: by the BMC, the operating system and measurements.
+    """Prove that a BIOS plan is in effect, using the BMC, the operating system and measurements.
 
     The BMC must show every attribute applied, nothing pending, its job finished, and the same server. The operating system,
     in a capture after the restart (--from), must show the NUMA nodes per socket, SMT and CPU order of the plan. Measurements
-    from before and after (--before, --after) give an exact p. Exit status 1 if one of the three contradicts the plan.
+    from before and after (--before, --after) give an exact p-value. Exit status 1 if any of these contradicts the plan.
 
     Group: Set up
     First: --bmc --hosts --login-file --ca --from --before --after --record --wait --json
@@ -283,7 +277,9 @@ def bios_prove(
     Example: advisor bios prove plan.yaml --bmc bmc01 --record before.json --wait 1200
     """
     if (before is None) != (after is None):
-        raise BadValue("--before and --after go together", cure="give the runs before the change and those after it")
+        raise BadValue(
+            "--before and --after are only valid together", cure="give the runs before the change and the runs after it"
+        )
     observer = SILENT if asked.many else Terminal()
     return answer(
         asked,
@@ -305,9 +301,9 @@ def bios_prove(
 def bios_read(*, asked: Asked) -> int:
     """Read a server's BIOS settings through its BMC (Redfish). Changes nothing.
 
-    -o writes the file that --bios of audit, checklist and bios plan takes: every attribute with its value, pending changes,
-    and the registry of legal values, without secrets, serial numbers and addresses. Without --bmc, on the node itself, it
-    looks for the node's own BMC. Each of many BMCs gets its own file. docs/bios.md lists the requests.
+    -o writes the file that audit, checklist and bios plan take as --bios: every attribute with its value, pending changes,
+    and the registry of legal values, without secrets, serial numbers or addresses. Without --bmc, it looks
+    for the BMC of the node that it runs on. With several BMCs, each gets its own file. docs/bios.md lists the requests.
 
     Group: Set up
     First: --bmc --hosts --hostfile --bmc-name --user --login-file --ca --pin --json --output
@@ -328,22 +324,22 @@ def bios_read(*, asked: Asked) -> int:
     return answer(told, "read", task, lambda found, width, **_: read_page(found.bmc, found.owner, found.about(), width))
 
 
-Node = Annotated[str | None, typer.Option("--node", metavar="NAME", help="The server's name in Slurm.")]
+Node = Annotated[str | None, Option("--node", metavar="NAME", help="The server's name in Slurm.")]
 
 
-NoSlurm = Annotated[bool, typer.Option("--no-slurm", help="The server is not in Slurm: do not ask for its state.")]
+NoSlurm = Annotated[bool, Option("--no-slurm", help="The server is not in Slurm: do not ask for its state.")]
 
 
-Drained = Annotated[bool, typer.Option("--drained", help="The server is idle, and there is no scheduler to ask.")]
+Drained = Annotated[bool, Option("--drained", help="Confirm that the server is idle; do not ask a scheduler.")]
 
 
 Staged = Annotated[
     Path | None,
-    typer.Option("--record", metavar="FILE", help="The record of bios stage: restart only where exactly that is pending."),
+    Option("--record", metavar="FILE", help="Record from bios stage: restart only if exactly its changes are pending."),
 ]
 
 
-Nothing = Annotated[bool, typer.Option("--nothing-staged", help="Restart although nothing was staged and nothing is pending.")]
+Nothing = Annotated[bool, Option("--nothing-staged", help="Restart even if nothing is staged or pending.")]
 
 
 @asks_bmcs
@@ -357,13 +353,14 @@ def bios_restart(
     drained: Drained = False,
     yes: Yes = False,
 ) -> int:
-    """Restart a drained server through its BMC, so that our staged changes take effect.
+    """Restart a drained server through its BMC, so that the staged changes take effect.
 
-    Restarts only a server with exactly the pending change that bios stage saved in --record. A server with somebody else's
-    change, with none of ours, or with another BIOS job is named and not restarted. --nothing-staged restarts a server
-    without pending changes. Shows the server and asks; --yes answers. Under Slurm the node must be drained and idle; its
-    name is what its system reported to the BMC, or --node, or what -w names with --bmc-name. Without Slurm give --drained. A
-    BMC without a graceful restart is not asked to restart. The request is sent once, whatever the answer.
+    Restarts only a server with exactly the pending change that bios stage saved in --record. A server that has somebody else's
+    change, lacks ours, or has another BIOS job is reported and not restarted. --nothing-staged restarts a server without
+    pending changes. Shows the server and asks; --yes skips the question. Under Slurm the node must be drained and idle; its name
+    is the one that its operating system reported to the BMC, or the one given with --node, or with -w and --bmc-name. Without
+    Slurm give --drained. If a BMC cannot restart its server gracefully, that server is not restarted. The request is sent only
+    once, whatever the reply.
 
     Group: Set up
     First: --bmc --hosts --login-file --ca --record --nothing-staged --node --drained --yes --json
@@ -371,10 +368,10 @@ def bios_restart(
     Example: advisor bios restart -w 'node[01-16]' --bmc-name 'bmc-%h' --record before/%h.json
     """
     if asked.many and node is not None:
-        raise BadValue("--node names one server", cure="leave it out: of several, each BMC reports its own")
+        raise BadValue("--node names one server", cure="leave it out: each BMC reports its server's name")
     if (record is None) is not nothing_staged:
-        cure = "give --record FILE of its stage, or --nothing-staged where nothing was staged"
-        raise BadValue("the change to apply is missing" if record is None else "--record says what was staged", cure=cure)
+        cure = "give --record FILE from bios stage, or --nothing-staged if nothing was staged"
+        raise BadValue("the change to apply is missing" if record is None else "--record contradicts --nothing-staged", cure=cure)
     sent: dict[str, str] = {}
     more: dict[str, Any] = {"node": node, "no_slurm": no_slurm, "drained": drained, "asked": sent}
     return change(
@@ -393,10 +390,10 @@ def bios_stage(
 ) -> int:
     """Stage a plan of BIOS changes for the next restart. Never restarts anything.
 
-    Shows what changes, and what changes along with it, and asks; --yes answers. Saves the current values first, in the file
-    that --record names, for advisor bios undo. Refuses if somebody else's change is pending, if a value is not legal on this
-    server, or if the plan is for another server or BIOS. Without an attribute registry values cannot be checked: name each
-    attribute with --unchecked. Reads every written value again: a value that the BMC accepted and dropped is an error.
+    Shows what changes, directly and as a consequence, and asks; --yes skips the question. Saves the current values first, in the
+    file that --record names, for advisor bios undo. Refuses if somebody else's change is pending, if a value is not legal on this
+    server, or if the plan is for another server or BIOS. Without an attribute registry, values cannot be checked: name each
+    attribute with --unchecked. Reads every written value back: a value that the BMC accepted and dropped is an error.
 
     Group: Set up
     First: --bmc --hosts --bmc-name --login-file --ca --pin --record --unchecked --yes --json
@@ -430,11 +427,11 @@ def bios_status(*, asked: Asked) -> int:
     )
 
 
-ByHand = Annotated[bool, typer.Option("--print", help="Print the vendor's own commands that do the same without advisor.")]
+ByHand = Annotated[bool, Option("--print", help="Print the vendor's own commands that do the same without advisor.")]
 
 
 Saved = Annotated[
-    Path, typer.Argument(metavar="RECORD", help="The record that advisor bios stage saved; %h is the BMC's name, or the node's.")
+    Path, Argument(metavar="RECORD", help="The record that advisor bios stage saved; %h is the BMC's name, or the node's.")
 ]
 
 
@@ -450,8 +447,8 @@ def bios_undo(
 ) -> int:
     """Stage the previous BIOS values, from the record of bios stage. Never restarts anything.
 
-    Restores only what that stage changed, and what changed along with it; later changes of others stay. Refuses if the
-    server, its BIOS or its attribute registry is not the record's, or if somebody else's change is pending.
+    Restores only what bios stage changed, directly or as a consequence; later changes by others stay. Refuses if the
+    server, its BIOS or its attribute registry differs from the record's, or if somebody else's change is pending.
 
     Group: Set up
     First: --bmc --hosts --bmc-name --login-file --ca --pin --record --print --yes --json
@@ -494,13 +491,14 @@ def experiment(
     seed: Seed = None,
     yes: Yes = False,
 ) -> int:
-    """Measure BIOS and kernel settings over restarts, then restore.
+    """Measure settings across reboots, then restore the originals.
 
     Stages each state of PLAN through the server's BMC, restarts, proves that the state is in effect, and measures; finally
-    restores the first state, also after errors and Ctrl-C. A restart is one observation, however often a program runs in it:
-    fewer than four per state prove nothing, and the page says so beforehand. Runs on another host, which reaches the servers
-    over ssh and their BMCs over Redfish. Every step is saved before it is done: after a power cut --resume continues, and
-    experiment abort restores. Servers under Slurm must be drained. docs/experiment.md explains plans and answers.
+    restores the first state, even after errors and Ctrl-C. Each restart is one observation, however many runs follow it.
+    Fewer than four restarts per state prove nothing; the page warns of this in advance. Run it on another host that reaches the
+    servers over ssh and their BMCs over Redfish. Every step is saved before it is done: after a power cut --resume continues, and
+    experiment abort restores the original settings. Servers under Slurm must be drained. docs/experiment.md explains plans and
+    results.
 
     Group: Set up
     First: --bmc --node --hosts --list --dry-run --resume --restarts --partner --hold --yes
@@ -516,9 +514,9 @@ def experiment(
         _alone(plan, folder)
         return _shown(task.resume_experiment(resume, task.doors_of(resume, asked.base), observer=observer), asked.form, observer)
     if plan is None:
-        raise BadValue("no plan is given", cure="see advisor experiment --list; docs/experiment.md says how to write one")
+        raise BadValue("no plan given", cure="see advisor experiment --list; docs/experiment.md explains how to write one")
     if asked.many and node is not None:
-        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hostfile name servers themselves")
+        raise BadValue("--node works only with a single --bmc", cure="leave it out: -w and --hostfile already name the servers")
     found = experiment_plan(plan, hold=_held(hold), restarts=restarts, repeats=repeats, partner=partner)
     doors = tuple(replace(door, node=node) for door in asked.doors) if node else asked.doors
     if dry_run:
@@ -557,7 +555,8 @@ def _shown(done: Ran, form: Form, observer: Terminal) -> int:
     left = [name for name, how in done.result.where.items() if how == "not yet back"]
     if left:
         observer.say(
-            f"{', '.join(left)}: not yet back; advisor experiment abort {done.folder} goes back, --resume {done.folder} goes on"
+            f"{', '.join(left)}: not restored yet; use advisor experiment abort {done.folder} to restore, --resume "
+            f"{done.folder} to continue"
         )
     return _INTERRUPTED if done.interrupted else 2 if done.wrong else 0
 
@@ -566,16 +565,16 @@ def _shown(done: Ran, form: Form, observer: Terminal) -> int:
 def experiment_abort(folder: FolderArgument, *, asked: Asked, yes: Yes = False) -> int:
     """Stop an experiment and restore every setting, with a restart where needed.
 
-    Takes back what was staged, what took effect and what was written to the running kernel. Asks first; --yes answers. What
-    was measured so far is kept, and experiment --resume would go on with it. Should it fail, DIR/home-NODE.json goes back by
-    hand: advisor bios undo DIR/home-NODE.json --bmc HOST, and --print says how without advisor.
+    Reverts what was staged, what took effect and what was written to the running kernel. Asks first; --yes skips the question.
+    Measurements are kept, and experiment --resume can continue from them. If it fails, restore by hand: advisor bios undo
+    DIR/home-NODE.json --bmc HOST; with --print it shows how to do so without advisor.
 
     Group: Set up
     First: --bmc --hosts --hostfile --bmc-name --user --login-file --ca --pin --yes --json
     Example: advisor experiment abort experiment-nps-l3 --login-file ~/.bmc --ca site-ca.pem
     """
     doors = task.doors_of(folder, asked.base)
-    if not yes and not agreed(f"Put back {', '.join(door.name for door in doors)}, with a restart where it takes one?"):
+    if not yes and not agreed(f"Restore {', '.join(door.name for door in doors)}, with a restart where needed?"):
         raise CannotWork("nothing was changed: not confirmed")
     observer = Terminal()
     return _shown(task.resume_experiment(folder, doors, only_back=True, observer=observer), asked.form, observer)
@@ -600,79 +599,80 @@ def experiment_status(
 
 RolloutPlan = Annotated[
     Path | None,
-    typer.Argument(metavar="PLAN", help="What advisor bios plan wrote; %h is the node's name. One for all needs no uuid."),
+    Argument(
+        metavar="PLAN", help="Plan file from advisor bios plan; %h is the node's name. A plan shared by all nodes needs no uuid."
+    ),
 ]
 
 
 RolloutFolder = Annotated[
     Path | None,
-    typer.Option("--folder", metavar="DIR", help="Keep journal, records and captures there: rollout-PLAN by default."),
+    Option("--folder", metavar="DIR", help="Folder for journal, records and captures; default: rollout-PLAN."),
 ]
 
 
-RolloutResume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Resume the rollout in this folder.")]
+RolloutResume = Annotated[Path | None, Option("--resume", metavar="DIR", help="Resume the rollout in this folder.")]
 
 
-Abort = Annotated[bool, typer.Option("--abort", help="With --resume: start no more nodes, and undo those not restarted yet.")]
-
-
-Rehearse = Annotated[bool, typer.Option("--rehearse", help="Try the whole rollout first on twins simulated from the BMCs' data.")]
-
-
-RolloutDry = Annotated[
-    bool, typer.Option("--dry-run", help="Rehearse, and change nothing; with --resume show where each node is.")
+Abort = Annotated[
+    bool, Option("--abort", help="With --resume: start no more nodes, and undo the changes on nodes not restarted yet.")
 ]
+
+
+Rehearse = Annotated[bool, Option("--rehearse", help="First rehearse the whole rollout on twins simulated from the BMCs' data.")]
+
+
+RolloutDry = Annotated[bool, Option("--dry-run", help="Rehearse and change nothing; with --resume, show the state of each node.")]
 
 
 DrainCommand = Annotated[
     str | None,
-    typer.Option("--drain", metavar="CMD", help="Drain with this command, node as last argument; status 0: drained, idle."),
+    Option("--drain", metavar="CMD", help="Drain with this command, with the node as last argument; exit 0 means drained, idle."),
 ]
 
 
 UndrainCommand = Annotated[
     str | None,
-    typer.Option("--undrain", metavar="CMD", help="Return a node to service with this command, node as last argument."),
+    Option("--undrain", metavar="CMD", help="Return a node to service by running this command with the node's name appended."),
 ]
 
 
 AtATime = Annotated[
-    int, typer.Option("--at-a-time", metavar="N", min=1, max=64, help="Number of nodes at a time, after the first.")
+    int, Option("--at-a-time", metavar="N", min=1, max=64, help="Number of nodes to restart at a time, after the first.")
 ]
 
 
 MaxFailures = Annotated[
-    int, typer.Option("--max-failures", metavar="N", min=1, help="Stop at the Nth node that does not come back or is not proven.")
+    int, Option("--max-failures", metavar="N", min=1, help="Stop at the Nth node that does not come back or fails its proof.")
 ]
 
 
 UndoOnFailure = Annotated[
-    bool, typer.Option("--undo-on-failure", help="Undo a node that came back but is not proven, with one more restart.")
+    bool, Option("--undo-on-failure", help="Undo the changes on a node that came back but failed its proof (one more restart).")
 ]
 
 
-RolloutMeasure = Annotated[
-    Literal["first", "all", "none"], typer.Option("--measure", help="Which nodes are measured before and after.")
-]
+RolloutMeasure = Annotated[Literal["first", "all", "none"], Option("--measure", help="Which nodes to measure before and after.")]
 
 
 MeasuredBy = Annotated[
     str | None,
-    typer.Option("--program", metavar="NAME|FILE", help="Measure with this program of experiments instead of the quick kernels."),
+    Option("--program", metavar="NAME|FILE", help="Measure with this experiment program instead of the quick kernels."),
 ]
 
 
 RestartMinutes = Annotated[
-    float, typer.Option("--restart-minutes", metavar="N", min=1, help="Time until a node that is not up counts as not back.")
+    float, Option("--restart-minutes", metavar="N", min=1, help="Give up on a node that is not back after this many minutes.")
 ]
 
 
 DrainHours = Annotated[
-    float, typer.Option("--drain-hours", metavar="N", min=0, help="Time until a node that still runs jobs is undone.")
+    float,
+    Option("--drain-hours", metavar="N", min=0, help="Undo the changes on a node that still runs jobs after this many hours."),
 ]
 
 
-NodeDrained = Annotated[bool, typer.Option("--drained", help="The nodes are idle: drain none, ask no scheduler.")]
+NodeDrained = Annotated[bool, Option("--drained", help="Assume that the nodes are idle: do not drain them or ask the scheduler.")]
 
 
 @asks_bmcs
@@ -700,13 +700,14 @@ def bios_rollout(
     abort: Abort = False,
     yes: Yes = False,
 ) -> int:
-    """Roll a BIOS plan out: one node whole, then five, then the rest; stops at the first that is not proven.
+    """Roll out a BIOS plan: one node, then five, then the rest; stop at the first failure.
 
-    A node is staged, drained, restarted where exactly our change waits, read again, captured, proven by its BMC and its
-    operating system, and given back. The first one is measured before and after; then it asks. --undo-on-failure takes a node
-    back that is not proven. Slurm, PBS or LSF drains, or --drain CMD and --undrain CMD. Every step is on disk before it is
-    done: killed at any time, --resume goes on, and nothing is done twice. In the end every node is done, proven, as before, or
-    by hand. Exit status 1 where some are as before, 2 where it stopped or some are to be looked at. docs/bios.md.
+    Each node is staged, drained, restarted if only our change is pending, read again, captured, proven by its BMC and
+    operating system, and returned to service. The first node is measured before and after; then advisor asks you.
+    --undo-on-failure undoes the change on a node if it is not proven. Slurm, PBS or LSF drains the nodes, or --drain CMD and
+    --undrain CMD. Every step is recorded on disk first: after a kill at any time, --resume continues, and no step is done
+    twice. Every node ends as 'done', 'proven', 'as before' or 'by hand'. Exit status 1 if some nodes are as before, 2 if the
+    rollout stopped or some nodes need attention. See docs/bios.md.
 
     Group: Set up
     First: --bmc --hosts --bmc-name --login-file --rehearse --at-a-time --undo-on-failure --drain --measure --resume
@@ -717,19 +718,17 @@ def bios_rollout(
     """
     observer = Terminal()
     if asked.many and node is not None:
-        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts name servers themselves")
+        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts already name the servers")
     if resume is not None:
         if plan is not None or folder is not None or drain is not None:
-            cure = "leave PLAN, --folder and --drain out (a command that gives nodes back is --undrain)"
-            raise BadValue("--resume continues with what its folder says", cure=cure)
+            cure = "leave out PLAN, --folder and --drain (the command that returns nodes to service is --undrain)"
+            raise BadValue("--resume takes its settings from the folder", cure=cure)
         if dry_run:
             return _rollout_shown(rollout_status(resume), asked.form)
         done = resume_rollout(resume, doors_of(resume, asked.base), _approve(asked.form, yes=yes), abort=abort, observer=observer)
         return _finished(done, asked.form, observer)
     if plan is None or abort:
-        raise BadValue(
-            "no plan is given", cure="advisor bios plan writes one; --resume DIR goes on with a rollout, --abort ends it"
-        )
+        raise BadValue("no plan given", cure="advisor bios plan writes one; --resume DIR continues a rollout, --abort ends it")
     doors = tuple(replace(door, node=node) for door in asked.doors) if node else asked.doors
     policy = Policy(at_a_time, max_failures, undo_on_failure, measure, restart_minutes, drain_hours, tuple(unchecked or ()))
     name = plan.stem.replace("%h", "") or plan.parent.name or "plan"
@@ -743,7 +742,7 @@ def bios_rollout(
     def confirm(found: Rollout | None) -> bool:
         if found is not None and not asked.form.json:
             _rollout_shown(found, replace(asked.form, output=None), rehearsal=True)
-        return yes or agreed(f"Roll {plan} out on {len(doors)} nodes, one first, with a restart each?")
+        return yes or agreed(f"Roll {plan} out to {len(doors)} nodes, one node first, with one restart each?")
 
     done = begin_rollout(plan, doors, how, confirm, _approve(asked.form, yes=yes), observer=observer)
     return _finished(done, asked.form, observer)
@@ -758,7 +757,7 @@ def _approve(form: Form, *, yes: bool) -> Callable[[Rollout], bool]:
         page = rollout_page(found.document(), form.width)
         if not form.json:
             emit([page], None, color=form.color, width=form.width)
-        return agreed("The first node is through. Go on with five, then the rest?")
+        return agreed("The first node is done. Continue with five nodes, then the rest?")
 
     return approve
 
@@ -784,22 +783,24 @@ def _finished(done: Rollout, form: Form, observer: Terminal) -> int:
 
 TwinOf = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="FILE|DIR", help="A file of advisor bios read, a Bios.json and its registry, or a whole tree's folder."
+    Argument(
+        metavar="FILE|DIR",
+        help="A file from advisor bios read, a Bios.json with its registry, or a folder with a full Redfish tree.",
     ),
 ]
 
 
-Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Use this port; default: a free one.")]
+Port = Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="Use this port; default: a free one.")]
 
 
 def bios_twin(files: TwinOf, *, port: Port = 0, json: Json = False) -> int:
-    """Serve a local BMC made from what was read, to try every command on it. Reaches and changes no server.
+    """Serve a local BMC built from saved data, to try every command on. Contacts and changes no server.
 
-    It listens on this host's loopback alone, stages, restarts and applies as that vendor's BMCs do (Dell's jobs, HPE's and
-    Lenovo's whole copies, Supermicro's words, AMI's tags; any other by the standard), and holds values to the registry. What was
-    read without a settings object is served for reading. Prints where it is, its password once, and the command to begin
-    with; then a line for each change, until Ctrl-C.
+    It listens only on this host's loopback. It stages, restarts and applies changes as that vendor's BMCs do (Dell's jobs,
+    HPE's and Lenovo's full copies, Supermicro's wording, AMI's tags; for all other vendors, the standard behaviour), and
+    checks values against the registry.
+    Data read without a settings object is served read-only. Prints its address, its password once, and the first command to
+    try; then a line for each change, until Ctrl-C.
 
     Group: Set up
     Example: advisor bios twin bios.json

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from shlex import split
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-import typer
+from typer import Argument, Option
 
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
@@ -41,59 +41,53 @@ from advisor.machine.hosts.errands import Way
 from advisor.machine.hosts.files import write_file
 from advisor.machine.hosts.live import LiveHost
 
-Where = Annotated[
-    str | None, typer.Option("--hosts", "-w", metavar="LIST", help="The nodes: n[001-400], or @group of ClusterShell.")
-]
+Where = Annotated[str | None, Option("--hosts", "-w", metavar="LIST", help="The nodes: n[001-400], or a ClusterShell @group.")]
 
-HostsFile = Annotated[Path | None, typer.Option("--hostfile", metavar="FILE", help="A file with one node per line.")]
+HostsFile = Annotated[Path | None, Option("--hostfile", metavar="FILE", help="A file with one node per line.")]
 
-Slurm = Annotated[str | None, typer.Option("--slurm", metavar="PARTITION", help="Use a small Slurm job per node instead of ssh.")]
+Slurm = Annotated[str | None, Option("--slurm", metavar="PARTITION", help="Use a small Slurm job per node instead of ssh.")]
 
-Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The fleet's folder: NODE.tar.gz and answers.jsonl.")]
+Folder = Annotated[Path, Option("--output", "-o", metavar="DIR", help="The fleet's folder, for NODE.tar.gz and answers.jsonl.")]
 
 Again = Annotated[
     str | None,
-    typer.Option(
-        "--again", metavar="OUTCOME", help="Retry the nodes whose last outcome was this; failed: all without a capture."
-    ),
+    Option("--again", metavar="OUTCOME", help="Retry nodes whose last outcome was this; failed means all without a capture."),
 ]
 
 Timeout = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", min=1, max=86400, help="Seconds per node, including time in Slurm's queue."),
-]
-
-FanOut = Annotated[
-    int, typer.Option("--fan-out", metavar="N", min=1, max=1024, help="Number of nodes to contact at the same time.")
-]
-
-Pairs = Annotated[
-    bool, typer.Option("--pairs", help="Exchange messages between pairs of nodes, to distinguish a bad link from a bad node.")
-]
-
-Meetings = Annotated[
-    int, typer.Option("--meetings", metavar="K", min=1, max=64, help="With --pairs: number of partners per node.")
-]
-
-PairCommand = Annotated[
-    str | None,
-    typer.Option(
-        "--pair-command",
-        metavar="CMD",
-        help="With --pairs: run this command; {a} and {b} are the nodes; it prints what OSU prints.",
+    Option(
+        "--timeout", metavar="SECONDS", min=1, max=86400, help="Timeout per node in seconds, including time in the Slurm queue."
     ),
 ]
 
-Hpl = Annotated[bool, typer.Option("--hpl", help="Run HPL on each node separately, all at the same time, with the same N.")]
+FanOut = Annotated[int, Option("--fan-out", metavar="N", min=1, max=1024, help="Number of nodes to contact at the same time.")]
 
-FleetQuick = Annotated[bool, typer.Option("--quick", help="Memory, peak and latency of each node: the default.")]
+Pairs = Annotated[
+    bool, Option("--pairs", help="Exchange messages between pairs of nodes, to distinguish a bad link from a bad node.")
+]
+
+Meetings = Annotated[int, Option("--meetings", metavar="K", min=1, max=64, help="With --pairs: number of partners per node.")]
+
+PairCommand = Annotated[
+    str | None,
+    Option(
+        "--pair-command",
+        metavar="CMD",
+        help="With --pairs: run this command; {a} and {b} are the nodes; it must print OSU-style output.",
+    ),
+]
+
+Hpl = Annotated[bool, Option("--hpl", help="Run HPL on each node separately, all at the same time, with the same N.")]
+
+FleetQuick = Annotated[bool, Option("--quick", help="Measure memory, peak and latency of each node (the default).")]
 
 FleetXhpl = Annotated[
-    Path | None, typer.Option("--xhpl", metavar="PATH", help="With --hpl: run this HPL, present on every node at that path.")
+    Path | None, Option("--xhpl", metavar="PATH", help="With --hpl: run this HPL binary; it must exist on every node.")
 ]
 
 FleetKernels = Annotated[
-    Path | None, typer.Option("--kernels", metavar="DIR", help="Use mbw_mr or hpl from this folder, visible on every node.")
+    Path | None, Option("--kernels", metavar="DIR", help="Use mbw_mr or hpl from this folder, visible on every node.")
 ]
 
 
@@ -107,67 +101,67 @@ def _named(where: str | None, hosts: Path | None) -> tuple[str, ...] | None:
 
 Places = Annotated[
     list[Path],
-    typer.Argument(metavar="DIR|FILE...", help="A folder of captures, or captures, hwloc XMLs, Machine JSONs."),
+    Argument(metavar="DIR|FILE...", help="A folder of captures, or several captures, hwloc XMLs or Machine JSONs."),
 ]
 
 MayBePlaces = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[DIR|FILE...]", help="A folder of captures, or captures, hwloc XMLs, Machine JSONs; with -w the folder."
+    Argument(
+        metavar="[DIR|FILE...]",
+        help="A folder of captures, or several captures, hwloc XMLs or Machine JSONs; with -w, the output folder.",
     ),
 ]
 
 CaptureFirst = Annotated[
     str | None,
-    typer.Option(
-        "--hosts", "-w", metavar="LIST", help="Capture these nodes into DIR (default: fleet) first: n[001-400], @group."
-    ),
+    Option("--hosts", "-w", metavar="LIST", help="Capture these nodes into DIR (default: fleet) first: n[001-400], @group."),
 ]
 
-CaptureHosts = Annotated[
-    Path | None, typer.Option("--hostfile", metavar="FILE", help="Like -w, from a file with one node per line.")
-]
+CaptureHosts = Annotated[Path | None, Option("--hostfile", metavar="FILE", help="Like -w, from a file with one node per line.")]
 
 CaptureSlurm = Annotated[
     str | None,
-    typer.Option("--slurm", metavar="PARTITION", help="Like -w, with a small Slurm job per node; all nodes, or those of -w."),
-]
-
-FailOnMissing = Annotated[bool, typer.Option("--fail-on-missing", help="Exit 1 if a node did not answer.")]
-
-Exclude = Annotated[
-    Path | None,
-    typer.Option(
-        "--exclude", metavar="FILE", help="Write the nodes that should get no jobs to FILE, as srun --exclude expects them."
+    Option(
+        "--slurm", metavar="PARTITION", help="Like -w, but with a small Slurm job per node: on all nodes, or on the -w nodes."
     ),
 ]
 
+FailOnMissing = Annotated[bool, Option("--fail-on-missing", help="Exit 1 if a node did not answer.")]
+
+Exclude = Annotated[
+    Path | None,
+    Option("--exclude", metavar="FILE", help="Write the nodes that should get no jobs to FILE, as srun --exclude expects them."),
+]
+
 ExcludeFrom = Annotated[
-    Literal["high", "medium", "low"], typer.Option("--exclude-from", help="Severity of incidents from which nodes are excluded.")
+    Literal["high", "medium", "low"],
+    Option("--exclude-from", help="With --exclude: exclude nodes with incidents of this severity or above."),
 ]
 
 GoldenFile = Annotated[
     Path | None,
-    typer.Option("--golden", metavar="FILE", help="Compare nodes with this file of fleet golden save, not their kind."),
+    Option("--golden", metavar="FILE", help="Compare nodes with this file, written by fleet golden save."),
 ]
 
 Keep = Annotated[
     str | None,
-    typer.Option(
-        "--keep", metavar="AGE", help="Keep a snapshot in DIR/history for fleet since; remove those older than 4w, 52w."
+    Option(
+        "--keep", metavar="AGE", help="Keep a snapshot in DIR/history for fleet since; remove snapshots older than this: 4w, 52w."
     ),
 ]
 
 OnNew = Annotated[
     str | None,
-    typer.Option(
-        "--on-new", metavar="CMD", help="With --keep: run CMD ACTION SEVERITY ID NODES TEXT for each new incident, no shell."
+    Option(
+        "--on-new",
+        metavar="CMD",
+        help="With --keep: run CMD ACTION SEVERITY ID NODES TEXT for each new incident, without a shell.",
     ),
 ]
 
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every line, unshortened.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Print every line in full.")]
 
-What = Annotated[str, typer.Argument(metavar="WHAT", help="An incident's number on the screen or its id, a rule, or a node.")]
+What = Annotated[str, Argument(metavar="WHAT", help="An incident (its number on the screen, or its id), a rule, or a node.")]
 
 
 def _captured_first(
@@ -183,10 +177,10 @@ def _captured_first(
     names = _named(where, hosts)
     if names is None and slurm is None:
         if not places:
-            raise BadValue("no fleet given", cure="give a folder of captures, captures: *.tar.gz, or nodes with -w")
+            raise BadValue("no fleet given", cure="give a folder of captures, capture files (*.tar.gz), or nodes with -w")
         return places
     if places and (len(places) > 1 or (places[0].exists() and not places[0].is_dir())):
-        raise BadValue("captures of nodes go into one folder", cure="give one DIR beside -w, or none: fleet")
+        raise BadValue("all captures are written to one folder", cure="give one DIR with -w, or omit it to use fleet/")
 
     folder = places[0] if places else Path("fleet")
     capture_now(names, folder, Way(slurm, fan_out, timeout), Terminal())
@@ -215,15 +209,15 @@ def fleet_audit(
     verbose: Verbose = False,
     form: Form = PLAIN,
 ) -> int:
-    """Audit many nodes on one screen: one line a cause, the most urgent first.
+    """Audit many nodes on one screen: one line per cause, most urgent first.
 
-    Reads a folder of captures, with answers.jsonl of who was asked where there is one, or captures, hwloc XMLs and Machine
-    JSONs from elsewhere; with -w the nodes are captured again first, into DIR, and all of DIR is judged. Nodes are put
-    together by their hardware. Facts in which at most a tenth of a kind differs from the rest and findings of the same cause
-    are one incident: DRAIN keeps jobs away, TICKET is to be repaired or set, ASK divides a kind and only you know which side
-    is meant, WATCH may wait, INFO is no fault. fleet show N has each in full. A second audit of a folder reads only what is
-    new. --keep writes what each node has to DIR/history, which fleet since reads. Exit status is 0 whatever it finds, unless
-    --fail-on or --fail-on-missing says otherwise; 2 where no node answered.
+    Reads a folder of captures (with answers.jsonl, the list of nodes asked, if there is one), or captures, hwloc XMLs and
+    Machine JSONs from elsewhere; -w first captures the nodes again into DIR, then judges all of DIR. Nodes are grouped
+    by hardware. A fact in which at most a tenth of the nodes of a kind differ, or findings with the same cause, make up one
+    incident: DRAIN keeps jobs away, TICKET needs a repair or a setting, ASK splits a kind and only you know which side is
+    right, WATCH can wait, INFO is not a fault. fleet show N prints one in full. A second audit of a folder reads only what is
+    new. --keep saves each node's state to DIR/history for fleet since. Exit status is 0 whatever it finds, unless
+    --fail-on or --fail-on-missing says otherwise; 2 if no node answered.
 
     Group: Many nodes
     First: --hosts --hostfile --slurm --scope --fail-on --fail-on-missing --exclude --verbose --json --output
@@ -236,7 +230,7 @@ def fleet_audit(
     """
     observer, oldest = Terminal(), None if keep is None else age(keep)
     if on_new is not None and oldest is None:
-        raise BadValue("--on-new needs a snapshot to know what is new", cure="give --keep, too: --keep 52w")
+        raise BadValue("--on-new needs an earlier snapshot to compare with", cure="also give --keep: --keep 52w")
     if oldest is not None and (len(places) != 1 or not places[0].is_dir()):
         raise BadValue("--keep writes into a fleet's folder", cure="give one DIR")
     meant = None if golden is None else partial(held, golden_in(golden), today=datetime.now().astimezone().date())
@@ -262,11 +256,11 @@ def _kept(found: AuditedFleet, folder: Path, oldest: timedelta, on_new: str | No
             observer.say(f"--on-new {on_new}: {ran.why or f'exit status {ran.status}'} for {each.nodes}: {each.text}")
 
 
-_PATIENCE: Final = 60.0
+_PATIENCE = 60.0
 """Seconds that a command may take for an incident."""
-When = Annotated[str, typer.Argument(metavar="WHEN", help="monday, yesterday, 2026-01-31, or a snapshot of DIR/history.")]
+When = Annotated[str, Argument(metavar="WHEN", help="monday, yesterday, 2026-01-31, or a snapshot of DIR/history.")]
 
-FleetFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
+FleetFolder = Annotated[Path, Argument(metavar="DIR", help="The fleet's folder.")]
 
 
 @has_form
@@ -276,11 +270,11 @@ def fleet_since(
     *,
     form: Form = PLAIN,
 ) -> int:
-    """Show what appeared, went or flaps in a fleet since a day.
+    """Show what appeared, disappeared or flapped in a fleet since a given day.
 
-    Reads the snapshots that fleet audit --keep AGE wrote to DIR/history, and compares the last with the last
-    one that is not younger than WHEN. Each change has the snapshots between which it came, and the first and last that have
-    it. Of a node that did not answer nothing is taken to have changed.
+    Reads the snapshots that fleet audit --keep AGE wrote to DIR/history, and compares the latest with the last one of WHEN
+    or earlier. Each change lists the snapshots between which it appeared, and the first and last that show it. A node that
+    did not answer counts as unchanged.
 
     Group: Many nodes
     Example: advisor fleet since monday fleet/
@@ -291,7 +285,7 @@ def fleet_since(
     return 0
 
 
-Words = Annotated[list[str], typer.Argument(metavar="save DIR | diff A B", help="What to do, and with what.")]
+Words = Annotated[list[str], Argument(metavar="save DIR | diff A B", help="save a fleet, or diff two files.")]
 
 
 @has_form
@@ -302,12 +296,12 @@ def fleet_golden(
     rules: opt.Rules = None,
     form: Form = PLAIN,
 ) -> int:
-    """Save what the nodes of each kind have to be, for review; or compare two such files.
+    """Save the expected state of each kind of node, for review; or compare two such files.
 
-    'save DIR -o golden.yaml' writes the facts that most nodes of a kind have, as a node has them of which nothing is odd, the
-    rules that are accepted, and room for waivers (nodes, reason, last day), tolerances and owners; beside it the machine of
-    each golden node, without its name. fleet audit --golden holds nodes to it, and advisor export slurm, nhc and
-    prometheus-rules are made from it. 'diff A B' says what changed; its exit status is 1 where something did.
+    'save DIR -o golden.yaml' writes the facts that most nodes of a kind share (taken from a node without deviations), the
+    accepted rules, and space for waivers (nodes, reason, last day), tolerances and owners. Next to this file it saves the
+    Machine data of each golden node, without the node's name. fleet audit --golden checks nodes against the file, and advisor
+    export slurm, nhc and prometheus-rules use it. 'diff A B' shows what changed, with exit status 1 if anything did.
 
     Group: Many nodes
     Example: advisor fleet golden save fleet/ -o golden.yaml
@@ -329,7 +323,10 @@ def fleet_golden(
             document = {"schema": "advisor-fleet-golden-diff/1", "changes": told}
             show(form, lambda: document, lambda: golden_page(told, form.width))
             return int(bool(told))
-    raise BadValue(f"{' '.join(words)[:60]} is neither", cure="write golden save DIR -o FILE, or golden diff A B")
+    raise BadValue(
+        f"fleet golden {' '.join(words)[:60]}: missing or unexpected arguments",
+        cure="write golden save DIR -o FILE, or golden diff A B",
+    )
 
 
 def fleet_capture(
@@ -340,7 +337,7 @@ def fleet_capture(
     folder: Folder = Path("fleet"),
     fresh_after: Annotated[
         str | None,
-        typer.Option("--fresh-after", metavar="AGE", help="Recapture nodes whose capture is older than this: 12h, 1d, 2w."),
+        Option("--fresh-after", metavar="AGE", help="Recapture nodes whose capture is older than this: 12h, 1d, 2w."),
     ] = None,
     again: Again = None,
     timeout: Timeout = 60.0,
@@ -354,7 +351,7 @@ def fleet_capture(
 
     Sends the script of advisor capture --script to each node on standard input, over ssh (with your configuration, keys and
     known_hosts, and clush.conf's ssh options) or as one small Slurm job per node; checks what comes back and keeps it as
-    DIR/NODE.tar.gz. Run it again to ask the nodes that have not answered; existing captures are not taken again.
+    DIR/NODE.tar.gz. Run it again to ask the nodes that have not answered; nodes with a capture are skipped.
 
     Group: Many nodes
     Example: advisor fleet capture -w 'n[001-400]' -o fleet
@@ -395,12 +392,12 @@ def fleet_measure(
 ) -> int:
     """Measure many nodes at once, and name the slow ones.
 
-    Needs a capture of every node in DIR: the plan comes from it. Installs nothing on the nodes and leaves nothing there; a
-    busy node is skipped. A slow node is measured again before it is named. --quick sends kernels that are built here.
+    Needs a capture of every node in DIR to make the plan. Installs nothing on the nodes and leaves nothing there; a
+    busy node is skipped. A slow node is measured again before it is reported. --quick sends kernels that are built here.
     --pairs exchanges messages between nodes of a kind, half of them with the other half at the same time: a node that is
     slow with most partners is bad, a slow pair whose ends are fast with others has a bad link. --hpl runs HPL on each node
-    alone, with the same N. --pairs and --hpl start the launcher here, and every node must see its program: in your home, or
-    in --kernels DIR. Exit status is 1 if a node or link is slow, 2 if nothing was measured.
+    alone, with the same N. --pairs and --hpl start the launcher here, and every node must see its program: in your home
+    directory, or in --kernels DIR. Exit status is 1 if a node or link is slow, 2 if nothing was measured.
 
     Group: Many nodes
     First: --hosts --slurm --output --pairs --pair-command --hpl --xhpl --launcher --busy-ok --json
@@ -429,7 +426,7 @@ class _Asked(NamedTuple):
 def _must_mean_something(options: Mapping[str, object], of: str, *, there: bool) -> None:
     """Refuse options of what is not measured."""
     if not there and (name := next((name for name, value in options.items() if value is not None), None)):
-        raise BadValue(f"{name} is an option of {of}", cure=f"give {of} too")
+        raise BadValue(f"{name} only applies with {of}", cure=f"also give {of}")
 
 
 def _pairs(asked: _Asked, options: PairsOptions) -> int:
@@ -459,9 +456,9 @@ def fleet_show(
     rules: opt.Rules = None,
     form: Form = PLAIN,
 ) -> int:
-    """Show one line of the fleet's screen in full, or everything about one node.
+    """Show one line of a fleet audit in full, or everything about one node.
 
-    WHAT is the number or id of an incident on the screen of advisor fleet audit, the id of a rule, or the name of a node.
+    WHAT is the number or id of an incident shown by advisor fleet audit, the id of a rule, or the name of a node.
 
     Group: Many nodes
     Example: advisor fleet show 1 fleet/

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
@@ -25,6 +25,7 @@ from advisor.jobs.lint import lint_line
 from advisor.jobs.racing.lines import Asked
 from advisor.jobs.racing.race import Limits, planned_race, tune_line
 from advisor.jobs.racing.result import plan_page, race_chart, race_page
+from advisor.jobs.slurm import needed_capture
 from advisor.jobs.started.benchmark import benchmark_lines
 from advisor.jobs.started.folder import write_job
 from advisor.jobs.started.hosts import COUNTED, HostOptions, JobOptions, LauncherOptions, one_machine, per_part
@@ -35,74 +36,94 @@ from advisor.machine.hosts.files import write_file
 from advisor.measure.charts import need_matplotlib
 
 Words = Annotated[
-    list[str] | None, typer.Argument(metavar="-- LINE...", help="Your command, or a program for --ranks and --threads.")
+    list[str] | None, Argument(metavar="-- LINE...", help="Your launch line, or a program with --ranks and --threads.")
 ]
 
 Hosts = Annotated[
     str | None,
-    typer.Option("--hosts", "-w", metavar="A,B,..", help="Hosts like this one; default: those of the line or the job."),
+    Option(
+        "--hosts", "-w", metavar="A,B,..", help="Hosts identical to this one; default: the hosts in the launch line or the job."
+    ),
 ]
 
 Split = Annotated[
     bool,
-    typer.Option(
-        "--split", help="Try other numbers of ranks and threads too; only where the program does the same work with them."
+    Option(
+        "--split", help="Also try other numbers of ranks and threads; use it only if the program does the same work with each."
     ),
 ]
 
-SmtToo = Annotated[bool, typer.Option("--smt", help="Try second hardware threads too.")]
+SmtToo = Annotated[bool, Option("--smt", help="Also try second hardware threads.")]
 
-Devices = Annotated[bool, typer.Option("--devices", help="Try ranks near each adapter and each GPU too.")]
+Devices = Annotated[bool, Option("--devices", help="Also try ranks near each adapter and each GPU.")]
 
-Hugepages = Annotated[bool, typer.Option("--hugepages", help="Try your line with hugepages for malloc too (glibc 2.35).")]
+Hugepages = Annotated[bool, Option("--hugepages", help="Try your line with hugepages for malloc too (glibc 2.35).")]
 
 With = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="NAME=VALUE", help="Try your line with this variable too, as UCX_TLS=rc,sm; can be repeated."),
+    Option(
+        "--with",
+        metavar="NAME=VALUE",
+        help="Try your line also with this variable (UCX_TLS=rc,sm) or kernel setting (os.governor=powersave); may be repeated.",
+    ),
 ]
 
-MostLines = Annotated[
-    int | None, typer.Option("--lines", metavar="N", min=2, max=12, help="Race at most N lines, including yours.")
-]
+MostLines = Annotated[int | None, Option("--lines", metavar="N", min=2, max=12, help="Race at most N lines, including yours.")]
 
 MetricPattern = Annotated[
-    str | None, typer.Option("--metric", metavar="REGEX", help="Compare this number of the output instead of wall time.")
+    str | None, Option("--metric", metavar="REGEX", help="Compare this number from the output instead of the wall time.")
 ]
 
 MetricFile = Annotated[
-    Path | None, typer.Option("--metric-file", metavar="FILE", help="Look for the number in this file, which each run writes.")
+    Path | None, Option("--metric-file", metavar="FILE", help="Read the number from this file, which every run writes.")
 ]
 
-Better = Annotated[Literal["high", "low"] | None, typer.Option("--better", help="Whether a high or a low --metric is better.")]
+Better = Annotated[Literal["high", "low"] | None, Option("--better", help="Say whether a higher or a lower --metric is better.")]
 
-Worth = Annotated[str, typer.Option("--worth", metavar="PERCENT", help="Ignore gains below this.")]
+For = Annotated[
+    Literal["time", "energy", "edp"],
+    Option("--for", help="Compare time, energy in joules, or their product; energy needs readable counters."),
+]
 
-Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", min=0.05, max=100_000, help="End after this time.")]
+Prepare = Annotated[
+    str | None,
+    Option("--prepare", metavar="CMD", help="Run this command before each run, untimed: 'sleep 20' lets sockets cool."),
+]
+
+Worth = Annotated[str, Option("--worth", metavar="PERCENT", help="Ignore gains below this percentage.")]
+
+Minutes = Annotated[float | None, Option("--minutes", metavar="M", min=0.05, max=100_000, help="Stop after this many minutes.")]
 
 MostRuns = Annotated[
     int | None,
-    typer.Option("--runs", metavar="N", min=2, max=100_000, help="Make at most N runs; 30 per line by default."),
+    Option("--runs", metavar="N", min=2, max=100_000, help="Make at most N runs; 30 per line by default."),
 ]
 
 RunTimeout = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", min=1, max=864_000, help="End a first run after this time; later ones sooner."),
+    Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=1,
+        max=864_000,
+        help="Stop a line's first run after this many seconds, and later runs sooner.",
+    ),
 ]
 
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Fix the random order of the runs.")]
+Seed = Annotated[int | None, Option("--seed", metavar="N", min=0, help="Seed for the random order of the runs.")]
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the lines and how many runs they take; run nothing.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Print the lines and the number of runs they need; run nothing.")]
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="DIR", help="Keep journal, scripts and result there: tune-PROGRAM by default."),
+    Option("--output", "-o", metavar="DIR", help="Keep the journal, scripts and result in this folder; default: tune-PROGRAM."),
 ]
 
-RaceSvg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw each line's interval (needs matplotlib).")]
+RaceSvg = Annotated[Path | None, Option("--svg", metavar="FILE", help="Plot each line's interval (needs matplotlib).")]
 
-Resume = Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Continue the race in this folder.")]
+Resume = Annotated[Path | None, Option("--resume", metavar="DIR", help="Continue the race in this folder.")]
 
-EachRun = Annotated[bool, typer.Option("--verbose", "-v", help="Print each run on standard error.")]
+EachRun = Annotated[bool, Option("--verbose", "-v", help="Print each run to standard error.")]
 
 
 def _part(text: str) -> float:
@@ -113,7 +134,7 @@ def _part(text: str) -> float:
     """
     match = re.fullmatch(r"\s*(\d{1,2}(?:\.\d{1,4})?)\s*%?\s*", text)
     if not match or not 0.1 <= float(match[1]) <= 50:
-        raise BadValue(f"--worth {text[:40]} is not a gain", cure="write percent from 0.1 to 50, such as --worth 2")
+        raise BadValue(f"--worth {text[:40]} is not a valid gain", cure="give a percentage from 0.1 to 50, such as --worth 2")
     return round(float(match[1]) / 100, 6)
 
 
@@ -121,6 +142,7 @@ def bind(
     command: job.BindCommand = None,
     *,
     sources: job.BindSources = None,
+    partition: job.Partition = None,
     hosts: job.BindHosts = None,
     hostfile: job.Hostfile = None,
     nodes: job.Nodes = None,
@@ -158,11 +180,11 @@ def bind(
 ) -> int:
     """Write the launch line or rankfile that binds as planned.
 
-    Prints the command to paste, the variables and files it needs, the reasons for the rank placement, and a drawing of the
-    node with its ranks. The hosts are those of --hosts, of --hostfile or of the Slurm or PBS job that this runs in; --nodes
-    N plans for hosts without names yet; without any of them it is this one machine. -o DIR writes a script, the files, job
-    scripts for Slurm and PBS, and the plan for advisor verify. --benchmark prints the commands that measure a fabric or a
-    memory part by part. Nothing is started.
+    Prints the command to paste, the variables and files it needs, the reasons for the rank placement, and a diagram of the node
+    with its ranks. The hosts come from --hosts, from --hostfile or from the Slurm or PBS job that this runs in; --nodes N plans
+    for hosts not named yet; without any of these it plans for this machine alone. -o DIR writes a script, the files, job scripts
+    for Slurm and PBS, and the plan for advisor verify. --benchmark prints the commands that measure the fabric or memory, one
+    part at a time. Nothing is started.
 
     Group: Run
     First: --ranks --ranks-per --threads --from --hosts --nodes --launcher --near --output --line
@@ -173,6 +195,8 @@ def bind(
     Example: advisor bind --learned tune-app -- ./app
     Example: advisor bind --benchmark mbw_mr --per numa --hosts a,b
     """
+    keep_apart({"--partition": partition is not None}, {"--from": bool(sources)})
+    sources = [needed_capture(partition)] if partition is not None else sources
     there = HostOptions(tuple(sources or ()), hosts, hostfile, nodes, tuple(assume or ()), tuple(measurements or ()), learned)
     shape = (ranks, ranks_per_node, per_part(ranks_per, COUNTED), threads, strategy, near, smt, reserve, part)
     wanted = JobOptions(*shape, purpose, core_kind, gpus, mem)
@@ -193,7 +217,7 @@ def _bind(
     if name is not None:
         return show_lines(benchmark_lines(there, wanted, how, (name, per), command=words, observer=Terminal()), form)
     if per is not None:
-        raise BadValue("--per goes with --benchmark", cure=f"did you mean --ranks-per {per}?")
+        raise BadValue("--per requires --benchmark", cure=f"did you mean --ranks-per {per}?")
     found = run_bind(words, wanted, there, how, observer=Terminal())
     job_shown = found.shown() if form.output is None else write_job(form.output, found)
     show_job(job_shown, form, svg, what)
@@ -201,22 +225,23 @@ def _bind(
 
 
 CheckedWords = Annotated[
-    list[str] | None, typer.Argument(metavar="FILE | -- LINE...", help="The script, or the line.", show_default=False)
+    list[str] | None, Argument(metavar="FILE | -- LINE...", help="The job script, or the launch line.", show_default=False)
 ]
-Fix = Annotated[bool, typer.Option("--fix", help="Print the corrected script as a patch.")]
+Fix = Annotated[bool, Option("--fix", help="Print the corrected script as a patch.")]
 Corrected = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the corrected script, or a line's page, here.")
+    Path | None,
+    Option("--output", "-o", metavar="FILE", help="Write the corrected script, or the report on a launch line, to this file."),
 ]
 CheckFailOn = Annotated[
     Literal["high", "medium", "low", "never"],
-    typer.Option("--fail-on", help="Exit 1 on any fault of this severity or above in a script."),
+    Option("--fail-on", help="Exit 1 on any fault of this severity or above in a script."),
 ]
-NoAsk = Annotated[bool, typer.Option("--no-ask", help="Simulate only; do not ask the installed launcher where ranks would go.")]
+NoAsk = Annotated[bool, Option("--no-ask", help="Simulate only; do not ask the installed launcher where ranks would go.")]
 SeenRanks = Annotated[
     str | None,
-    typer.Option("--observed", metavar="FILE", help="Output of the advisor verify probe in this job; it takes precedence."),
+    Option("--observed", metavar="FILE", help="Output of the advisor verify probe in this job; overrides the prediction."),
 ]
-SlurmVersion = Annotated[str | None, typer.Option("--slurm-version", metavar="V", help="Slurm's version: 23.02, 24.05.")]
+SlurmVersion = Annotated[str | None, Option("--slurm-version", metavar="V", help="Slurm's version: 23.02, 24.05.")]
 
 
 def check(
@@ -236,13 +261,13 @@ def check(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Check a job script or launch line: what it starts, its faults.
+    """Check a job script or launch line: what it starts and its faults.
 
-    Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux) and prints what each launch line starts - ranks, threads,
-    GPUs - and its faults, with line numbers and cures. --fix prints the corrected script as a patch, -o writes it to a new
-    file. With a capture of one of the job's nodes (--from) it also prints where the ranks run. A launch line after -- is
-    explained instead of a file, and written for other launchers. Runs nothing. Exit status 1 if a line has a problem, or the
-    script a fault of --fail-on.
+    Reads a whole job script (Slurm, PBS, LSF, Grid Engine, Flux) and prints what each launch line starts - ranks, threads, GPUs -
+    and its faults, with line numbers and fixes. --fix prints the corrected script as a patch, -o writes it to a new file. With a
+    capture of one of the job's nodes (--from) it also prints where the ranks run. With a launch line after -- instead of
+    a file, it explains the line and rewrites it for other launchers. Runs nothing. Exit status 1 if a line has a problem, or if
+    the script has a fault of at least the --fail-on severity.
 
     Group: Run
     Example: advisor check job.sbatch
@@ -256,7 +281,8 @@ def check(
     given = [word for word in words or [] if word != "--"] if (words or [])[:1] == ["--"] else words or []
     if not given:
         raise BadValue(
-            "no script and no line", cure="advisor check job.sbatch, or a line after --: advisor check -- mpirun -np 8 ./app"
+            "no script or line given",
+            cure="give a script: advisor check job.sbatch, or a line after --: advisor check -- mpirun -np 8 ./app",
         )
     line = shlex.join(given) if _is_line(given) else None
     if line is not None and not starts_as_script(given):
@@ -275,15 +301,21 @@ def check(
         observed=observed,
         observer=terminal,
     )
+    nothing = f"nothing to correct: {'no correction is known' if found.faults else 'no faults found'}"
     if output is not None:
         corrected = found.corrected or line or script_text(Path(given[0]))
         write_file(output, corrected.encode(errors="surrogateescape"))
+        terminal.say(f"wrote {output}, {'corrected: --fix shows the changes' if found.corrected else nothing}")
     if fix:
         emit_text(found.patch, None)
         if not found.patch:
-            terminal.say(f"nothing to correct: {'no correction is known' if found.faults else 'no fault is known'}")
+            terminal.say(nothing)
     else:
-        show(replace(form, output=None), lambda: document(found), lambda: check_page(found, form.width, machine))
+        show(
+            replace(form, output=None),
+            lambda: document(found),
+            lambda: check_page(found, form.width, machine, saved=bool(output)),
+        )
     return int(bool(found.faults) if line else found.reaches(fail_on))
 
 
@@ -291,7 +323,7 @@ def _is_line(words: list[str]) -> bool:
     """Whether words are a line and not the name of a script; refuse several scripts."""
     starts = bool(started_by(words[0].rpartition("/")[2]))
     if len(words) > 1 and not starts and Path(words[0]).is_file():
-        raise BadValue(f"{words[1]} is an extra word", cure="check one script at a time; a line stands after --")
+        raise BadValue(f"{words[1]} is an extra word", cure="check one script at a time; put a launch line after --")
     return len(words) > 1 or starts or (" " in words[0] and not Path(words[0]).exists())
 
 
@@ -342,14 +374,14 @@ def verify(
     source: opt.From = None,
     form: Form = PLAIN,
 ) -> int:
-    """Prove where ranks run, by what each rank itself sees.
+    """Prove where ranks run, from what each rank reports.
 
-    Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR -- ./app'
-    wrote. With --plan you give your own command, with {} in place of the application if its options end unclearly.
-    --observed runs nothing: it reads what the probe (--print-probe) printed inside a job. The probe is one shell script; it
-    needs no compiler, no MPI and no file on the other nodes. --then starts the application itself once every rank has proven
-    to be as planned, and nothing where one is not. --pid and --job check an application that runs on this node,
-    with or without a plan. Exit status 1 if something differs from the plan, or, without a plan, if there is a warning.
+    Runs the launch command of a plan with a probe instead of the application. DIR is what 'advisor bind -o DIR -- ./app' wrote.
+    With --plan you give your own command, with {} in place of the application if it is unclear where its options end. --observed
+    runs nothing: it reads what the probe (--print-probe) printed inside a job. The probe is one shell script; it needs no
+    compiler, no MPI and no file on the other nodes. --then starts the application only if every rank is proven to run as planned.
+    --pid and --job check an application that runs on this node, with or without a plan. Exit status 1 if something differs from
+    the plan, or, without a plan, if there is a warning.
 
     Group: Run
     Example: advisor verify DIR
@@ -364,7 +396,7 @@ def verify(
         return 0
     if pid or job is not None:
         if given:
-            raise BadValue(f"--pid and --job take no {given[0][:40]}", cure="give a plan with --plan")
+            raise BadValue(f"--pid and --job cannot be combined with {given[0][:40]}", cure="give a plan with --plan")
         here = running(pid or (), job, plan=plan, observer=observer)
         show(form, here.document, lambda: running_page(*here, form.width))
         return int(not here.good)
@@ -400,6 +432,8 @@ def tune(
     metric: MetricPattern = None,
     metric_file: MetricFile = None,
     better: Better = None,
+    goal: For = "time",
+    prepare: Prepare = None,
     worth: Worth = "2",
     minutes: Minutes = None,
     runs: MostRuns = None,
@@ -417,10 +451,10 @@ def tune(
 ) -> int:
     """Find the placement that makes your program fastest, with proof.
 
-    Runs your launch command and the same job in other placements, in blocks of random order. A line is dropped once it is
-    proven not to be better; the race ends once the answer is known: a line is faster than yours, no line is faster by more
-    than --worth, or the noise still hides it, and how many more runs that would take. The first run of each line does not
-    count; in it every rank reports where it runs. Every run is saved before the next one starts: Ctrl-C loses nothing, and
+    Runs your launch command and the same job in other placements, in blocks, each in random order. Lines proven not to be
+    better are dropped. The race ends when one line is faster than yours, no line is faster by more than --worth, or noise
+    still hides the answer; then it reports how many more runs are needed. The first run of each line is not
+    counted: its ranks report where they run. Every run is saved before the next one starts: Ctrl-C loses nothing, and
     --resume continues. If LINE has no launcher, --ranks and --threads describe the job. docs/tune.md explains the answer.
 
     Group: Run
@@ -429,14 +463,21 @@ def tune(
     Example: advisor tune --minutes 30 --worth 1 --metric 'GFLOPS: ([0-9.]+)' --better high -- mpirun -n 64 ./app
     Example: advisor tune --ranks 16 --threads 4 --split --dry-run -- ./app
     Example: advisor tune --with OMP_PROC_BIND=spread --with UCX_TLS=rc,sm --devices -- mpirun -n 64 ./app
+    Example: advisor tune --for energy --with os.governor=powersave -- mpirun -n 64 ./app input
     Example: advisor tune --resume tune-app
     """
     if resume and (words or output):
-        raise BadValue("--resume continues with the settings in its folder", cure="leave the line and -o out")
+        raise BadValue("--resume takes its settings from the folder", cure="omit the line and -o")
     file, way = str(metric_file.absolute()) if metric_file else None, _plan if dry_run else _race
     how = (ranks, threads, hosts, near, smt, split, lines, launcher, launcher_version, metric, file, better, devices, hugepages)
     limits, form = (_part(worth), minutes, runs, timeout, busy_ok, seed), Form(None, json, width, not no_color)
-    return way((tuple(words or ()), *how, tuple(settings or ())), limits, form, Terminal(verbose=verbose), (resume, output, svg))
+    return way(
+        (tuple(words or ()), *how, tuple(settings or ()), goal, prepare),
+        limits,
+        form,
+        Terminal(verbose=verbose),
+        (resume, output, svg),
+    )
 
 
 def _plan(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer: Terminal, _: object) -> int:
@@ -456,7 +497,7 @@ def _race(asked: tuple[Any, ...], limits: tuple[Any, ...], form: Form, observer:
     if svg:
         write_file(svg, race_chart(done.page))
     if done.interrupted:
-        observer.say(f"go on with advisor tune --resume {done.page.folder}")
+        observer.say(f"continue with advisor tune --resume {done.page.folder}")
     return _INTERRUPTED if done.interrupted else 0
 
 

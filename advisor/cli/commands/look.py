@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from advisor.cli.options import From, has_form
+from advisor.cli.options import From, at_most_one, has_form
 from advisor.cli.output import PLAIN, Form, Terminal, say, show
 from advisor.errors import CannotWork, one_line
+from advisor.fleet.capture import push
 from advisor.machine.hosts.files import write_file
 from advisor.machine.read import capture_script, captured
 from advisor.show.commandline import word
@@ -16,10 +17,10 @@ from advisor.show.svg import draw_svg
 from advisor.show.terminal import draw
 from advisor.show.terminal import topology as run_topology
 
-Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the picture as SVG to FILE.")]
+Svg = Annotated[Path | None, Option("--svg", metavar="FILE", help="Write the picture as SVG to FILE.")]
 
 
-Whole = Annotated[bool, typer.Option("--whole", help="Draw every socket, node and L3 group, identical ones too.")]
+Whole = Annotated[bool, Option("--whole", help="Draw every socket, node and L3 group, identical ones too.")]
 
 
 @has_form
@@ -32,9 +33,9 @@ def topology(
 ) -> None:
     """Draw sockets, NUMA nodes, L3 groups, cores and adapters.
 
-    Shows where every CPU number is, which memory and which adapter is near it, the NUMA partitioning of the sockets, and how
-    sure that is. Equal sockets and nodes of a large machine are drawn once, unless --whole is given. Nothing is changed on
-    the machine.
+    Shows where every CPU number is, the memory and adapters near it, the NUMA partitioning of the sockets, and how certain
+    the partitioning is. Identical sockets and nodes of a large machine are drawn once, unless --whole is given. Changes nothing
+    on the machine.
 
     Group: Look
     Example: advisor topology
@@ -50,38 +51,47 @@ def topology(
 
 
 Anonymise = Annotated[
-    bool, typer.Option("--anonymise", "--anonymize", help="Remove everything that identifies a machine, a site or a person.")
+    bool, Option("--anonymise", "--anonymize", help="Remove everything that identifies a machine, a site or a person.")
 ]
 
 
 def capture(
     source: From = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The archive to write, .tar.gz.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", metavar="FILE", help="The archive to write, .tar.gz.")] = None,
     anonymise: Anonymise = False,
+    into: Annotated[
+        str | None,
+        Option("--push", metavar="DIR|HOST:DIR", help="Store it as NODE.tar.gz in a fleet folder; HOST:DIR uses rsync."),
+    ] = None,
     script: Annotated[
-        bool, typer.Option("--script", help="Print a POSIX shell script that takes a capture on another machine.")
+        bool, Option("--script", help="Print a POSIX shell script that takes a capture on another machine.")
     ] = False,
 ) -> None:
     """Store a machine in one file, to look at it anywhere with --from.
 
-    Keeps the raw files and command outputs that advisor reads, uninterpreted: a later version sees more in the same file.
-    Works without root, and lists what it could not read. On a node without Python run the script that --script prints: it
-    needs only a POSIX shell.
+    Keeps the raw files and command outputs that advisor reads, uninterpreted, so a later version can find more in them.
+    Works without root, and lists what it could not read. On a node without Python, run the script that --script prints;
+    it needs only a POSIX shell.
 
     Group: For programs
     Example: sudo advisor capture -o node.tar.gz
     Example: advisor capture --anonymise -o report.tar.gz
     Example: advisor capture --script > capture.sh; scp capture.sh node: ; ssh node sh capture.sh
+    Example: advisor capture --push admin:/var/lib/advisor/fleet
     Example: advisor capture --from node.tar.gz --anonymise -o report.tar.gz
     """
     if script:
         say(capture_script(), own=True)
         return
-    if output is None:
-        raise CannotWork("capture needs an output file; add -o node.tar.gz")
+    at_most_one({"-o": output is not None, "--push": into is not None})
+    at_most_one({"--anonymise": anonymise, "--push": into is not None})
     observer = Terminal()
-    data = captured(source, anonymise=anonymise, observer=observer)
-    write_file(output, data, private=True)
-
+    data = captured(source, anonymise=anonymise, observer=observer) if output or into else b""
     size = f"{len(data) // 1024} KiB"
-    observer.say(one_line(f"wrote {output} ({size}); look at it with: advisor audit --from {word(str(output))}"))
+    if into is not None:
+        observer.say(one_line(f"wrote {push(data, into)} ({size})"))
+    elif output is None:
+        raise CannotWork("capture needs an output file; add -o node.tar.gz")
+    else:
+        write_file(output, data, private=True)
+        observer.say(one_line(f"wrote {output} ({size}); look at it with: advisor audit --from {word(str(output))}"))

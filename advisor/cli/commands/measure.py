@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
-from advisor.advice.imported import import_files, must_have_results
+from advisor.advice.imported import Imported, import_files, must_have_results
 from advisor.advice.publish import publish
 from advisor.cli import job_options as job
 from advisor.cli import options as opt
@@ -53,6 +53,7 @@ from advisor.measure.task import (
     MeasureOptions,
     build_all,
     compare_runs,
+    is_ours,
     measure_machine,
     plan_document,
     planned,
@@ -60,9 +61,7 @@ from advisor.measure.task import (
     wished,
 )
 
-OtherOutputs = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Output of other benchmark programs; - is standard input.")
-]
+OtherOutputs = Annotated[list[Path], Argument(metavar="FILE...", help="Output of other benchmark programs; - is standard input.")]
 
 
 @has_form
@@ -93,17 +92,17 @@ def measure(
     source: From = None,
     form: Form = PLAIN,
 ) -> int:
-    """Measure bandwidth, latency and peak of cores, nodes and sockets.
+    """Measure bandwidth, latency and peak performance of cores, nodes and sockets.
 
-    Without WHAT the quick set: what an audit needs, in under a minute; --full is everything. WHAT is one of membw (bandwidth
-    of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix (cores of
-    each NUMA node against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round trips
-    between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results;
-    advisor compare OLD NEW compares two runs. publish FILE adds this machine's saved figures to the site's published ones
-    (/etc/advisor/published.csv, ~/.config/advisor/published.csv, or -o FILE); machines measured later are compared with them.
-    The kernels are built with this machine's compiler when first used. A busy machine is refused unless --busy-ok. Every
-    result is a median with its spread; a result above the ceiling of DIMMs and clock is rejected. Ctrl-C keeps the finished
-    part.
+    Without WHAT it measures the quick set: what an audit needs, in under a minute; --full measures everything. WHAT is one of
+    membw (bandwidth of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix
+    (cores of each NUMA node against memory of each), ladder (latency by size), loaded (latency while others stream), c2c (round
+    trips between cores), peak, roofline, a kernel by its name (--list shows all of them), or show FILE for saved results; advisor
+    compare OLD NEW compares two runs. publish FILE adds this machine's saved figures to the site's published ones
+    (/etc/advisor/published.csv, ~/.config/advisor/published.csv, or -o FILE); machines measured later are compared with them. The
+    kernels are built with this machine's compiler when first used. A busy machine is refused unless --busy-ok is given. Every
+    result is a median with its spread; a result above what the DIMMs or the clock allow is rejected. Ctrl-C keeps the
+    finished part.
 
     Group: Measure
     First: --full --per --cpus --dry-run --save --from --svg --list --busy-ok --json
@@ -120,6 +119,11 @@ def measure(
     if words and words[0] == "publish":
         return _publish(words[1:], source, shown[1])
     if measurements or (words or [])[:1] == ["show"]:
+        others = [] if measurements else [Path(each) for each in (words or [])[1:]]
+        if others and not any(map(is_ours, others)):
+            found = import_files(others, source, None, Terminal())
+            if any(file.runs for file in found.files):
+                return _show_imported(found, save, form)
         return show_saved(words or [], measurements or [], source, shown)
     what = job.what_to_measure(words or [], quick=quick, full=full)
     wish = wished(what, per=per, patterns=pattern, cpus=cpus, node=node, repeats=repeats, smt=smt == "use")
@@ -128,7 +132,9 @@ def measure(
 
 def _publish(names: list[str], source: str | None, form: Form) -> int:
     if len(names) != 1:
-        raise BadValue("measure publish takes one file", cure="write advisor measure publish FILE, which measure --save wrote")
+        raise BadValue(
+            "measure publish takes one file", cure="give a file that measure --save wrote: advisor measure publish FILE"
+        )
     done = saved_measurements([Path(names[0])], source, must_fit=True, observer=Terminal())
     added = publish(done, form.output)
     show(replace(form, output=None), lambda: {"file": str(added.file), "rows": added.rows}, lambda: [added.page()])
@@ -158,7 +164,7 @@ def _measure(wish: "Request", how: MeasureOptions, source: str | None, shown: Sh
         _check_drawing(drawing, wish.what, planned(machine, wish))
     if dry:
         made = planned(read_machine(source, Terminal()), wish)
-        left = (f"not: {each.task}: {each.why}" for each in made.left_out)
+        left = (f"not measured: {each.task}: {each.why}" for each in made.left_out)
         show(form, lambda: plan_document(made), lambda: [plan_page(made.tasks, read_kernels().sheets, form.width), *left])
         return 0
     done = measure_machine(wish, how, machine=machine, observer=Terminal(verbose=verbose))
@@ -188,15 +194,16 @@ def measure_hpl(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Measure HPL (Linpack) against the peak at base clock and under load.
+    """Measure HPL (Linpack) and compare it with the peak at base clock and under load.
 
-    Without --xhpl it runs the project's own HPL, built with the mpicc beside the launcher and the BLAS that is found:
-    pkg-config openblas or blis, -lopenblas, -lblis, -lblas, or --blas. --xhpl PATH runs another, with an HPL.dat of its own.
-    NB is the fastest of a short search, N takes about a minute in all, or with --full 85 % of the free memory; P x Q is as
-    square as possible. Ranks are placed as advisor bind does, and our own HPL reports where they really ran. The page names
-    the kernel that OpenBLAS chose, and warns where it does not use the widest instructions of this processor. --scaling
-    makes the table of articles [002] and [003]: 1, 2, 4, .. and all of the hosts, or of one host a NUMA node, a socket and
-    all, with as much of the matrix for each core; --n is N of the first of them.
+    Without --xhpl it runs the project's own HPL, built with the mpicc beside the launcher and the first BLAS found:
+    pkg-config openblas or blis, -lopenblas, -lblis, -lblas, or --blas. --xhpl PATH runs another HPL; advisor writes its HPL.dat.
+    NB is the fastest value found in a short search. N is chosen for a run of about a minute in all, or with --full to fill 85 %
+    of the free memory. P x Q is as square as possible. Ranks are placed as advisor bind does, and our own HPL reports where they
+    really ran.
+    The page names the kernel that OpenBLAS chose, and warns if it does not use the widest instructions of this processor.
+    --scaling makes the table of articles [002] and [003]: 1, 2, 4, .. and all hosts, or on one host a NUMA node, a socket and the
+    whole host, with the same share of the matrix per core; --n is N of the first step.
 
     Group: Measure
     First: --hosts --full --launcher --xhpl --n --nb --ranks-per --scaling --dry-run --save
@@ -228,17 +235,20 @@ def measure_import(
     """Read figures that other benchmark programs printed.
 
     Reads HPL, HPCC and HPCG, OSU, Intel MPI Benchmarks, STREAM, BabelStream, Intel MLC, likwid-bench, numademo, perftest,
-    nccl-tests and core-to-core-latency, known by their content; docs/import.md lists versions and traps. A file that was cut
-    off, that failed its own check, or whose figures contradict each other is refused in one line. With --from they become
-    measurements of that machine, which --save keeps for advisor audit and report; where a file does not say on which part it
-    ran, --placed does. Exit status 1 where something is refused, 2 where nothing could be read.
+    nccl-tests and core-to-core-latency, recognised by content; docs/import.md lists versions and pitfalls. A file that was cut
+    off, that failed its own check, or whose figures contradict each other is rejected, with the reason in one line. With --from
+    they become measurements of that machine, which --save keeps for advisor audit and report; if a file does not say which
+    part it measured, add --placed. Exit status 1 if something is refused, 2 if nothing could be read.
 
     Group: Measure
     Example: advisor measure import HPL.out stream.log
     Example: advisor measure import stream.log --from node.tar.gz --placed "numa 1" --save stream.json
     Example: advisor audit --from node.tar.gz --measurements stream.json
     """
-    found = import_files(files, source, placed, Terminal())
+    return _show_imported(import_files(files, source, placed, Terminal()), save, form)
+
+
+def _show_imported(found: Imported, save: Path | None, form: Form) -> int:
     if save is not None:
         emit_json(must_have_results(found).model_dump(mode="json"), save)
     runs = [(file.name, each) for file in found.files for each in file.runs]
@@ -272,13 +282,13 @@ def measure_network(
 ) -> int:
     """Measure messages between two hosts, near the adapter and far from it.
 
-    Measures what distance from the adapter costs: bandwidth and message rate of every NUMA node, every socket and all cores,
-    and the share of line rate. advisor bind writes the commands, and every rank reports where it ran: results from elsewhere
-    are rejected. The kernel is built with the mpicc beside the launcher, where both hosts must see it: in your home, or in
-    --kernels DIR. In a Slurm job the hosts are the job's. Both hosts are assumed to be like this one, unless --from
-    describes them. With one host or none, the pairs are inside it. --dry-run prints every command, ready to paste into a
-    job; -o DIR writes them there. --before OLD compares the messages of all cores with an earlier run: save it, change the
-    BIOS (Preferred IO), restart, measure again. Runs of the same setting vary, too: save five of each with --per node into
+    Measures what distance from the adapter costs: bandwidth and message rate of every NUMA node, every socket and all cores, and
+    the share of line rate. advisor bind writes the commands, and every rank reports where it ran: results from misplaced ranks
+    are rejected. The kernel is built with the mpicc beside the launcher, in a folder that both hosts must see: your home, or
+    --kernels DIR. In a Slurm job, the job's hosts are used. Both hosts are assumed to be like this one, unless --from describes
+    them. With one host or none, the pairs run inside one host. --dry-run prints every command, ready to paste into a job; -o DIR
+    writes them to DIR. --before OLD compares the messages of all cores with an earlier run: save a run, change the BIOS
+    (Preferred IO), restart, and measure again. Runs of the same setting vary, too: save five of each with --per node into
     folders, and compare them with advisor compare off on.
 
     Group: Measure

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from advisor.advice.compare import whatif_document, whatif_page
 from advisor.advice.model.sheets import SEVERITIES
@@ -30,67 +30,63 @@ from advisor.measure.platform import Scope
 
 LookForm = Annotated[
     str | None,
-    typer.Argument(metavar="FORMAT", help="What to write; --list has them all.", autocompletion=opt.exports),
+    Argument(metavar="FORMAT", help="The format to write; --list shows all.", autocompletion=opt.exports),
 ]
 
 
-List = Annotated[bool, typer.Option("--list", help="Print the formats and the programs each was proven with.")]
+List = Annotated[bool, Option("--list", help="List the formats and the programs each was tested with.")]
 
 
 LookFrom = Annotated[
     str | None,
-    typer.Option("--from", metavar="FILE|DIR", help="A capture, hwloc XML, saved audit or Machine JSON, or a fleet's folder."),
+    Option("--from", metavar="FILE|DIR", help="A capture, hwloc XML, saved audit or Machine JSON, or a fleet folder."),
 ]
 
 
 ScopeOfExport = Annotated[
-    Scope | None, typer.Option("--scope", help="The kind of work to audit for: mpi; a saved audit keeps its own.")
+    Scope | None, Option("--scope", help="The workload to audit for, such as mpi; saved audits keep theirs.")
 ]
 
 
-Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="Prefix of names in the other program.")]
+Prefix = Annotated[str, Option("--prefix", metavar="NAME", help="Prefix for the names that the export defines.")]
 
 
 Include = Annotated[
     list[str] | None,
-    typer.Option("--include", metavar="WHAT", help="Add what a format omits; --list names it.", callback=each_of),
+    Option("--include", metavar="WHAT", help="Add items that a format omits; --list names them.", callback=each_of),
 ]
 
 
 Into = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE|DIR", help="Write to this file instead of the terminal; several files go into DIR."
-    ),
+    Option("--output", "-o", metavar="FILE|DIR", help="Write to this file instead of the terminal; several files go into DIR."),
 ]
 
 
-Check = Annotated[str | None, typer.Option("--check", metavar="FILE", help="With slurm: compare this slurm.conf with the nodes.")]
+Check = Annotated[str | None, Option("--check", metavar="FILE", help="With slurm: compare this slurm.conf with the nodes.")]
 
 
-CheckJson = Annotated[bool, typer.Option("--json", help="With --check: print JSON, with a schema version in it.")]
+CheckJson = Annotated[bool, Option("--json", help="With --check: print JSON with a schema version.")]
 
 
 Tuned = Annotated[
-    list[Path] | None, typer.Option("--tuned", metavar="DIR", help="Show the race in a folder of advisor tune; may be repeated.")
+    list[Path] | None, Option("--tuned", metavar="DIR", help="Show the race from this advisor tune folder; may be repeated.")
 ]
 
 
 For = Annotated[
     Literal["internal", "vendor", "public"],
-    typer.Option(
-        "--for", help="vendor: withhold people, hosts and networks; public: withhold everything that identifies the machine."
-    ),
+    Option("--for", help="vendor: withhold people, hosts and networks; public: withhold everything that identifies the machine."),
 ]
 
 
 ContractFile = Annotated[
     Path | None,
-    typer.Option("--contract", metavar="FILE", help="Judge this acceptance contract; '--contract --example' prints one."),
+    Option("--contract", metavar="FILE", help="Check against this acceptance contract; '--contract --example' prints one."),
 ]
 
 
-Example = Annotated[bool, typer.Option("--example", help="Print a contract to begin with.", hidden=True)]
+Example = Annotated[bool, Option("--example", help="Print a sample contract.", hidden=True)]
 
 
 @reads_bios
@@ -118,22 +114,23 @@ def report(
 ) -> int:
     """Write one page for a ticket or an acceptance report.
 
-    The page has the verdict and the fixes first, then the machine drawn with what is wrong marked on it, what was measured
-    beside what is published, settings, the plan in the vendor's commands, launch lines, what could not be seen, and every
-    fact with its source. It is one file without script that loads nothing, for screen, dark screen and paper. An idle
-    machine is measured first, in under a minute, as by audit; --no-measure, --full, --hpl and --network as there. --from,
-    --bios and --measurements take what was captured elsewhere. --tuned shows what a race of advisor tune found. --only 1 is
-    about one finding, for a ticket of its own; --as md is for tickets, --as json for programs: compare and audit read it.
+    The page has the verdict and the fixes first, then a drawing of the machine with its faults marked, measurements beside
+    published figures, settings, the plan in the vendor's commands, launch lines, what could not be read, and every fact
+    with its source. It is a single file without scripts or external content, for light and dark screens and paper. An idle
+    machine is measured first, in under a minute; --no-measure, --full, --hpl and --network work as in audit. --from,
+    --bios and --measurements take data captured elsewhere. --tuned shows the result of advisor tune. --only 1 covers
+    one finding, for its own ticket; --as md is for tickets, --as json for programs; compare and audit read this JSON.
 
-    With FLEET, a folder of captures, the page is about many nodes: findings by kind of hardware, what drifted, split or is
-    slow, and every node. --as parquet is a table for analysts instead: a row per node that answered, a column per fact,
-    figure and finding, without serial numbers, MACs or other names of a node.
+    With FLEET, a folder of captures, the page covers many nodes: findings by kind of hardware, what drifted, differs or
+    is slow, and every node. --as parquet writes a table for analysts: a row per node that answered, a column per fact,
+    figure and finding, without serial numbers, MACs or anything else that identifies a node.
 
-    Credentials are on no page; --for vendor withholds people, hosts and networks, --for public all that names the machine,
-    and the page says what.
+    Credentials never appear; --for vendor withholds people, hosts and networks, --for public everything that identifies
+    the machine, and the page lists what was withheld.
 
-    --contract judges an acceptance contract on a machine, on two states of one, or on a fleet's folder: each line passed,
-    failed, or not shown with the command that shows it; --as junit is for CI. Exit status is 1 unless every line passed.
+    --contract checks an acceptance contract against a machine, two states of one machine, or a fleet folder. Each line is
+    passed, failed or not shown, with the command that would show it. --as junit is for CI. Exit status is 1 unless every line
+    passes.
 
     Group: Look
     First: --from --scope --measurements --network --full --only --contract --as --for --output
@@ -164,7 +161,8 @@ def report(
         given = bios.read(watcher, here=machines == [None])
         kind = form_of(form, output, CONTRACT_FORMS)
         accepted = accept(contract, machines, scope, bios=given, measure=measures, **files)
-        emit_text(accepted.text(kind), output)
+        totals = ", ".join(f"{number} {verdict}" for verdict, number in accepted.totals().items())
+        _write(accepted.text(kind), output, watcher, f"; {accepted.verdict}: {totals}")
         return int(accepted.verdict != "passed")
     if fleet:
         opt.must_be_fleet(fleet)
@@ -177,24 +175,32 @@ def report(
     made = run_report(
         source, scope, bios=given, measure=asked, only=only or (), again=bios.words, tuned=tuned or (), audience=audience, **files
     )
-    emit_text(made.text(kind), output)
+    _write(made.text(kind), output, watcher)
     return 130 if made.audited.measured.interrupted else 0
+
+
+def _write(page: str, output: Path | None, watcher: Terminal, verdict: str = "") -> int:
+    """Print a page, or write it to a file and say so; return the exit status."""
+    emit_text(page, output)
+    if output is not None:
+        watcher.say(f"wrote {output}{verdict}")
+    return 0
 
 
 def _fleet_report(places: list[Path], form: str | None, output: Path | None, scope: Scope, site: Sequence[Path]) -> int:
     """Write the page of a fleet, or its table."""
     if output is None and form != "html":
-        raise BadValue("a report is a file", cure="name it with -o fleet.html, or -o fleet.parquet for a table")
+        raise BadValue("a fleet report needs an output file", cure="name it with -o fleet.html, or -o fleet.parquet for a table")
     named = form or (output.suffix[1:].lower() if output else "")
-    kind = must_be_one_of("format of a fleet's reports:", named, ("html", "parquet"), "there are html, parquet")
+    kind = must_be_one_of("fleet report format", named, ("html", "parquet"), "available: html, parquet")
     if kind == "parquet":
         need_parquet()
     found = audit_fleet(places, scope, site=site, observer=Terminal())
-    if output is None:
-        return emit_text(found.html(scope), None)
-    written = found.html(scope).encode() if kind == "html" else parquet(columns(found))
+    if output is None or kind == "html":
+        return _write(found.html(scope), output, Terminal())
+    written = parquet(columns(found))
     write_file(output, written)
-    Terminal().say(f"wrote {output} ({len(written) >> 10} KiB)")
+    Terminal().say(f"wrote {output}")
     return 0
 
 
@@ -216,13 +222,13 @@ def export(
 ) -> int:
     """Export to Slurm, Prometheus, JUnit, NHC, Ansible or ReFrame.
 
-    --list names every format, with the tool and version that accepted it. --from takes a capture, an hwloc XML, a fleet's
-    folder, or a saved audit (advisor audit --json), which is exported unchanged. No export holds serial numbers or hardware
+    --list names every format, with the tool and version that accepted it. --from takes a capture, an hwloc XML, a fleet
+    folder, or a saved audit (advisor audit --json), which is exported unchanged. No export contains serial numbers or hardware
     addresses. Your own templates in /etc/advisor/templates/export or ~/.config/advisor/templates/export are formats, too.
     docs/exports.md shows how to use each.
 
-    slurm --check FILE compares a slurm.conf, its included files and the gres.conf beside it, with the nodes: what differs,
-    what that costs, and the corrected line. Exit status is 0 whatever differs, unless --fail-on names a severity.
+    slurm --check FILE compares a slurm.conf, its included files and its gres.conf with the nodes: it prints what differs,
+    what that costs, and the corrected line. Exit status is 0 despite differences, unless --fail-on names a severity.
 
     Group: For programs
     First: --from --scope --measurements --include --check --output --fail-on --list --prefix --json
@@ -240,7 +246,7 @@ def export(
     if as_json:
         raise BadValue("--json works only with --check", cure="drop it, or see advisor export --list")
     if name is None:
-        raise BadValue("no format given", cure="advisor export --list has them")
+        raise BadValue("no format given", cure="see advisor export --list")
     export_format(name)  # a format that is none, and a place that cannot be written, are refused before the machine is read
     if into is not None:
         must_be_writable(into, folder=into.is_dir())
@@ -256,7 +262,7 @@ def export(
 def _checked(name: str | None, file: str, source: str | None, form: Form, fail_on: opt.AuditLimit) -> int:
     """Print or write how a slurm.conf differs from the nodes; return the exit status."""
     if name != "slurm":
-        raise BadValue("--check works only with slurm", cure=f"advisor export slurm --check {file}")
+        raise BadValue("--check works only with slurm", cure=f"use advisor export slurm --check {file}")
     if form.output is not None:
         must_be_writable(form.output)
     found = check_slurm(file, source, Terminal())
@@ -269,7 +275,7 @@ def _checked(name: str | None, file: str, source: str | None, form: Form, fail_o
 
 @has_form
 def whatif(
-    wishes: Annotated[list[str] | None, typer.Argument(metavar="[WISH]...", help="nps=4,smt=off, or a finding's number.")] = None,
+    wishes: Annotated[list[str] | None, Argument(metavar="[WISH]...", help="nps=4,smt=off, or a finding's number.")] = None,
     *,
     nps: opt.Nps = None,
     l3_as_node: opt.L3 = None,
@@ -287,10 +293,10 @@ def whatif(
 ) -> None:
     """Predict what a BIOS setting changes, before the restart.
 
-    WISH is a setting, such as nps=4 or nps=4,smt=off, or a finding's number or rule: then it is the setting that the finding
-    asks for. Prints the machine as its firmware would change it: NUMA nodes, SMT, the order of CPU numbers. What cannot be
-    predicted is listed as unknown. -o writes the resulting machine as JSON for the --from of every other command: 'advisor
-    bind --from after.json -- ./app' writes the rankfiles for after the restart.
+    WISH is a setting, such as nps=4 or nps=4,smt=off, or a finding's number or rule, which stands for the setting that the
+    finding recommends. Prints the machine as its firmware would present it: NUMA nodes, SMT, the order of CPU numbers. What
+    cannot be predicted is listed as unknown. -o writes the resulting machine as JSON, for --from in every other command, such
+    as bind for rankfiles to use after the restart.
 
     Group: Set up
     First: --nps --l3-as-node --interleave --snc --cod --smt --enumeration --from --json --output
@@ -315,25 +321,24 @@ def _text(wishes: list[str], told: dict[str, Any]) -> str:
     """Return the assumption as a text: nps=4,smt=off."""
     texts = [*wishes, *(f"{name}={value}" for name, value in told.items() if value is not None)]
     if not texts:
-        raise BadValue("no setting given", cure="write advisor whatif nps=4, or another setting; see advisor whatif --help")
+        raise BadValue("no setting given", cure="name a setting, for example advisor whatif nps=4; see advisor whatif --help")
     return ",".join(texts)
 
 
 One = Annotated[
-    str, typer.Argument(metavar="A", help="A machine ('-' is this one), measurements, another program's output, a node.")
+    str, Argument(metavar="A", help="A machine ('-' is this one), measurements, another program's output, or a node.")
 ]
 
 
-Other = Annotated[str, typer.Argument(metavar="B", help="What to compare it with.")]
+Other = Annotated[str, Argument(metavar="B", help="What to compare A with.")]
 
 
-Fleet = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FLEET...]", help="The folder of captures in which A and B are nodes.")
-]
+Fleet = Annotated[list[Path] | None, Argument(metavar="[FLEET...]", help="The folder of captures that contains nodes A and B.")]
 
 
 ChangeForm = Annotated[
-    Literal["html", "md"] | None, typer.Option("--as", help="Write a page about two machines; default: by the file's extension.")
+    Literal["html", "md"] | None,
+    Option("--as", help="Write the page about two machines in this format; default: from the file's extension."),
 ]
 
 
@@ -356,14 +361,14 @@ def compare(
 ) -> int:
     """Compare two machines, nodes, measurements or programs' figures.
 
-    Two machines (captures, hwloc XML, Machine JSON, saved audits and reports, '-' for this one) or two nodes of FLEET: what
-    differs, which findings are new or gone, and what was measured of both, if anything. Parts are matched by name: a changed
-    NPS is one change, not a hundred moved nodes. What only one side could read is no difference. --as html or md, or a file
-    of that ending, is a page for a ticket. --fail-on makes findings that only B has exit status 1.
+    For two machines (captures, hwloc XML, Machine JSON, saved audits and reports, '-' for this one) or two nodes of FLEET it
+    prints what differs, which findings are new or gone, and what was measured on both, if anything. Parts are matched by name: a
+    changed NPS is one change, not one per NUMA node. Facts that only one side could read are not differences. --as html or md, or
+    a file with that extension, makes a page for a ticket. With --fail-on, exit 1 if B has findings that A lacks.
 
-    Two files that measure --save wrote, or two folders of such files, one per start: what changed, with an exact p. A file
-    that another benchmark program printed: its best figures beside the other's; --from says on which machine it ran, and
-    --placed on which part.
+    For two files from measure --save, or two folders of such files, one per boot, it prints what changed, with an exact p-value.
+    For another benchmark program's output it prints the best figures of both side by side; --from says which machine it ran
+    on, and --placed on which part of it.
 
     Group: Look
     Example: advisor compare before.tar.gz after.tar.gz
@@ -383,7 +388,7 @@ def compare(
         one, other, fleet or (), scope, site=site, measurements=files, source=source, placed=placed, observer=observer
     )
     if fail_on != "never" and found.difference is None:
-        raise BadValue("--fail-on is about findings, and only machines have them", cure="drop it")
+        raise BadValue("--fail-on applies only to comparisons of machines", cure="drop it")
     show(Form(output, json, width, not no_color), found.document, lambda: [*found.pages(width)])
     worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     return int(found.difference is not None and any(each.severity in worst for each in found.difference.gained))

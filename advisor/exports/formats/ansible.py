@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from advisor.advice.model.sheets import SEVERITIES
 from advisor.exports.export import ExportOptions, ExportSubject
@@ -18,10 +18,10 @@ from advisor.machine.hosts.errands import expanded
 from advisor.machine.topology import counts
 from advisor.machine.units import plain
 
-TITLE: Final = "Ansible: local facts of a machine; of a fleet an inventory with groups by kind, finding, incident and action"
-ORDER: Final = 40
-PROVEN: Final = "ansible-core 2.14.18 and 2.19.14 (setup, ansible-inventory)"
-TAKES: Final = ("machine", "fleet")
+TITLE = "Ansible: local facts of a machine; for a fleet an inventory grouped by kind, finding, incident and action"
+ORDER = 40
+PROVEN = "ansible-core 2.14.18 and 2.19.14 (setup, ansible-inventory)"
+TAKES = ("machine", "fleet")
 
 
 def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
@@ -35,7 +35,7 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1, ensure_ascii=True)
 
 
-_TEMPLATE: Final = re.compile(r"\{[{%#]")
+_TEMPLATE = re.compile(r"\{[{%#]")
 
 
 def _unsafe(value: Any) -> Any:

@@ -6,18 +6,18 @@ source is a variable: nothing in it names a site.
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from advisor.exports.export import ExportOptions, ExportSubject
 
-TITLE: Final = "a Grafana dashboard on those metrics: what to do, by kind and node, and its history"
-ORDER: Final = 22
-PROVEN: Final = "grafana-foundation-sdk 10.1.0: its models read and write it back"
-TAKES: Final = ("golden",)
+TITLE = "a Grafana dashboard for the prometheus export's metrics: what to do, by kind and node, and the history of findings"
+ORDER = 22
+PROVEN = "grafana-foundation-sdk 10.1.0 (its models read and rewrite the dashboard), Prometheus 2.42.0 (answers its queries)"
+TAKES = ("golden",)
 
-_SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
-_NODE: Final = 'node=~"$node",kind=~"$kind|"'
-_WIDE: Final = 24
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_NODE = 'node=~"$node",kind=~"$kind|"'
+_WIDE = 24
 
 
 def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:

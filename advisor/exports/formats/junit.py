@@ -7,7 +7,6 @@ system-err. A finding is a failure; what is not known, does not apply or is waiv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from advisor.advice.audit_page.card import cost_words, tally
@@ -15,11 +14,11 @@ from advisor.advice.model.findings import Audit, Finding
 from advisor.exports.export import ExportOptions, ExportSubject
 from advisor.machine.machine import Machine
 
-TITLE: Final = "JUnit XML for CI: a suite a topic, a case a rule; findings fail, what is not known is skipped"
-ORDER: Final = 30
-PROVEN: Final = "xmllint 2.9.14 with ReFrame's junit.xsd; junitparser 5.0.3"
+TITLE = "JUnit XML for CI: one suite per topic, one case per rule; findings fail, unknown results are skipped"
+ORDER = 30
+PROVEN = "xmllint 2.9.14 with ReFrame's junit.xsd; junitparser 5.0.3"
 
-_ILLEGAL: Final = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 has no way to write, not even escaped."""
 
 

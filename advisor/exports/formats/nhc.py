@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from shlex import quote
-from typing import Final
 
 from advisor.advice.model.findings import Audit
 from advisor.exports.export import ExportOptions, ExportSubject
@@ -24,24 +23,24 @@ from advisor.machine.machine import Kernel, Machine
 from advisor.machine.topology import counts
 from advisor.machine.units import plain, printable, slower
 
-TITLE: Final = "NHC checks that compare nodes with a good audit: cores, memory, NUMA nodes, links, kernel settings"
-ORDER: Final = 50
-PROVEN: Final = "NHC 1.5 and 1.4.2: its driver and these checks, re-implemented from source, ran the whole file"
-TAKES: Final = ("machine", "kinds")
+TITLE = "NHC checks that compare nodes with a good audit: cores, memory, NUMA nodes, links, kernel settings"
+ORDER = 50
+PROVEN = "NHC's own driver and scripts from 2022-12-22 (commit 9c4a38c) ran the whole file"
+TAKES = ("machine", "kinds")
 
-_NODES: Final = "NODES"
+_NODES = "NODES"
 """Stands for the nodes where a source has no host name: NHC finds no node of that name, and checks nothing."""
-_ALIKE: Final = "For all nodes like it, replace its name with theirs: {n[001-400],n[410-480]}"
-_HOST: Final = re.compile(r"[a-zA-Z0-9][-._a-zA-Z0-9]*", re.ASCII)
+_ALIKE = "To cover all nodes of the same kind, replace this node's name with theirs: {n[001-400],n[410-480]}"
+_HOST = re.compile(r"[a-zA-Z0-9][-._a-zA-Z0-9]*", re.ASCII)
 """A name of a host: none other is written."""
-_WORDS: Final = re.compile(r"[-\w./:,%^$*\[\]]+( [-\w./:,%^$*\[\]]+)*", re.ASCII)
+_WORDS = re.compile(r"[-\w./:,%^$*\[\]]+( [-\w./:,%^$*\[\]]+)*", re.ASCII)
 """What a check may say, between its quotes: NHC runs it by eval, and a fact may be from anybody's capture."""
-_NAME: Final = re.compile(r"([-a-zA-Z0-9_]*[-a-zA-Z_])(\d+)([-.a-zA-Z]*)", re.ASCII)
+_NAME = re.compile(r"([-a-zA-Z0-9_]*[-a-zA-Z_])(\d+)([-.a-zA-Z]*)", re.ASCII)
 """A name that a range of NHC can hold."""
-_SPARE: Final = 3
+_SPARE = 3
 """Percent that the kernel's count of memory may differ by: a DIMM is more of any machine."""
 
-_COSTLY: Final = ("high", "medium")
+_COSTLY = ("high", "medium")
 
 Check = tuple[str, ...]
 
@@ -49,8 +48,8 @@ Check = tuple[str, ...]
 def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
     """Return the one file."""
     lines = [
-        f"# Written by advisor {options.version}: nodes as they are now. What is wrong now is named, and not frozen.",
-        "# Try it on a node of each kind before NHC may drain; where it says of no check that it runs, no target is this node:",
+        f"# Written by advisor {options.version}: checks for the current state. Existing faults are listed, not checked.",
+        "# Try it on a node of each kind before letting NHC drain; if it reports no running checks, no target matches the node:",
         _comment(f"  nhc -v -a -c {options.prefix}.nhc.conf MARK_OFFLINE=0 LOGFILE=-"),
     ]
     for kind, machine in subject.machines():
@@ -107,23 +106,23 @@ def _numa_is_wrong(subject: ExportSubject, kind: Kind | None) -> str | None:
 
 def _of_machine(machine: Machine, where: str, audit: Audit | None, wrong: str | None) -> Iterator[str]:
     if wrong:
-        yield _comment(f"not frozen: NUMA nodes: {wrong}")
+        yield _comment(f"not checked: NUMA nodes: {wrong}")
     if _is_virtual(machine):
-        yield _comment("not checked: memory: on a virtual machine it is what the hypervisor lends now")
+        yield _comment("memory is not checked: on a virtual machine the hypervisor may change it")
     for check in (*_hardware(machine), *(() if wrong else _numa(machine)), *_devices(machine)):
         yield _line(where, check)
     for setting, path, pattern in _settings(machine) if audit else ():
         row = next((each for each in audit.settings if each.name == setting), None) if audit else None
         if row is not None and row.met is False:
             now, wanted = plain(row.current or "", 40), plain(row.wanted or "", 40)
-            yield _comment(f"not frozen: {plain(row.term, 80)} is {now}, wanted {wanted}")
+            yield _comment(f"not checked: {plain(row.term, 80)} is {now}, wanted {wanted}")
         else:
             yield _line(where, _contents(path, pattern))
 
 
 def _line(where: str, check: Check) -> str:
     if not all(map(_WORDS.fullmatch, check)):
-        return _comment(f"not checked: {plain(' '.join(check), 120)}: NHC runs its lines, and this is not plain text")
+        return _comment(f"not checked: {plain(' '.join(check), 120)}: NHC executes every line, and this one is not plain text")
     return f"{where} || {' '.join(map(quote, check))}"
 
 
@@ -151,7 +150,7 @@ def _hardware(machine: Machine) -> Iterator[Check]:
         yield ("check_hw_physmem", f"{kib}kB", f"{kib}kB", f"{_SPARE}%")
 
 
-_NODE: Final = "/sys/devices/system/node"
+_NODE = "/sys/devices/system/node"
 
 
 def _numa(machine: Machine) -> Iterator[Check]:

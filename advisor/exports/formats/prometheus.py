@@ -5,14 +5,13 @@ timestamps and complains of a sample that is there twice at every scrape; promto
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from advisor.exports.export import ExportOptions, ExportSubject, Family, Labels, families
 
-TITLE: Final = "metrics for node_exporter's textfile collector: findings, counts by verdict, age of the audit"
-ORDER: Final = 20
-PROVEN: Final = "promtool 2.42.0 (check metrics), node_exporter 1.5.0 (served)"
-TAKES: Final = ("machine", "fleet")
+TITLE = "metrics for node_exporter's textfile collector: findings, counts by verdict, age of the audit"
+ORDER = 20
+PROVEN = "promtool 2.42.0 (check metrics), node_exporter 1.5.0 (served), Prometheus 2.42.0 (scraped)"
+TAKES = ("machine", "fleet")
 
 
 def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:

@@ -5,15 +5,14 @@ an alert of its own. The tests are data: each alert fires where it should, and n
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 from advisor.exports.export import ExportOptions, ExportSubject
 
-TITLE: Final = "alert rules for Prometheus on those metrics: costly finding, old audit, lost bandwidth, silent nodes"
-ORDER: Final = 21
-PROVEN: Final = "promtool 2.42.0 (check rules, test rules)"
-TAKES: Final = ("golden",)
-INCLUDES: Final = {"tests": "promtool's tests of the rules, a second file"}
+TITLE = "Prometheus alert rules for advisor's metrics: costly finding, old audit, lost bandwidth, silent nodes"
+ORDER = 21
+PROVEN = "promtool 2.42.0 (check rules, test rules), Prometheus 2.42.0 (alerts)"
+TAKES = ("golden",)
+INCLUDES = {"tests": "promtool's tests of the rules, in a second file"}
 
 
 def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
@@ -29,7 +28,7 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
     return {name: text.replace("PREFIX", options.prefix).replace("CAMEL", camel) for name, text in made.items()}
 
 
-_RULES: Final = """\
+_RULES = """\
 # Alerts on the metrics of advisor export prometheus. Check them: promtool check rules PREFIX-rules.yml
 groups:
   - name: PREFIX
@@ -54,7 +53,7 @@ groups:
         annotations:
           summary: "{{ $labels.instance }}: {{ $value }} rules could not be evaluated"
       - alert: CAMELBandwidthLost
-        # The best of 30 days is the reference: a tenth less is a DIMM, a setting or a clock.
+        # The best of 30 days is the reference: a tenth less means a DIMM, a setting or a clock has changed.
         expr: PREFIX_memory_bandwidth_bytes_per_second < 0.9 * max_over_time(PREFIX_memory_bandwidth_bytes_per_second[30d])
         for: 1h
         labels: {severity: warning}
@@ -81,18 +80,18 @@ groups:
           summary: "{{ $labels.instance }}: node_exporter cannot read a file of its textfile collector"
 """
 
-_KIND: Final = """\
+_KIND = """\
       - alert: CAMELNodesOfKind
-        # As many as the golden file names; kinds of hardware are as it has them.
+        # The count and the kinds of hardware are those in the golden file.
         expr: PREFIX_fleet_kind_nodes{kind="KIND"} < COUNT or absent(PREFIX_fleet_kind_nodes{kind="KIND"})
         for: 1h
         labels: {severity: warning, kind: "KIND"}
         annotations:
-          summary: "fewer than COUNT nodes of kind KIND are as the golden file has them"
+          summary: "fewer than COUNT nodes of kind KIND match the golden file"
 """
 """Of a golden file: one for each kind."""
 
-_TESTS: Final = """\
+_TESTS = """\
 # promtool test rules PREFIX-rules-test.yml
 rule_files: [PREFIX-rules.yml]
 evaluation_interval: 30m

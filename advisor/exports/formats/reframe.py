@@ -6,21 +6,20 @@ tests"). More bandwidth than the reference is never a fault, so there is no uppe
 
 from collections.abc import Mapping
 from statistics import median
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.exports.export import TRIAD, ExportOptions, ExportSubject, best_results
 from advisor.machine.units import plain
 from advisor.measure.measurement import Result
 
-TITLE: Final = "a ReFrame test of memory bandwidth, with references from what was measured (--measurements)"
-ORDER: Final = 60
-PROVEN: Final = "ReFrame 4.10.4 (run, pass and fail)"
+TITLE = "a ReFrame test of memory bandwidth, with measured references (--measurements)"
+ORDER = 60
+PROVEN = "ReFrame 4.10.4 (run, pass and fail)"
 
-_LEAST: Final = 0.05
+_LEAST = 0.05
 """The least that a figure may be below its reference: bandwidth varies by some percent from boot to boot."""
-_MOST: Final = 0.5
-_SIGMA: Final = 1.4826
+_MOST = 0.5
+_SIGMA = 1.4826
 """Times the median absolute deviation: the standard deviation of what is normally distributed."""
 
 
@@ -29,8 +28,8 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
     machine, _ = subject.audited()
     best = best_results(subject.measurements, TRIAD) if subject.measurements else {}
     if not best or subject.measurements is None:
-        cure = "measure first: advisor measure membw --save node.json, then --measurements node.json"
-        raise BadValue("no believed triad of a machine, socket or NUMA node was given", cure=cure)
+        cure = "measure first: advisor measure membw --save node.json, then add --measurements node.json"
+        raise BadValue("no valid triad result for a machine, socket or NUMA node was given", cure=cure)
     told = "\n".join(
         f'        "{part}{index}": ({each.median / 1e9:.4g}, -{spare(each):.3g}, None, "GB/s"),'
         for (part, index), each in sorted(best.items())
@@ -59,9 +58,9 @@ def spare(result: Result) -> float:
     return min(max(_LEAST, 3 * _SIGMA * deviation / result.median), _MOST)
 
 
-_TEST: Final = '''\
+_TEST = '''\
 # Written by advisor @VERSION@ of @ABOUT@: reframe -c FILE -r
-# Lower bounds are three times the spread of the repeats, at least 5 %. A busy node is not measured, but for -S busy_ok=yes.
+# Lower bounds are three times the spread of the repeats, at least 5 %. A busy node is not measured unless -S busy_ok=yes is set.
 import json
 from statistics import median
 
@@ -71,7 +70,7 @@ import reframe.utility.sanity as sn
 
 @rfm.simple_test
 class @NAME@Bandwidth(rfm.RunOnlyRegressionTest):
-    descr = "STREAM triad of whole parts, against what was measured before"
+    descr = "STREAM triad of whole parts, compared with earlier measurements"
     part = parameter(@PARTS@)
     valid_systems = ["*"]
     valid_prog_environs = ["*"]

@@ -1,22 +1,21 @@
 """The node's definition for slurm.conf, and its GPUs for gres.conf, in Slurm's own numbers of the cores."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.exports.export import ExportOptions, ExportSubject
 from advisor.machine.slurm import Definition, definition_of, hostlist
 from advisor.machine.units import plain
 
-TITLE: Final = "NodeName lines for slurm.conf, and gres.conf where there are GPUs; --check FILE compares a slurm.conf"
-ORDER: Final = 10
-PROVEN: Final = "slurmd (-C, -G) and slurmctld 22.05.8"
-TAKES: Final = ("machine", "alike")
-COMMENT: Final = "#"
+TITLE = "NodeName lines for slurm.conf, and gres.conf for GPUs; --check FILE compares a slurm.conf"
+ORDER = 10
+PROVEN = "slurmd (-C, -G) and slurmctld 22.05.8"
+TAKES = ("machine", "alike")
+COMMENT = "#"
 
-UNNAMED: Final = "NODE"
+UNNAMED = "NODE"
 """What stands for a name that the source does not have."""
-_NEAR: Final = 64
+_NEAR = 64
 """Nodes whose memory differs by less than a 64th share a line, with the RealMemory of the least."""
 
 
@@ -26,7 +25,7 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
     if not any(row.usable for _, row in rows):
         raise BadValue(
             "hwloc's tree of this machine has no sockets or no cores, and slurmd itself finds 0 there",
-            cure="run slurmd -C on the node, and give CPUs= alone",
+            cure="run slurmd -C on the node, and give only CPUs= in slurm.conf",
         )
     made = {f"{options.prefix}-nodes.conf": "".join(f"{line}\n" for line in _definitions(rows, subject, options))}
     if any(row.gpus for _, row in rows):
@@ -68,37 +67,40 @@ def _joined(found: Sequence[tuple[Sequence[str], Definition]]) -> Iterator[tuple
 def _definitions(rows: Sequence[tuple[str, Definition]], subject: ExportSubject, options: ExportOptions) -> Iterator[str]:
     written = [row for row in rows if row[1].usable]
     yield from (made.line(names) for names, made in written)
-    yield f"# advisor {options.version}: what slurmd -C prints, but for RealMemory"
+    yield f"# advisor {options.version}: what slurmd -C prints, except RealMemory"
     for names, made in written:
         about = f"{names}: " if len(written) > 1 else ""
         yield from (f"# {about + plain(note, 400)}" for note in notes(names, made))
     for each in subject.fleet.incidents if subject.fleet else ():
         if each.action == "drain" and each.kind:
-            yield f"# {each.nodes}: not as its line says: {plain(each.text, 200)}"
+            yield f"# {each.nodes}: differs from its line: {plain(each.text, 200)}"
 
 
 def notes(names: str, made: Definition) -> Iterator[str]:
     """Yield what a line rests on, what would be better, and what is not known."""
     found = made.found
     if names == UNNAMED:
-        yield "NodeName: not known, this source has no host name; put the node's own in place of NODE"
+        yield "NodeName: unknown because this source has no host name; replace NODE with the node's name"
     if made.memory and made.total:
         yield (
-            f"RealMemory: MemTotal ({made.total} MiB) less {made.total - made.memory}; a node that reports less than its line is "
-            f"drained, and kdump alone takes up to {(made.total - made.memory) // 2}"
+            f"RealMemory: MemTotal ({made.total} MiB) minus {made.total - made.memory} MiB; Slurm drains a node that reports "
+            f"less than its NodeName line, and kdump alone takes up to {(made.total - made.memory) // 2} MiB"
         )
     else:
-        yield "RealMemory: not known, and without it Slurm takes 1 MiB; write what slurmd -C prints, less 1024"
+        yield "RealMemory: unknown, and without it Slurm assumes 1 MiB; write what slurmd -C prints, minus 1024"
     if found.threads > 1:
-        yield f"CPUs: hardware threads; write CPUs={found.described // found.threads} where jobs ask for cores"
+        yield f"CPUs: counts hardware threads; write CPUs={found.described // found.threads} if jobs request cores"
     if not found.even:
         left = found.cpus - found.described
-        yield f"CPUs: slurmd -C prints {found.cpus}; sockets or cores differ, and {left} get no job: Slurm cannot describe them"
+        yield f"CPUs: slurmd -C prints {found.cpus}; sockets or cores differ in a way Slurm cannot describe; {left} get no jobs"
     elif not found.alike:
-        yield "CoresPerSocket: sockets or cores differ, and Slurm's CPU numbers cross from one socket to the next"
+        yield "CoresPerSocket: sockets or cores differ, so Slurm's CPU numbers cross from one socket to the next"
     if made.other:
         word, other = made.other
-        yield f"GPUs are near parts of a socket: SlurmdParameters={word}, on all nodes, lets jobs have those; the line is then"
+        yield (
+            f"Each GPU is near only part of a socket. SlurmdParameters={word} on all nodes lets jobs request that part; "
+            "the line is then"
+        )
         yield f"  {other.line(names)}"
     yield from made.not_known
 
@@ -106,5 +108,5 @@ def notes(names: str, made: Definition) -> Iterator[str]:
 def _gres(rows: Sequence[tuple[str, Definition]], options: ExportOptions) -> Iterator[str]:
     for names, made in rows:
         yield from (each.line(names) for each in made.gpus)
-    yield f"# advisor {options.version}; slurm.conf wants GresTypes=gpu"
+    yield f"# advisor {options.version}; slurm.conf needs GresTypes=gpu"
     yield "# Cores are Slurm's own numbers, socket by socket, and not the kernel's CPU numbers; slurmd -G reads this file"

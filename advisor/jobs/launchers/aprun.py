@@ -33,44 +33,46 @@ RANKS = RankVariables(rank=("ALPS_APP_PE",))
 UNBOUND = ("-cc", "none")
 
 
-UNTRIED = "not proven by a run: aprun is part of Cray's XC systems, so this follows published lines; check it with advisor verify"
+UNTRIED = (
+    "not tested in real runs: aprun is part of Cray XC systems, so this follows published examples; check it with advisor verify"
+)
 
 
-_HOSTS = "the hosts are those of the job's reservation, in the order of ALPS; -L names others by their numbers"
+_HOSTS = "the hosts are those of the job's reservation, in ALPS order; -L selects others by number"
 
 
-_FORMS = Avoided("-cc", "it binds a rank to neighbouring CPUs by depth, or to one CPU, and the plan is neither on every host")
+_FORMS = Avoided("-cc", "aprun binds a rank to one CPU or to adjacent CPUs (depth), but some hosts need another binding")
 
 
-_LONG = Avoided("-cc", f"a list longer than the {LONGEST} characters of an argument")
+_LONG = Avoided("-cc", f"a list longer than {LONGEST} characters, the limit for one argument")
 
 
 OPTIONS, _ALIASES = option_table("""
     -n --pes 1 starts {0} ranks
     -N --pes-per-node 1 starts {0} ranks on each node
-    -d --depth 1 keeps {0} CPUs for each rank
+    -d --depth 1 reserves {0} CPUs for each rank
     -S 1 starts {0} ranks on each NUMA node
     -sn 1 uses {0} NUMA nodes of each node
     -sl 1 uses the NUMA nodes {0}
     -ss 0 keeps memory on the NUMA node of the rank
     -j 1 uses {0} hardware threads of each core
     -r 1 leaves {0} cores of each node to the system
-    -cc --cc 1 binds each rank by {0}
+    -cc --cc 1 sets CPU binding to {0}
     -cp 1 binds by the file {0}
     -L 1 on the nodes {0}
-    -F 1 shares the node or not: {0}
+    -F 1 sets node sharing: {0}
     -m 1 gives each rank {0} of memory
     -e --environment-override 1 sets {0} for all ranks
     -b 0 does not copy the program to the nodes
-    -B 0 starts what the job was asked for
-    -q 0 says nothing itself
+    -B 0 starts what the job requested
+    -q 0 prints no messages of its own
     -T 0 keeps output in order
     -t 1 gives each rank {0} seconds of CPU time
-    -a 1 on nodes of the kind {0}
-    -D 1 prints how it starts: {0}
+    -a 1 on nodes of architecture {0}
+    -D 1 prints startup details: {0}
     -p 1 in the protection domain {0}
-    -R 1 goes on with up to {0} ranks less
-    -C 0 goes on around failed nodes
+    -R 1 continues with up to {0} fewer ranks
+    -C 0 continues around failed nodes
 """)
 
 
@@ -79,7 +81,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     list(runs(placement))
     hosts, each = names(placement), filled(placement)
     if len(hosts) > 1 and (not each or placement.size % each):
-        raise BadValue("aprun starts as many ranks on every host", cure="ask for the same number on each")
+        raise BadValue("aprun starts the same number of ranks on every host", cure="request the same number on every host")
     bind = None if wish.wrap or devices_differ(placement) else _binding(placement)
     listed = bind[-1] if bind else ""
     wrap = not bind or len(listed) > LONGEST

@@ -78,22 +78,22 @@ HOSTFILE_SINCE = (0, 61)
 """--taskmap=hostfile:FILE (NEWS.md, flux-core#5844)."""
 
 
-_DIFFER = Avoided("cpu-affinity=map", "the list is the same on every host, and these differ")
+_DIFFER = Avoided("cpu-affinity=map", "the list is the same on every host, but these hosts differ")
 
 
-_LONG = Avoided("cpu-affinity=map", f"longer than the {LONGEST} characters of an argument")
+_LONG = Avoided("cpu-affinity=map", f"longer than {LONGEST} characters, the limit for one argument")
 
 
-_OLD = Avoided("cpu-affinity=map", "flux-core has it since 0.46; older ones take it for nothing, silently")
+_OLD = Avoided("cpu-affinity=map", "flux-core has supported it since 0.46; older versions silently ignore it")
 
 
-_MPIBIND = "where the plugin mpibind is loaded, as at LLNL, add -o mpibind=off: it sets other CPUs"
+_MPIBIND = "if the mpibind plugin is loaded, as at LLNL, add -o mpibind=off: the plugin sets different CPUs"
 
 
-_ORDER = "ranks follow Flux's own order of the nodes (flux resource list): --taskmap=hostfile is of flux-core 0.61 and later"
+_ORDER = "ranks follow Flux's own node order (flux resource list): --taskmap=hostfile needs flux-core 0.61 or later"
 
 
-_SILENT = "cpu-affinity=verbose, which prints the CPUs of each task, is of flux-core 0.80 and later: not asked for"
+_SILENT = "cpu-affinity=verbose, which prints the CPUs of each task, needs flux-core 0.80 or later: left out"
 
 
 OPTIONS, _ALIASES = option_table("""
@@ -102,23 +102,23 @@ OPTIONS, _ALIASES = option_table("""
     -c --cores-per-task 1 allots {0} cores for each task, which all tasks of a node share without cpu-affinity
     -g --gpus-per-task 1 allots {0} GPUs for each task, which all tasks of a node see without gpu-affinity
     --exclusive -x 0 takes whole nodes
-    --cores 1 allots {0} cores in all
+    --cores 1 allots {0} cores in total
     --tasks-per-node 1 starts {0} tasks on each node
     --tasks-per-core 1 starts {0} tasks on each core
     --gpus-per-node 1 allots {0} GPUs on each node
     -o --setopt 1 sets the option {0} of the job's shell
-    --taskmap 1 gives tasks to nodes by {0}
-    --requires 1 on nodes that fit {0}
+    --taskmap 1 assigns tasks to nodes by {0}
+    --requires 1 on nodes that match {0}
     --env 1 sets or passes on {0} for all tasks
-    --env-remove 1 takes the variables {0} away
+    --env-remove 1 removes the variables {0}
     --env-file 1 sets the variables of the file {0}
     -q --queue 1 in the queue {0}
-    -B --bank 1 charges {0}
-    -t --time-limit 1 for {0} at most
+    -B --bank 1 charges the bank {0}
+    -t --time-limit 1 for at most {0}
     --urgency 1 with the urgency {0}
-    --job-name 1 calls the job {0}
+    --job-name 1 names the job {0}
     -S --setattr 1 sets the job's attribute {0}
-    --add-file 1 brings the file {0} along
+    --add-file 1 attaches the file {0}
     --dependency 1 after {0}
     --begin-time 1 not before {0}
     --rlimit 1 passes on the limit {0}
@@ -131,10 +131,10 @@ OPTIONS, _ALIASES = option_table("""
     --flags 1 submits with the flags {0}
     --signal 1 sends {0} before the time is up
     --dry-run 0 starts nothing and prints the job
-    --quiet 0 prints no number of the job
-    -v --verbose 0 says more
-    -vv 0 says more
-    -vvv 0 says more
+    --quiet 0 prints no job ID
+    -v --verbose 0 prints more messages
+    -vv 0 prints more messages
+    -vvv 0 prints more messages
     --wait-event 1 waits for {0}
     --wait 0 waits until the job has ended
     --watch 0 shows the job's output
@@ -209,7 +209,7 @@ def _where(placement: Placement, *, ordered: bool, own: bool) -> tuple[tuple[str
     hosts = names(placement)
     counts = {host.ranks for host in placement.hosts if host.ranks}
     if len(counts) > 1:
-        raise BadValue("Flux starts as many ranks on every host", cure="ask for the same number on each")
+        raise BadValue("Flux starts the same number of ranks on every host", cure="request the same number on each")
     size = ("-N", str(max(1, len(hosts))), "-n", str(placement.size))
     if not hosts or own:  # in a job of its own the hosts are those of the job, in their order
         return size, {}
@@ -250,7 +250,7 @@ class Size:
     nodes: int | None
     exclusive: bool
     cores: int | None
-    """Cores allotted for each task; None where it is not said by task."""
+    """Cores allotted for each task; None if it is not said by task."""
 
 
 def shell_options(line: Line) -> dict[str, str]:
@@ -291,14 +291,14 @@ def sized(line: Line) -> Size:
     if by_resource:
         each = number_of_option(line, "--tasks-per-node")
         if each is None or nodes is None or set(by_resource) - {"--tasks-per-node", "--gpus-per-node"}:
-            raise Unclear(f"how many tasks {by_resource[0]} gives a node, is known only of --tasks-per-node beside -N")
+            raise Unclear(f"with {by_resource[0]}, the number of tasks is predicted only if --tasks-per-node and -N are given")
         return Size(bounded(each * nodes), nodes, exclusive=True, cores=None)
     if nodes is not None and tasks is None:
         return Size(bounded(nodes), nodes, exclusive=True, cores=cores or 1)
     if exclusive and nodes is None:
         raise Refused("--exclusive needs --nodes")
     if nodes is not None and tasks is not None and nodes > tasks:
-        raise Refused(f"{nodes} nodes are more than {tasks} tasks")
+        raise Refused(f"more nodes ({nodes}) than tasks ({tasks})")
     return Size(bounded(tasks or 1), nodes, exclusive=exclusive, cores=cores or 1)
 
 
@@ -311,28 +311,28 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     size = sized(line)
     nodes = size.nodes or (1 if size.tasks == 1 else None)
     if nodes is None:
-        raise Unclear("without -N Flux's scheduler chooses how many nodes")
+        raise Unclear("without -N, Flux's scheduler chooses the number of nodes")
     if size.tasks % nodes:
-        raise Unclear(f"how {size.tasks} tasks are spread over {nodes} nodes is not predicted here")
+        raise Unclear(f"the spread of {size.tasks} tasks over {nodes} nodes is not predicted")
     each = size.tasks // nodes
     hosts = list(_hosts(made, size.tasks, nodes))
     if "cpu-affinity" not in options and options.get("mpibind") != "off":
         raise Unclear(
-            "without cpu-affinity a task may run on all cores of the job or, where mpibind is loaded, on what that chooses"
+            "without cpu-affinity, a task may run on all cores of the job or, if mpibind is loaded, on those mpibind chooses"
         )
     given = _given(made, size, options.get("cpu-affinity", "on"), each)
     return seated(hosts, dict.fromkeys(hosts, given), lambda host: host)
 
 
 def _readable(line: Line, options: dict[str, str]) -> None:
-    """Raise Unclear of what changes where tasks go in a way that is not predicted here."""
+    """Raise Unclear of what changes where tasks go in a way that is not predicted."""
     odd = next((name for name in options if not _HARMLESS.fullmatch(name) and name != "taskmap"), None)
     if odd is not None:
-        raise Unclear(f"what the shell's option {odd[:40]} does, is not known here")
+        raise Unclear(f"the effect of the shell option {odd[:40]} is unknown")
     if "taskmap" in options:
-        raise Unclear("-o taskmap= is not read here; --taskmap is")
+        raise Unclear("-o taskmap= is not supported; use --taskmap")
     if options.get("mpibind", "off") != "off":
-        raise Unclear("mpibind chooses the CPUs: what it chooses is not predicted here")
+        raise Unclear("mpibind chooses the CPUs: its choice is not predicted")
     if line.first.has("--dry-run"):
         raise Refused("--dry-run prints the job and starts nothing")
 
@@ -350,7 +350,7 @@ def _hosts(made: Prediction, total: int, nodes: int) -> Iterator[str | None]:
         yield from _of_file(made, total, nodes)
         return
     if scheme not in ("block", "cyclic") or value:
-        raise Unclear(f"--taskmap {scheme[:40]}{':' * bool(value)}{value[:40]} is not predicted here")
+        raise Unclear(f"--taskmap {scheme[:40]}{':' * bool(value)}{value[:40]} is not predicted")
     required = (line.first.value("--requires") or "").removeprefix("hosts:").removeprefix("host:")
     named = nodes == 1 and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", required, re.ASCII)
     known = named and required != (line.first.value("--requires") or "")
@@ -363,10 +363,10 @@ def _of_file(made: Prediction, total: int, nodes: int) -> Iterator[str]:
     """Yield the hosts of a file in its order, again from the first where it is short (taskmap.hostfile)."""
     name = _hostfile(made.line)
     if name is None or name not in made.files:
-        raise Unclear(f"the tasks go to the hosts of the file {(name or '')[:80]}, and it was not read")
+        raise Unclear(f"the tasks go to the hosts listed in the file {(name or '')[:80]}, which was not read")
     rows = [row for row in made.files[name].split("\n")[: total + 1] if row]
     if not rows or not all(re.fullmatch(r"[A-Za-z0-9._-]{1,255}", row, re.ASCII) for row in rows):
-        raise Unclear(f"the file {name[:80]} has lines that are not one host each")
+        raise Unclear(f"the file {name[:80]} has lines that do not name exactly one host")
     order = [rows[task % len(rows)] for task in range(total)]
     if len(set(order)) != nodes or any(order.count(host) != total // nodes for host in set(order)):
         raise Refused(f"the file {name[:80]} does not give each of the {nodes} nodes {total // nodes} tasks")
@@ -382,21 +382,21 @@ def _given(made: Prediction, size: Size, affinity: str, each: int) -> Given:
     """Return the CPUs of the tasks of a node."""
     release = (made.line.release or MAP_SINCE)[:2]
     if affinity.startswith(("verbose", "dry-run")) and made.line.release and release < VERBOSE_SINCE:
-        raise Unclear(f"{affinity[:40]} is of flux-core 0.80 and later, and this is {made.line.version}")
+        raise Unclear(f"{affinity[:40]} needs flux-core 0.80 or later, but this is {made.line.version}")
     word = _plain(affinity)
     if affinity.startswith("dry-run") or word == "off":
         return (None,) * each
     if word.startswith("map:"):
         if release < MAP_SINCE:
-            raise Unclear(f"cpu-affinity=map is of flux-core 0.46 and later, and this is {made.line.version}")
+            raise Unclear(f"cpu-affinity=map needs flux-core 0.46 or later, but this is {made.line.version}")
         return mapped(word.removeprefix("map:"), made.topology, each)
     if word not in ("on", "per-task"):
-        raise Unclear(f"cpu-affinity={word[:40]} is not known here")
+        raise Unclear(f"cpu-affinity={word[:40]} is unknown")
     cores = _whole(made.topology, size, each)
     if word == "on":  # the shell is bound, and its tasks with it
         return (union(cores),) * each
     if release < PER_TASK_SINCE:
-        raise Unclear("per-task before flux-core 0.43 counted hardware threads otherwise")
+        raise Unclear("before flux-core 0.43, per-task counted hardware threads differently")
     return tuple(divided(cores, each))
 
 
@@ -404,9 +404,9 @@ def _whole(topology: Topology, size: Size, each: int) -> Sequence[CpuSet]:
     """Return the cores of a node where the job has all of them; raise Unclear of a part, which the scheduler chooses."""
     cores = logical_numbering(topology).cores
     if size.cores is not None and size.cores * each > len(cores):
-        raise Refused(f"{size.cores * each} cores are asked for on a node that has {len(cores)}: unsatisfiable request")
+        raise Refused(f"{size.cores * each} cores are requested on a node with {len(cores)}: unsatisfiable request")
     if not size.exclusive and size.cores is not None and size.cores * each < len(cores):
-        raise Unclear(f"the job has {size.cores * each} of the {len(cores)} cores of a node, and which, its scheduler chooses")
+        raise Unclear(f"the job has {size.cores * each} of the {len(cores)} cores of a node; the scheduler chooses which")
     return cores
 
 
@@ -432,10 +432,12 @@ def entries(listed: str, most: int) -> list[CpuSet]:
 def mapped(listed: str, topology: Topology, each: int) -> Given:
     """Return the CPUs of the tasks by a list, which begins again where it is short."""
     if len(listed) > LONGEST:
-        raise Unclear("the list is longer than an argument may be")
+        raise Unclear("the list is too long for one command-line argument")
     sets = entries(listed, each)
     if beyond := next((cpus for cpus in sets if not cpus <= topology.inside.pus), None):
-        raise Unclear(f"CPUs {beyond} are not all on this machine: the kernel takes those that are, or the task keeps the job's")
+        raise Unclear(
+            f"this machine lacks some of CPUs {beyond}: the kernel uses only those present, or the task keeps the job's CPUs"
+        )
     return tuple(sets[task % len(sets)] for task in range(each))
 
 
@@ -445,13 +447,13 @@ def warnings(case: Prediction) -> Iterator[LintWarning]:
     affinity, each = options.get("cpu-affinity", ""), case.want.per_node or case.want.ranks or 1
     word = _plain(affinity)
     if affinity.startswith("dry-run"):
-        why = "dry-run prints the CPUs of each task and binds none."
-        yield warning("dry-run", "the tasks run unbound", why, f"cpu-affinity={affinity[:60]}", "verbose in its place", bad=True)
+        why = "dry-run prints each task's CPUs but does not bind the task."
+        yield warning("dry-run", "the tasks run unbound", why, f"cpu-affinity={affinity[:60]}", "use verbose instead", bad=True)
     if word.startswith("map:"):
         yield from _list_warnings(word.removeprefix("map:"), each, case.topology)
         yield from _not_allotted(case, each)
     if each > 1 and word in ("", "on") and options.get("mpibind", "off") == "off":
-        why = "Flux binds the job and not its tasks: each may run on all cores that the job has on the node."
+        why = "Flux binds the job, not its tasks: each may run on all the job's cores on the node."
         better = "-o cpu-affinity=per-task"
         yield warning(
             "job-bound", f"{each} tasks of a node share its cores", why, "no cpu-affinity in the line", better, bad=True
@@ -459,22 +461,23 @@ def warnings(case: Prediction) -> Iterator[LintWarning]:
     gpus = next((name for name in ("-g", "--gpus-per-node") if first.has(name)), None)
     if gpus and each > 1 and options.get("gpu-affinity", "on") == "on":
         why = (
-            "It allots GPUs to the job; without gpu-affinity CUDA_VISIBLE_DEVICES of every task names them all (flux-core#6239)."
+            f"{gpus} only allots GPUs to the job; without gpu-affinity, CUDA_VISIBLE_DEVICES of every task lists all of them "
+            "(flux-core#6239)."
         )
         written = f"{gpus} {first.value(gpus)} in the line, and no gpu-affinity"
         yield warning("gpus-shared", "every task of a node sees all GPUs of the job", why, written, "-o gpu-affinity=per-task")
 
 
 def _list_warnings(listed: str, each: int, topology: Topology) -> Iterator[LintWarning]:
-    why = "Flux begins again with the first entry, and ends with success: tasks share what it names."
+    why = "Flux wraps around to the first entry and exits successfully: tasks share that entry's CPUs."
     yield from list_warnings("map", listed, each, Signs(";", "semicolon", why))
     try:
         beyond = next((cpus for cpus in entries(listed, each) if not cpus <= topology.inside.pus), None)
     except (Refused, Unclear):
         return
     if beyond:
-        why = "A CPU that is not there is left out, and a task without any keeps all cores of the job; the run ends with success."
-        yield warning("no-such-cpu", f"CPUs {beyond} are not all on this machine", why, f"map:{listed[:100]}", bad=True)
+        why = "A missing CPU is ignored, and a task left with none keeps all cores of the job; the run exits successfully."
+        yield warning("no-such-cpu", f"this machine lacks some of CPUs {beyond}", why, f"map:{listed[:100]}", bad=True)
 
 
 def _not_allotted(case: Prediction, each: int) -> Iterator[LintWarning]:
@@ -485,10 +488,10 @@ def _not_allotted(case: Prediction, each: int) -> Iterator[LintWarning]:
         return
     allotted, cores = (size.cores or 1) * each, len(logical_numbering(case.topology).cores)
     if not size.exclusive and allotted < cores:
-        why = "Flux's scheduler chooses the cores, and the list is bound to all the same: they may be another job's."
-        evidence = f"{counted(allotted, 'core')} of {cores} allotted on a node"
-        better = "-x beside -N: the whole node"
-        yield warning("not-allotted", "the list may name cores that the job does not have", why, evidence, better)
+        why = "Flux's scheduler chooses the cores, but tasks are bound to the listed cores, which may belong to another job."
+        evidence = f"{allotted} of {counted(cores, 'core')} allotted on each node"
+        better = "add -x to -N to request whole nodes"
+        yield warning("not-allotted", "the list may name cores outside the job", why, evidence, better)
 
 
 LAUNCHER = Launcher(

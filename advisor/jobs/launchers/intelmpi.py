@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise, zip_longest
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
@@ -40,7 +39,7 @@ from advisor.machine.topology import Topology
 NAME = "intelmpi"
 
 
-MASKS: Final = 112
+MASKS = 112
 """Masks that a list may hold: 2021.18 writes past an array from 115 on and dies ("stack smashing detected", observed)."""
 
 
@@ -63,11 +62,12 @@ Segments = list[tuple[int, dict[str, str]]]
 
 
 _SIZES = Avoided(
-    "I_MPI_PIN_DOMAIN=N:compact", "2021.18 makes the domains larger than N when there are few ranks (4 ranks of 4 CPUs: 16 each)"
+    "I_MPI_PIN_DOMAIN=N:compact",
+    "Intel MPI 2021.18 makes the domains larger than N when there are few ranks (4 ranks of 4 CPUs: 16 each)",
 )
 
 
-_ORDER = Avoided("I_MPI_PIN_ORDER=scatter|spread", "2021.18 binds each rank to one core of its domain only")
+_ORDER = Avoided("I_MPI_PIN_ORDER=scatter|spread", "Intel MPI 2021.18 binds each rank to only one core of its domain")
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
@@ -88,11 +88,11 @@ def _pinned(placement: Placement, wish: LaunchRequest, grouped: Sequence[Run]) -
     if domain:
         pins = {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": domain, "I_MPI_PIN_ORDER": "compact"}
         return _line(placement, wish, f"domain {domain}", [(placement.size, pins)], (_SIZES, _ORDER))
-    why = "some parts of the nodes are not alike, or no domain has the CPUs and the order of the plan"
+    why = "some parts of the nodes differ, or no domain matches the plan's CPUs and order"
     avoided = () if wish.exact else (Avoided("I_MPI_PIN_DOMAIN=numa|cache3|socket|core|omp", why), _SIZES)
     if any(run.ranks > MASKS and not _single(run.slots) for run in grouped):
         return _wrapped(
-            placement, wish, (*avoided, Avoided("mask list", f"Intel MPI dies of more than {MASKS} masks for a host"))
+            placement, wish, (*avoided, Avoided("mask list", f"Intel MPI crashes with more than {MASKS} masks per host"))
         )
     lists = {run.kind: listed(run) for run in {run.kind: run for run in grouped}.values()}
     segments = _joined([(run.ranks * len(run.hosts), lists[run.kind], run.ranks) for run in grouped])
@@ -194,7 +194,7 @@ def _configured(
     quoted = (*each_rank.command(wish, NAME), *wish.environment.values())
     if any(not re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) for word in quoted):
         return _wrapped(
-            placement, wish, (*avoided, Avoided("-configfile", "Intel MPI documents no quoting in it, and the command needs it"))
+            placement, wish, (*avoided, Avoided("-configfile", "the command needs quoting, which Intel MPI does not document"))
         )
 
     def lines() -> Iterator[str]:
@@ -216,10 +216,10 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     return Launch(NAME, wish.version, "wrapper", argv, environment, {**files, **wrapper.files(placement)}, avoided, wrapper.NOTES)
 
 
-_LEVELS: Final = ("socket", "numa", "cache3", "core", "pu")
+_LEVELS = ("socket", "numa", "cache3", "core", "pu")
 """What Intel MPI divides a machine by, the largest first."""
 
-_APART: Final = frozenset({"scatter", "spread"})
+_APART = frozenset({"scatter", "spread"})
 """Orders that keep ranks apart."""
 
 
@@ -249,23 +249,23 @@ class Tree:
         """
         found, inside = self._levels[kind], self.topology.inside
         if found and (union(found) != inside.pus or sum(map(len, found)) != len(inside.pus)):
-            raise Unclear(f"this machine's parts of the kind {kind} do not hold every CPU once")
+            raise Unclear(f"the {kind} parts of this machine do not contain every CPU exactly once")
         if kind != "numa" or len(found) == len(inside.nodes):
             return found
         near = Counter(node.near for node in inside.nodes)
         if near.keys() - {*found}:
-            raise Unclear("some NUMA node of memory alone is near other CPUs than those of one node: that was rarely observed")
+            raise Unclear("a memory-only NUMA node is near CPUs of several nodes, a case rarely observed")
         return tuple(cpus for node in found for cpus in (node,) * near[node])
 
     def readable(self, order: str) -> None:
         """Raise Unclear of machines on which Intel MPI was seen to fail, or to divide otherwise."""
         inside = self.topology.inside
         if not self.level("socket"):
-            raise Unclear("how Intel MPI divides a machine without sockets was rarely observed")
+            raise Unclear("too few runs were observed to predict how Intel MPI divides a machine without sockets")
         if inside.shared_l2:
-            raise Unclear("how Intel MPI divides a machine whose cores share L2 caches is not predicted here")
+            raise Unclear("how Intel MPI divides a machine whose cores share L2 caches is not predicted")
         if (self.topology.missing or inside.pus != self.topology.pus) and order != "compact":
-            raise Unclear("how Intel MPI divides a machine some of whose CPUs are hidden or off is not predicted here")
+            raise Unclear("how Intel MPI divides a machine with hidden or offline CPUs is not predicted")
 
     def enough(self, count: int) -> str:
         """Return the kind of the largest parts of which there are enough."""
@@ -306,7 +306,7 @@ class Tree:
         if ranks <= 1 or len(parts) == ranks:
             return ([home] if ranks == 1 else parts)[:ranks]
         if len(parts) < ranks:
-            raise Unclear("a socket has fewer parts than ranks, and what Intel MPI does then was not seen")
+            raise Unclear("a socket has fewer parts than ranks, a case never observed with Intel MPI")
         return [union(group) for group in _groups(parts, ranks)]
 
     def spread(self, count: int) -> list[list[CpuSet]]:
@@ -315,12 +315,14 @@ class Tree:
         Level by level, rank i of k begins with the thing that has the hardware thread i * m // k of m.
         """
         if any(len({len(part) for part in self.level(kind)}) > 1 for kind in ("socket", "numa")):
-            raise Unclear("the sockets or NUMA nodes of this machine are not alike, and how Intel MPI divides them was not seen")
+            raise Unclear("the sockets or NUMA nodes of this machine differ, a case never observed with Intel MPI")
         known = {cpus for kind in _LEVELS for cpus in self.level(kind)} | {self.topology.inside.pus}
         if any(cpus not in known for cpus in distance_groups(self.topology.inside)):
-            raise Unclear("hwloc groups NUMA nodes of this machine, and how ranks are kept apart in groups was rarely observed")
+            raise Unclear(
+                "hwloc groups NUMA nodes on this machine, and how Intel MPI separates ranks within groups was rarely observed"
+            )
         if self.clusters and max(len(self.level("numa")), len(self.level("cache3"))) < count < len(self.level("core")):
-            raise Unclear("whether hwloc shows clusters of cores on this machine, where ranks are kept apart is not recorded")
+            raise Unclear("ranks are spread, and this input does not record whether hwloc shows clusters of cores here")
         sockets = self.level("socket")
         if count < len(sockets):
             return [[part] for part in self._apart(sockets, count, ("socket",))]
@@ -332,7 +334,7 @@ class Tree:
         if count == 1:
             return [whole]
         if not kinds:
-            raise Unclear("a core has several ranks, and what Intel MPI does then was not seen")
+            raise Unclear("several ranks share a core, which was never observed with Intel MPI")
         things = [thing for thing in dict.fromkeys(self.level(kinds[0])) if thing <= whole]
         if union(things) != whole:
             return self._apart(home, count, kinds[1:])
@@ -376,10 +378,10 @@ def _domains_of_ranks(tree: Tree, domain: str, order: str, count: int, threads: 
     """Return the domains of a node's ranks; ``threads`` is OMP_NUM_THREADS."""
     domain, colon, layout = domain.partition(":")
     if colon and (domain not in ("omp", "auto") or layout not in ("platform", "bunch", "compact", *_APART)):
-        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:20]}:{layout[:20]} is is not predicted here")
+        raise Unclear(f"I_MPI_PIN_DOMAIN={domain[:20]}:{layout[:20]} is not predicted")
     order = {"": order, "platform": "bunch"}.get(layout, layout)
     if order not in ("bunch", "range", "compact", *_APART):
-        raise Unclear(f"I_MPI_PIN_ORDER={order[:20]} is not predicted here")
+        raise Unclear(f"I_MPI_PIN_ORDER={order[:20]} is not predicted")
     tree.readable(order)
     domain = threads if domain == "omp" else domain
     if domain in ("", "auto", "cache"):  # cache is what it chooses itself (2021.18, observed)
@@ -390,7 +392,7 @@ def _domains_of_ranks(tree: Tree, domain: str, order: str, count: int, threads: 
         return _sized(tree, int(domain), order, count)
     kind = {"sock": "socket"}.get(domain, domain)
     if kind not in ("core", "socket", "numa", "cache3"):
-        raise Unclear(f"what I_MPI_PIN_DOMAIN={domain[:40]} is is not predicted here")
+        raise Unclear(f"I_MPI_PIN_DOMAIN={domain[:40]} is not predicted")
     # scatter and spread over NUMA nodes: so it was seen on every machine, a rank has a core of its own
     things = tree.level("core" if kind == "numa" and order in _APART else kind)
     if not things:
@@ -398,7 +400,7 @@ def _domains_of_ranks(tree: Tree, domain: str, order: str, count: int, threads: 
     if order in _APART and count <= len(things):
         found = [[next((thing for thing in things if thing <= part), CpuSet()) for part in parts] for parts in tree.spread(count)]
         if not all(map(all, found)):
-            raise Unclear("ranks kept apart have less than their domain, and what Intel MPI does then was not seen")
+            raise Unclear("with scatter or spread, ranks would get less than their domain; this was never observed")
         return _ordered(tree, found, order, count, whole=count == len(things))
     return _bunched(tree, things, order, count)
 
@@ -443,7 +445,7 @@ def _ordered(tree: Tree, sockets: Sequence[Sequence[CpuSet]], order: str, count:
         return tuple(mine for parts in sockets for mine in parts)
     number = len(tree.level("socket"))
     if 2 <= count % number <= number - 2:
-        raise Refused("with so many ranks beyond a multiple of the sockets, scatter ends Intel MPI's proxy")
+        raise Refused("scatter crashes Intel MPI's proxy if this many ranks remain after an equal share for each socket")
     return tuple(mine for turn in zip_longest(*sockets) for mine in turn if mine is not None)
 
 
@@ -452,7 +454,8 @@ def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, si
     if order == "compact" or count > len(things) or (count == len(things) and not size):
         return tuple(things[rank % len(things)] for rank in range(count))
     if order in _APART:
-        raise Unclear(f"I_MPI_PIN_ORDER={order} binds each rank to a part of its domain only, and which was rarely observed")
+        why = "too few runs were observed to predict which part"
+        raise Unclear(f"I_MPI_PIN_ORDER={order} binds each rank to only part of its domain; {why}")
     sockets, pus = tree.level("socket"), tree.level("pu")
     large = len(things) <= max(len(tree.level("numa")), len(sockets)) and not size
     dealt = _shared(sockets, count) if large else tree.homes(count, len(pus) if size else len(things))
@@ -461,7 +464,7 @@ def _bunched(tree: Tree, things: Sequence[CpuSet], order: str, count: int, *, si
         within = [pu.first or 0 for pu in pus if pu <= home]
         found += _round(within, size, mine) if size else [thing for thing in things if thing <= home][:mine]
     if len(found) < count:
-        raise Unclear("domains lie across sockets or NUMA nodes, and what Intel MPI does then was rarely observed")
+        raise Unclear("domains span sockets or NUMA nodes, a case rarely observed with Intel MPI")
     return tuple(found)
 
 
@@ -473,10 +476,10 @@ def _processors(text: str, tree: Tree, count: int) -> Given:
     every = tree.topology.inside.pus
     if text.lower() != "allcores":
         if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text, re.ASCII):
-            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} is not predicted here")
+            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} is not predicted")
         spans = [(int(first), int(last or first)) for first, last in re.findall(r"(\d+)(?:-(\d+))?", text)]
         if any(last < first or last - first > LIMIT for first, last in spans) or len(spans) > LIMIT:
-            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} names more CPUs than there are, or none")
+            raise Unclear(f"I_MPI_PIN_PROCESSOR_LIST={text[:40]} names too many CPUs, or none")
         numbers = [number for first, last in spans for number in range(first, last + 1)]
         if len(set(numbers)) < len(numbers) or not every >= CpuSet(numbers):
             raise Unclear("the list names a CPU twice, or one that this machine does not have")
@@ -501,7 +504,7 @@ def _processors(text: str, tree: Tree, count: int) -> Given:
 def _masked(text: str, topology: Topology, count: int) -> Given | None:
     """Return the masks of I_MPI_PIN_DOMAIN; None where Intel MPI passes them over, silently: too many, too few, or without 0x."""
     if "]" in text[:-1] or not text.endswith("]") or not all(text[1:-1].split(",")):
-        raise Unclear("what Intel MPI makes of such a list of masks is not predicted here")
+        raise Unclear("the effect of such a list of masks is not predicted")
     entries = text[1:-1].split(",")
     if not len(entries) == count <= MASKS or not all(re.fullmatch(r"0x[0-9a-f]{1,4096}", entry, re.ASCII) for entry in entries):
         return None
@@ -514,11 +517,11 @@ def _masked(text: str, topology: Topology, count: int) -> Given | None:
     return found
 
 
-_OFF: Final = frozenset({"0", "no", "off", "disable"})
+_OFF = frozenset({"0", "no", "off", "disable"})
 
-_RESPECT: Final = "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"
+_RESPECT = "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"
 
-_HARMLESS: Final = re.compile(
+_HARMLESS = re.compile(
     r"I_MPI_(PIN_MODE|PIN_RESPECT_(?:CPUSET|HCA)|DEBUG|FABRICS|OFI_|ADJUST_|SHM|ROOT|HYDRA_(BOOTSTRAP|DEBUG|IFACE)|TUNING|EXTRA|EAGER"
     r"|(?:FALLBACK|DEVICE|MALLOC|PMI_LIBRARY|JOB_TIMEOUT|SPIN_COUNT|WAIT_MODE|CBWR|LIBRARY_KIND|THREAD_SPLIT|HARD_FINALIZE"
     r"|DYNAMIC_CONNECTION|SCALABLE_OPTIMIZATION|MPIRUN_CLEANUP|COMPATIBILITY|REMOVED_VAR_WARNING|VAR_CHECK_SPELLING|TMPDIR"
@@ -532,17 +535,17 @@ def pinned(pins: Pins, tree: Tree, count: int) -> Given:
     words = {"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_ORDER", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PERHOST", _RESPECT}
     own = (name for name in pins if name.startswith("I_MPI_") and name not in words)
     if odd := next((name for name in own if not _HARMLESS.match(name)), None):
-        raise Unclear(f"what {odd[:40]} does to pinning is not predicted here")
+        raise Unclear(f"the effect of {odd[:40]} on pinning is not predicted")
     if odd := next((name for name in words & pins.keys() if pins[name] != pins[name].lower() and pins[name][:1] != "["), None):
-        raise Unclear(f"{odd}={pins[odd][:20]}: it passes over words in capitals, not everywhere alike")
+        raise Unclear(f"{odd}={pins[odd][:20]}: Intel MPI ignores words in capitals, but not consistently")
     switch, domain = pins.get("I_MPI_PIN", "1"), pins.get("I_MPI_PIN_DOMAIN", "").lower()
     if switch in _OFF:
         return (None,) * count
     if switch not in ("1", "yes", "on", "enable"):
-        raise Unclear(f"I_MPI_PIN={switch[:20]} is not understood")
+        raise Unclear(f"I_MPI_PIN={switch[:20]} is not a known value")
     if "I_MPI_PIN_PROCESSOR_LIST" in pins:
         if "I_MPI_PIN_DOMAIN" in pins:
-            raise Unclear("how I_MPI_PIN_DOMAIN divides an I_MPI_PIN_PROCESSOR_LIST beside it is not predicted here")
+            raise Unclear("I_MPI_PIN_DOMAIN together with I_MPI_PIN_PROCESSOR_LIST is not predicted")
         return _processors(pins["I_MPI_PIN_PROCESSOR_LIST"], tree, count)
     if domain.startswith("["):
         if (given := _masked(domain, tree.topology, count)) is not None:
@@ -558,7 +561,7 @@ def _each_host(line: Line) -> int | None:
     text = line.words.environment.get("I_MPI_PERHOST")
     counts |= {atoi(text)} if not counts and text is not None else set()
     if len(counts) > 1 or any(count < 1 for count in counts):
-        raise Unclear("how many ranks a host gets, is said in a way that is not predicted here")
+        raise Unclear("the effect of these options on the number of ranks per host is not predicted")
     return next(iter(counts), None)
 
 
@@ -566,7 +569,7 @@ def _hosts_of_ranks(made: Prediction, total: int | None) -> tuple[list[str | Non
     """Return the hosts in turn, each as often as it takes ranks at a time, and how many ranks there are without -n."""
     line, variables = made.line, made.line.words.environment
     if odd := next((name for name in ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE") if name in variables), None):
-        raise Unclear(f"{odd} names the hosts, and that it is read was rarely observed")
+        raise Unclear(f"{odd} names the hosts, and too few runs with this variable were observed")
     if variables.get(_RESPECT, "0") not in _OFF:
         raise Unclear(f"{_RESPECT} changes which host a rank goes to")
     each, found = _each_host(line), mpich.host_slots(made)
@@ -575,22 +578,22 @@ def _hosts_of_ranks(made: Prediction, total: int | None) -> tuple[list[str | Non
     option = next(said.written[0] for said in line.options if said.name in ("-f", "-hosts", "-host"))
     if option.lstrip("-").partition("=")[0].lower() in ("machinefile", "machine"):
         if any(said.name == "-rr" for said in line.options) or any(host.slots == 0 for host in found):
-            raise Unclear("a machine file beside -rr, or with a host of no slots is not predicted here")
+            raise Unclear("a machine file with -rr, or one that gives a host no slots, is not predicted")
         if total is None:
-            raise Unclear("without -n Intel MPI starts as many ranks as the hosts have cores, or as a scheduler says")
+            raise Unclear("without -n, Intel MPI starts as many ranks as the hosts have cores, or as the scheduler allocates")
         # whatever -ppn says (2021.18, observed)
         return [host.name for host in found for _ in range(min(host.slots or 1, total))], None
     if each is None and (len(found) > 1 or total is None):
-        raise Unclear("without -ppn a host gets as many ranks as the one that mpiexec.hydra is started on has cores")
+        raise Unclear("without -ppn, a host gets as many ranks as the host running mpiexec.hydra has cores")
     return [host.name for host in found for _ in range(min(each or 1, MOST_RANKS))], (each or 0) * len(found)
 
 
-_ELSEWHERE: Final = words(
+_ELSEWHERE = words(
     "-configfile -hosts-group -nolocal -cpu-bind -rmk -gtool -localhost -umask -topolib -output-from -gpus-per-proc"
     " -gpu-subdevs-per-proc -memory-alloc-kinds -timeout -report-bindings -disable-hostname-propagation"
     " -enable-hostname-propagation -hybrid-hosts -pmi-port -order-nodes -skip-launch-node -rankmap"
 )
-"""Options that say of hosts or CPUs what is not predicted here, or that other Hydras have."""
+"""Options that say of hosts or CPUs what is not predicted, or that other Hydras have."""
 
 
 def ranks(made: Prediction) -> tuple[LintRank, ...]:
@@ -608,16 +611,16 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
         counts = [[_hosts_of_ranks(made, None)[1] or _cores(made.topology)]]
     for segment, said in zip(line.segments, counts, strict=True):
         if not said or said[-1] < 1 or len(set(said)) > 1:
-            raise Unclear("of which program without -n there are how many ranks is not predicted here")
+            raise Unclear("the number of ranks of a program without -n is not predicted")
         if len(programs) + said[-1] > MOST_RANKS:
-            raise Unclear(f"{len(programs) + said[-1]} ranks are more than the {MOST_RANKS} that are predicted one by one")
+            raise Unclear(f"{len(programs) + said[-1]} ranks exceed the limit of {MOST_RANKS} for prediction")
         own = everywhere | dict(_variable(option.values) for option in segment.options if option.name == "-env")
         programs += [own] * said[-1]
     turn, _ = _hosts_of_ranks(made, len(programs))
     where = [turn[rank % len(turn)] for rank in range(len(programs))]
     sizes = Counter(where)
     if len(set(sizes.values())) > 1 and max(sizes.values()) > len(made.topology.pus):
-        raise Unclear("some host has more ranks than others and than CPUs, and how these are bound was rarely observed")
+        raise Unclear("a host has more ranks than CPUs, and more ranks than other hosts, a case rarely observed")
     others = {name: value for mine in reversed(programs) for name, value in mine.items() if name.startswith("I_MPI_")}
     pins = {host: {**others, **mine} for host, mine in reversed([*zip(where, programs, strict=True)])}
     tree = Tree(made.topology, clusters=made.machine.architecture != "x86_64" and made.machine.cpu is None)
@@ -629,19 +632,19 @@ def _cores(topology: Topology) -> int:
     inside = topology.inside
     found = {(inside.package_of(core.cpuset), core.os_index) for core in inside.cores}
     if inside.pus != CpuSet(range(len(inside.pus))) or any(core.os_index is None for core in inside.cores) or not found:
-        raise Unclear("without -n Intel MPI starts as many ranks as it finds cores, and how many it finds here is not known")
+        raise Unclear("without -n, Intel MPI starts as many ranks as it finds cores, and that number is unknown here")
     return len(found)
 
 
 def _odd(line: Line) -> None:
     """Raise Refused of what Intel MPI ends at, Unclear of versions and options that were not seen."""
     if any(said.written[0].lstrip("-") == "V" for said in line.options):  # of MPICH it is -verbose
-        raise Refused("it prints its version, and ends")
+        raise Refused("it prints its version and exits")
     if line.release is not None and line.release < (2019, 0, 0):
-        raise Unclear("Intel MPI before 2019 pinned in other ways")
+        raise Unclear("Intel MPI before 2019 pinned differently")
     for said in line.options:
         if not said.known or said.name in _ELSEWHERE:
-            raise Unclear(f"what {said.written[0][:40]} of mpiexec.hydra does to hosts or CPUs is not predicted here")
+            raise Unclear(f"the effect of mpiexec.hydra's {said.written[0][:40]} on hosts or CPUs is not predicted")
     said_once(line)
 
 
@@ -680,18 +683,18 @@ def _masks(domain: str, count: int | None) -> Iterator[LintWarning]:
     bare = next((mask for mask in masks if not mask.lower().startswith("0x")), None)
     if bare is not None:
         better = f"I_MPI_PIN_DOMAIN=[{','.join('0x' + mask.lower().removeprefix('0x') for mask in masks[:64])}]"
-        why = "Without 0x the list is not understood: Intel MPI pins in its own way instead, and ends with success."
+        why = "Without 0x the list is invalid: Intel MPI falls back to its own pinning and exits successfully."
         yield warning("mask-without-0x", "the masks are not used", why, f"{bare[:40]} in {domain[:60]}", better, bad=True)
     elif count and len(masks) != count:
-        why = "Where masks and local ranks are not as many, Intel MPI pins in its own way instead."
+        why = "If the numbers of masks and local ranks differ, Intel MPI falls back to its own pinning."
         yield warning(
             "mask-count", f"{len(masks)} masks for {count} ranks on a node", why, domain[:80], f"{count} masks", bad=True
         )
     if len(masks) > MASKS:
         yield warning(
             "too-many-masks",
-            "Intel MPI dies",
-            "2021.18 writes past an array from 115 masks on.",
+            "Intel MPI crashes",
+            "With 115 masks or more, Intel MPI 2021.18 writes past the end of an array.",
             f"{len(masks)} masks",
             "I_MPI_PIN_PROCESSOR_LIST",
         )
@@ -703,7 +706,10 @@ def _processor_lists(text: str, count: int | None) -> Iterator[LintWarning]:
     except BadValue:
         return
     if count and (entries != count or "-" in text):
-        why = "Only with exactly one entry a local rank is the order kept; otherwise the list is a set, and short ones wrap."
+        why = (
+            "Intel MPI keeps the order only with exactly one entry per local rank. Otherwise it treats the list as a set, and "
+            "repeats a list that is too short."
+        )
         yield warning(
             "list-count",
             f"{entries} CPUs are listed for {count} ranks on a node",

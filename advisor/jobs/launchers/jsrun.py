@@ -26,47 +26,47 @@ UNBOUND = ("-c", "ALL_CPUS", "-b", "none")
 FILE = "erf"
 
 
-UNTRIED = "not proven by a run: jsrun is part of IBM's LSF, so this follows published lines; check it with advisor verify"
+UNTRIED = "not tested in real runs: jsrun is part of IBM LSF, so this follows published examples; check it with advisor verify"
 
 
-_NODE = "the job must have the nodes whole, and their hardware threads switched on as here (bsub -nnodes, -alloc_flags smt4)"
+_NODE = "the job needs whole nodes with the same hardware threads enabled as here (bsub -nnodes, -alloc_flags smt4)"
 
 
-_ORDER = "ranks follow the order in which LSF has the hosts of the job"
+_ORDER = "ranks follow LSF's order of the job's hosts"
 
 
 OPTIONS, _ALIASES = option_table("""
-    --nrs -n 1 makes {0} resource sets
+    --nrs -n 1 creates {0} resource sets
     --rs_per_host -r 1 puts {0} resource sets on each host
-    --tasks_per_rs -a 1 starts {0} tasks in each resource set
-    --cpu_per_rs -c 1 gives each resource set {0} cores
-    --gpu_per_rs -g 1 gives each resource set {0} GPUs
+    --tasks_per_rs -a 1 tasks per resource set: {0}
+    --cpu_per_rs -c 1 cores per resource set: {0}
+    --gpu_per_rs -g 1 GPUs per resource set: {0}
     --memory_per_rs -m 1 gives each resource set {0} MB of memory
     --np -p 1 starts {0} tasks
     --bind -b 1 binds each task to {0} of its resource set
     --launch_distribution -d 1 starts tasks on resource sets {0}
-    --latency_priority -l 1 keeps near each other {0}
+    --latency_priority -l 1 keeps {0} close together
     --erf_input 1 puts ranks where the file {0} says
-    --erf_output 1 writes where ranks are to {0}
-    --use_resources -U 1 makes the resource sets of the file {0}
+    --erf_output 1 writes the rank placement to {0}
+    --use_resources -U 1 creates the resource sets defined in the file {0}
     --rs_per_socket -K 1 puts {0} resource sets on each socket
     --env -E 1 sets {0} for all ranks
-    --env_eval -F 1 sets {0} for each rank in its own place
+    --env_eval -F 1 sets {0}, evaluated for each rank
     --env_no_propagate -D 1 does not pass on {0}
-    --smpiargs -M 1 hands {0} to Spectrum MPI
+    --smpiargs -M 1 passes {0} to Spectrum MPI
     --stdio_stdout -o 1 writes output to {0}
     --stdio_stderr -k 1 writes errors to {0}
     --stdio_input -t 1 reads {0}
     --stdio_mode -e 1 gathers output {0}
-    --stdin_rank -I 1 lets rank {0} read
+    --stdin_rank -I 1 gives rank {0} the input
     --chdir -h 1 starts in the folder {0}
-    --immediate -i 0 does not wait for the end
+    --immediate -i 0 does not wait for the job to end
     --exit_on_error -X 1 ends all tasks when one fails: {0}
-    --progress -Z 1 writes how far the start is to {0}
-    --print_placement 1 prints where ranks are: {0}
-    --use_spindle -L 1 loads libraries by Spindle: {0}
+    --progress -Z 1 writes startup progress to {0}
+    --print_placement 1 prints the rank placement: {0}
+    --use_spindle -L 1 loads libraries through Spindle: {0}
     --pre_post_exec -P 1 runs {0} before and after
-    --exclude_hosts -x 1 leaves out the hosts {0}
+    --exclude_hosts -x 1 excludes the hosts {0}
 """)
 
 
@@ -84,7 +84,10 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
 def _wrapped(placement: Placement, wish: LaunchRequest, variables: Sequence[str]) -> Launch:
     """Return the line of the wrapper: one resource set a host, with everything that the host has."""
     if len({host.ranks for host in placement.hosts if host.ranks}) > 1:
-        raise BadValue("jsrun starts as many ranks in every resource set", cure="ask for the same number on each host")
+        raise BadValue(
+            "jsrun starts the same number of ranks in every resource set",
+            cure="request the same number of ranks on each host",
+        )
     hosts = max(1, len(names(placement)))
     gpus = ("-g", "ALL_GPUS") if any(slot.gpu for plan in placement.plans for slot in plan.slots) else ()
     sets = ("-n", str(hosts), "-r", "1", "-a", str(placement.size // hosts), *gpus, *UNBOUND, "-d", "packed")

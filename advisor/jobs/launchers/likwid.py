@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs.launcher import Dialect, Launch, Launcher, LaunchRequest, Lines, option_table
@@ -28,13 +27,13 @@ from advisor.machine.topology import Topology
 NAME = "likwid"
 
 
-_THREADS = "likwid pins each thread to one CPU of its rank, in the order of the list; OMP_PLACES changes nothing there"
+_THREADS = "likwid pins each thread to one CPU of its rank, in the order of the list; OMP_PLACES has no effect there"
 
 
-_WHOLE = "likwid counts CPUs from the first that the job has: give the job whole nodes"
+_WHOLE = "likwid counts CPUs from the job's first one: give the job whole nodes"
 
 
-_MPI = "the hostfile is Open MPI's: for another MPI name it (-mpi intelmpi, mvapich2) and write name:slots"
+_MPI = "the hostfile is in Open MPI's format; for another MPI give -mpi (intelmpi, mvapich2) and write name:slots"
 
 
 _LOOSE = ("env", "-u", "LD_PRELOAD", "-u", "LIKWID_PIN", "-u", "KMP_AFFINITY")
@@ -43,26 +42,26 @@ _LOOSE = ("env", "-u", "LD_PRELOAD", "-u", "LIKWID_PIN", "-u", "KMP_AFFINITY")
 
 LIKWID, ALIASES = option_table("""
     -np -n --np 1 starts {0} ranks
-    -pin --pin 1 gives each rank of a node its entry of {0}, one CPU for each thread
+    -pin --pin 1 gives each rank on a node its entry in {0}, one CPU per thread
     -c -C 1 pins the threads to the CPUs {0}, one after the other
     -nperdomain --nperdomain 1 starts ranks on each domain: {0}
     -t -tpp --tpp 1 gives each rank {0} threads
-    --dist 1 leaves {0} CPUs from one rank to the next
-    -s --skip 1 does not pin the threads of the mask {0}
-    -mpi --mpi 1 starts them by the MPI {0}
-    -omp --omp 1 takes the OpenMP to be {0}
-    -hostfile --hostfile 1 on the hosts of the file {0}
+    --dist 1 sets the distance between ranks to {0} CPUs
+    -s --skip 1 does not pin the threads in the mask {0}
+    -mpi --mpi 1 starts the ranks with the MPI {0}
+    -omp --omp 1 assumes the OpenMP {0}
+    -hostfile --hostfile 1 starts the ranks on the hosts in the file {0}
     -g --group -group 1 measures the events {0}
     -o --output 1 writes to {0}
-    -e --env 1 sets {0} for all ranks, up to a comma
-    --mpiopts 1 gives the MPI's launcher {0}
+    -e --env 1 sets {0} for all ranks; the value ends at a comma
+    --mpiopts 1 passes {0} to the MPI's launcher
     -V --verbose 1 prints more: {0}
-    -m --marker -marker 0 keeps to the memory of these CPUs (likwid-mpirun: measures marked regions)
-    -i 0 takes memory of these CPUs' nodes in turn
-    -S --sweep 0 empties memory and caches first
-    -p 0 prints domains or the list
-    -q --quiet 0 prints nothing of its own
-    -f 0 goes on with more threads than CPUs
+    -m --marker -marker 0 uses only the memory of these CPUs (likwid-mpirun: measures marked regions)
+    -i 0 interleaves memory over the nodes of these CPUs
+    -S --sweep 0 clears memory and caches first
+    -p 0 prints the domains or the CPU list
+    -q --quiet 0 suppresses LIKWID's own output
+    -f 0 starts even with more threads than CPUs
     -d --debug 0 prints what it does
     -O 0 prints comma-separated values
 """)
@@ -72,7 +71,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the likwid-mpirun line: a list for each local rank where hosts are alike, else the wrapper."""
     hosts, each, slots = list(runs(placement)), filled(placement), only_slots(placement)
     if any(run.ranks != each for run in hosts):
-        raise BadValue("likwid-mpirun starts as many ranks on every host", cure="ask for the same number on each")
+        raise BadValue("likwid-mpirun starts the same number of ranks on every host", cure="request the same number on each")
     narrow = any(run.plan.topology.limited for run in hosts)
     wrap = wish.wrap or narrow or slots is None or devices_differ(placement)
     lists = "" if wrap else _lists(placement)
@@ -109,10 +108,10 @@ def _hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
 
 def _kept(before: Mapping[str, str]) -> Iterator[str]:
     if before:
-        yield f"likwid-mpirun cuts variables off at a comma: on other hosts, {', '.join(sorted(before))} must be set otherwise"
+        yield f"likwid-mpirun cuts variables at a comma: on other hosts, set {', '.join(sorted(before))} another way"
 
 
-_MOST: Final = 4096
+_MOST = 4096
 
 
 def request(line: Line, told: Request) -> Request:
@@ -128,20 +127,20 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks of a line; the CPUs of each are those that its threads get, one after the other."""
     line, want = made.line, made.want
     if odd := next((said for said in line.options if not said.known), None):
-        raise Unclear(f"{odd.written[0][:40]} of likwid is not known here")
+        raise Unclear(f"likwid's option {odd.written[0][:40]} is unknown here")
     if not line.first.command:
         raise Refused("no program is named")
     if want.bind is None:
         raise Unclear("without -pin (-c of likwid-pin) likwid chooses the cores itself")
     if made.topology.limited:
-        raise Unclear("in a job with a part of the node likwid counts CPUs from the first of that part")
+        raise Unclear("in a job that has only part of the node, likwid counts CPUs from the first CPU of that part")
     alone = line.words.launcher == "likwid-pin"
     words = (want.bind,) if alone else tuple(want.bind.split("_"))
     given = [CpuSet(cpus_of(word, made.topology)) for word in words]
     if alone:
         return (LintRank(rank=0, host=None, cpus=given[0]),)
     if want.hostfile and want.hostfile not in made.files:
-        raise Unclear(f"the hosts stand in the file {want.hostfile[:80]}, and it was not read")
+        raise Unclear(f"the hosts are listed in the file {want.hostfile[:80]}, which was not read")
     hosts = _hosts_of_ranks(made, len(given), len(cpus_of(words[0], made.topology)))
     each = given[: want.ranks] if want.ranks and len(hosts) == 1 else given
     places = [(host, cpus) for host in hosts for cpus in each]
@@ -156,7 +155,7 @@ def _hosts_of_ranks(made: Prediction, each: int, threads: int) -> tuple[str | No
             raise Refused("the pinning needs more hardware threads than the node has")
         return (None,)
     if any(not slots or slots < each * threads for _, slots in named):
-        raise Unclear("a host of the file has fewer slots than the ranks have CPUs")
+        raise Unclear("a host in the hostfile has fewer slots than its ranks have CPUs")
     total = min(made.want.ranks or each * len(named), each * len(named), MOST_RANKS)
     return tuple(name for name, _ in named[: max(1, total // each)])
 
@@ -169,10 +168,10 @@ def lists(made: Prediction) -> Iterator[LintWarning]:
     entries = len((made.want.bind or "").split("_"))
     yield LintWarning(
         id="ranks-left-out",
-        what=f"{count} of {asked} ranks are started",
-        why="Each host gets one rank for each entry of -pin, and no host a part of them; likwid-mpirun says so and goes on.",
-        evidence=f"{entries} in -pin, {len({rank.host for rank in made.ranks})} of the hosts",
-        better="as many entries as ranks of a host",
+        what=f"only {count} of {asked} ranks are started",
+        why="Each host gets one rank per entry of -pin, never fewer; likwid-mpirun warns and continues.",
+        evidence=f"entries in -pin: {entries}; hosts used: {len({rank.host for rank in made.ranks})}",
+        better="one entry per rank on a host",
         misbinds=True,
     )
 
@@ -180,9 +179,9 @@ def lists(made: Prediction) -> Iterator[LintWarning]:
 def cpus_of(expression: str, seen: Topology) -> list[int]:
     """Return the CPUs of a list of the kernel's numbers in its order; raise Refused or Unclear."""
     if len(seen.pus) != (max(seen.pus, default=-1) + 1):
-        raise Unclear("how likwid counts CPUs where some are off is not predicted here")
+        raise Unclear("likwid's numbering with offline CPUs is not predicted")
     if not re.fullmatch(r"[\d,-]+", expression, re.ASCII):
-        raise Unclear(f"what likwid makes of {expression[:40]!a} is not predicted here")
+        raise Unclear(f"the result of {expression[:40]!a} in likwid is not predicted")
     numbers = _numbers(expression)
     if not set(numbers) <= set(seen.pus):
         raise Refused(f"{expression[:40]} names CPUs that this machine does not have")
@@ -199,7 +198,7 @@ def _numbers(text: str) -> list[int]:
         first, last = int(match[1]), int(match[2] or match[1])
         numbers += range(first, last + 1) if first <= last else range(first, last - 1, -1)
         if len(numbers) > _MOST:
-            raise Unclear("more CPUs than are worked out here")
+            raise Unclear("more CPUs than advisor can evaluate")
     return numbers
 
 
@@ -213,7 +212,7 @@ def written(cpus: CpuSet, seen: Topology, *, threads_first: bool) -> str:
     order = [cpu for cpu in logical_numbering(seen).pus if cpu in cpus]
     order = order if threads_first else _first_threads_first(order, seen)
     if len(order) < len(cpus) or not order:
-        raise BadValue("some CPUs are in no core of this machine")
+        raise BadValue("some CPUs belong to no core of this machine")
     runs: list[list[int]] = []
     for cpu in order:
         if runs and cpu == runs[-1][-1] + 1:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
@@ -124,7 +123,7 @@ LINE = 16_000
 """Characters of a host file's line: Hydra 5.0.2 reads 16,384 at once, and takes the rest for another host (observed)."""
 
 
-_CROSSES = "the cores, L3 groups or NUMA nodes are not all alike: Hydra counts on and crosses them"
+_CROSSES = "the cores, L3 groups or NUMA nodes differ: Hydra keeps counting across their boundaries"
 
 
 _HOMELESS = Avoided(
@@ -132,7 +131,7 @@ _HOMELESS = Avoided(
 )
 
 
-_OTHERS = "no -bind-to X:k -map-by Y puts the ranks in this order on these CPUs"
+_OTHERS = "no choice of X, k and Y places the ranks on these CPUs in this order"
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
@@ -263,7 +262,7 @@ def bound(bind: str | None, over: str | None, topology: Topology, count: int) ->
     elif even and number == 1 and len(larger[0]) > len(things[0]) and together <= len(larger[0]) // len(things[0]):
         given = [cpus for cpus, _ in zip(hydra_bound(things, larger, together), range(count), strict=False)]
     else:
-        raise Unclear(f"-bind-to {bind[:40]} over {(over or bind)[:40]} is not predicted here")
+        raise Unclear(f"-bind-to {bind[:40]} over {(over or bind)[:40]} is not predicted")
     return tuple(_as_kernel(cpus, topology) for cpus in given)
 
 
@@ -272,11 +271,11 @@ def _user(text: str, count: int) -> list[CpuSet]:
     entries = text.split(",")[:count]
     plain = re.compile(r"\d{1,7}(-\d{1,7})?(\+\d{1,7}(-\d{1,7})?)*", re.ASCII)
     if odd := next((entry for entry in entries if not plain.fullmatch(entry)), None):
-        raise Unclear(f"what Hydra makes of {odd[:40]!a} is not predicted here")
+        raise Unclear(f"how Hydra reads {odd[:40]!a} is not predicted")
     try:
         return [CpuSet.parse(entry.replace("+", ",")) for entry in entries]
     except BadValue as error:
-        raise Unclear(f"the list of user: cannot be read: {error.problem}") from error
+        raise Unclear(f"the list after user: cannot be read: {error.problem}") from error
 
 
 def _request(topology: Topology, text: str) -> tuple[tuple[CpuSet, ...], int]:
@@ -285,11 +284,11 @@ def _request(topology: Topology, text: str) -> tuple[tuple[CpuSet, ...], int]:
     name = {"package": "socket", "numanode": "numa"}.get(match[1], match[1]) if match else ""
     found = objects(topology).get(name)
     if match is None or found is None or (not found and (name == "numa" or hides_l3(topology.inside))):
-        raise Unclear(f"what Hydra makes of {text[:40]!a} is not predicted here")
+        raise Unclear(f"how Hydra reads {text[:40]!a} is not predicted")
     if name == "socket" and len(found) < len(topology.packages):
-        raise Unclear("a socket without CPUs that may be used is counted where devices hang on it")
+        raise Unclear("Hydra also counts a socket without usable CPUs if devices are attached to it")
     if not found:
-        raise Refused(f"hardware object not found: this machine shows no {name}")
+        raise Refused(f"hardware object not found: no {name} on this machine")
     return found, int(match[2] or 1)
 
 
@@ -298,17 +297,17 @@ def claim(words: Words, tools: frozenset[str]) -> int:
     return 7 if words.launcher.endswith("mpich") else 5 if kin(words) else 2 if "mpich" in tools else 0
 
 
-_FOREIGN: Final = words(
+_FOREIGN = words(
     "-perhost -rr -nolocal -umask -s -tmpdir -path -wd -print-rank-map -timeout -silent-abort -prepend-timestamp -prot -grr"
 )
 """Options of other Hydras that MPICH's mpiexec 4 and 5 end at: "unrecognized argument"."""
 
 
-_ELSEWHERE: Final = words(
+_ELSEWHERE = words(
     "-configfile -order-nodes -skip-launch-node -rmk -topolib -localhost -rankmap -membind -gpus-per-proc -gpu-subdevs-per-proc"
     " -hybrid-hosts"
 )
-"""Options that say of hosts, memory or devices what is not predicted here."""
+"""Options that say of hosts, memory or devices what is not predicted."""
 
 
 @dataclass(frozen=True)
@@ -317,7 +316,7 @@ class HostSlots:
 
     name: str | None
     slots: int | None = None
-    """None where the line does not say."""
+    """None if the line does not say."""
     binding: str | None = None
 
 
@@ -331,7 +330,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     order = _order(line, nodes)
     variables, said = line.words.environment, {said.name: said.values[-1] for said in reversed(line.options) if said.values}
     if nodes[0].name is not None and "-bind-to" not in said and "HYDRA_BINDING" in variables:
-        raise Unclear("whether HYDRA_BINDING reaches the other hosts depends on how daemons are started there")
+        raise Unclear("HYDRA_BINDING may not reach the other hosts, depending on how daemons are started there")
     bind, over = said.get("-bind-to", variables.get("HYDRA_BINDING")), said.get("-map-by", variables.get("HYDRA_MAPPING"))
     counts = Counter(order)
     kinds = {(nodes[place].binding or bind, count): None for place, count in counts.items()}
@@ -339,7 +338,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
         given = {kind: bound(kind[0], over, made.topology, kind[1]) for kind in kinds}
     except Refused as refusal:
         if line.release is None or line.release < (4, 0, 0):
-            raise Unclear(f"MPICH 5.0.2 says: {refusal}; older ones bound ranks there, and how is not known") from refusal
+            raise Unclear(f"MPICH 5.0.2 says: {refusal}; older versions did bind such ranks, but it is unknown how") from refusal
         raise
     mine = {place: given[nodes[place].binding or bind, count] for place, count in counts.items()}
     return seated(order, mine, lambda place: nodes[place].name)
@@ -353,16 +352,16 @@ def _odd(line: Line) -> None:
         if not said.known or (name in _FOREIGN and young):
             raise Refused(f"unrecognized argument {said.written[0][:40]}")
         if said.name in _ELSEWHERE:
-            raise Unclear(f"what {said.name} changes is not predicted here")
+            raise Unclear(f"the effect of {said.name} is not predicted")
     said_once(line)
     unread = ("HYDRA_CONFIG_FILE", "HYDRA_RMK", "HYDRA_TOPOLIB", "HYDRA_MEMBIND")
     if odd := next((name for name in unread if name in line.words.environment), None):
-        raise Unclear(f"{odd} is set: what it brings is not known")
+        raise Unclear(f"{odd} is set: its effect is unknown")
     if line.release is not None and line.release < (3, 1, 0):
-        raise Unclear("MPICH before 3.1 bound in another way")
+        raise Unclear("MPICH before 3.1 binds differently")
 
 
-_HOST: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?(?:\s+binding=(\S+))?", re.ASCII)
+_HOST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,254})(?::(\d{1,6}))?(?:\s+binding=(\S+))?", re.ASCII)
 
 
 def host_slots(made: Prediction) -> list[HostSlots]:
@@ -370,7 +369,7 @@ def host_slots(made: Prediction) -> list[HostSlots]:
     options = [said for said in made.line.options if said.name in ("-f", "-hosts", "-host")]
     file = made.line.words.environment.get("HYDRA_HOST_FILE") if not options else None
     if len(options) > 1:
-        raise Unclear("the line names its hosts twice")
+        raise Unclear("the line lists its hosts twice")
     file = options[0].values[-1] if options and options[0].name == "-f" else file
     if file is not None and file not in made.files:
         raise Unclear(f"the host file {file[:80]} was not read")
@@ -380,7 +379,7 @@ def host_slots(made: Prediction) -> list[HostSlots]:
     plain = [row for each in rows[: MOST_RANKS + 1] if (row := each.strip()) and not row.startswith("#")]
     found = [match for row in plain if (match := _HOST.fullmatch(row))]
     if not found or len(found) < len(plain) or len({match[1] for match in found}) < len(found):
-        raise Unclear("no host is named, one twice, or one in a way that is not predicted here")
+        raise Unclear("no host is named, one is repeated, or one is written in a form that is not predicted")
     return [HostSlots(match[1], int(match[2]) if match[2] else None, match[3]) for match in found]
 
 
@@ -391,9 +390,9 @@ def _order(line: Line, nodes: Sequence[HostSlots]) -> list[int]:
         number = atoi(segment.value("-n") or "0")
         total += number if number > 0 else sum(node.slots or 0 for node in nodes)
     if total > MOST_RANKS:
-        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are predicted one by one")
+        raise Unclear(f"{total} ranks exceed the limit of {MOST_RANKS} for prediction")
     if any((node.slots or 0) <= 0 for node in nodes):
-        raise Refused("a host has no slot, and mpiexec dies")
+        raise Refused("a host has no slots, so mpiexec crashes")
     turn = [position for position, node in enumerate(nodes) for _ in range(min(node.slots or 0, total))]
     return [turn[rank % len(turn)] for rank in range(total)]
 
@@ -405,7 +404,7 @@ def user_lists(case: Prediction) -> Iterator[LintWarning]:
     if bind.startswith("user:") and open_ends and not case.line.inner:
         what, why = (
             f"{open_ends} of {count} ranks on a node are not bound",
-            "Hydra leaves ranks without an entry unbound, silently.",
+            "Hydra silently leaves ranks without a list entry unbound.",
         )
         evidence = f"{count - open_ends} entries in {bind[:60]}"
         yield warning("user-list-short", what, why, evidence, f"{count} entries", bad=True)
@@ -425,23 +424,23 @@ HYDRA, HYDRA_ALIASES = option_table("""
     -envall 0 passes all variables on
     -envnone 0 passes no variables on
     -envlist 1 passes the variables {0} on
-    -bind-to -binding 1 binds each rank to {0}
-    -map-by 1 places ranks round-robin by {0}
-    -membind 1 binds memory by {0}
-    -rankmap 1 puts ranks on nodes as {0}
+    -bind-to -binding 1 sets CPU binding to {0}
+    -map-by 1 maps ranks by {0}
+    -membind 1 binds memory with policy {0}
+    -rankmap 1 maps ranks to nodes as {0}
     -wdir -wd 1 starts in the folder {0}
     -launcher -bootstrap 1 starts daemons by {0}
     -launcher-exec -bootstrap-exec 1 starts daemons with the program {0}
     -rmk 1 asks {0} for the hosts
     -iface 1 uses the network {0} to start
-    -localhost 1 calls this host {0}
+    -localhost 1 names this host {0}
     -configfile 1 reads the line from {0}
     -prepend-rank -l 0 marks output with the rank
     -print-rank-map 0 prints where each rank goes
     -print-all-exitcodes 0 prints every exit status
     -report-bindings 0 prints where each rank is bound
-    -verbose -v -debug 0 says more
-    -info -version 0 prints what it was built with
+    -verbose -v -debug 0 prints more messages
+    -info -version 0 prints its build information
     -outfile-pattern -outfile 1 writes output to {0}
     -errfile-pattern -errfile 1 writes errors to {0}
     -path 1 finds the program in {0}
@@ -449,21 +448,21 @@ HYDRA, HYDRA_ALIASES = option_table("""
     -usize 1 allows {0} ranks in all
     -s 1 gives the input to {0}
     -umask 1 sets the umask {0}
-    -disable-auto-cleanup 0 goes on when a rank dies
+    -disable-auto-cleanup 0 continues when a rank dies
     -enable-auto-cleanup 0 ends when a rank dies
     -disable-hostname-propagation 0 lets ranks find out their host's name
     -enable-hostname-propagation 0 gives ranks their host's name
     -enable-x 0 passes X11 on
     -disable-x 0 passes no X11 on
     -topolib 1 reads the topology with {0}
-    -demux 1 waits for output by {0}
+    -demux 1 waits for output with {0}
     -nameserver 1 publishes names at {0}
-    -hybrid-hosts 0 takes no path of one host for that of another
+    -hybrid-hosts 0 assumes no path is the same on different hosts
     -order-nodes 1 sorts the hosts by their slots, {0}
-    -pmi-port 0 talks to the ranks by a port
-    -profile 0 measures itself
+    -pmi-port 0 communicates with the ranks over a port
+    -profile 0 profiles itself
     -prepend-pattern 1 marks output with {0}
-    -output-from 1 shows the output of rank {0} alone
+    -output-from 1 shows only the output of rank {0}
     -skip-launch-node 0 starts no rank on this node
     -gpus-per-proc -g 1 shows each rank {0} GPUs
     -gpu-subdevs-per-proc 1 shows each rank {0} parts of GPUs
@@ -472,8 +471,8 @@ HYDRA, HYDRA_ALIASES = option_table("""
     -nolocal 0 starts no rank on this node
     -timeout 1 ends after {0} seconds
     -prepend-timestamp 0 marks output with the time
-    -silent-abort 0 does not say which rank died
-    -prot 0 prints how hosts talk to each other
+    -silent-abort 0 does not report which rank died
+    -prot 0 prints how hosts communicate
     -grr 1 starts {0} ranks on each node in turn
 """)
 
@@ -493,7 +492,7 @@ _COUNTED = re.compile(r"-bind-to \S*user:|-(?:bind-to|map-by) (?:core|hwthread|s
 """An object and a count: Hydra's alone."""
 
 
-_OWN: Final = words("-genv -ppn -perhost -hosts -genvall -env -f -launcher -bootstrap -rankmap")
+_OWN = words("-genv -ppn -perhost -hosts -genvall -env -f -launcher -bootstrap -rankmap")
 
 
 def kin(words: Words) -> bool:
@@ -535,13 +534,13 @@ def _alike(name: str) -> str:
 def said_once(line: Line) -> None:
     """Refuse a line that asks for no ranks, and leave open one that says a thing twice, in a program or in the whole of it."""
     if any(said.name == "-info" for said in line.options):
-        raise Refused("it prints what it was built with, and ends")
+        raise Refused("it prints its build information and exits")
     if not all(segment.command for segment in line.segments):
         raise Refused("no executable provided")
     programs = [[_alike(said.name) for said in segment.options] for segment in line.segments]
     for every in (*programs, [name for mine in programs for name in mine if name not in ("-n", "-wdir", "-env*")]):
         if twice := next((name for name, times in Counter(every).items() if times > 1 and name not in ("-genv", "-env")), None):
-            raise Unclear(f"what Hydra makes of {twice}, said twice or beside its opposite, is not predicted here")
+            raise Unclear(f"how Hydra reads {twice} is not predicted if it is repeated or combined with its opposite")
 
 
 def of_hydra(line: Line, told: Request) -> Request:

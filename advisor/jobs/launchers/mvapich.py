@@ -17,13 +17,13 @@ LONGEST = 2000
 """Characters of a mapping: MVAPICH2 copies it into a buffer of _POSIX2_LINE_MAX, 2048."""
 
 
-UNTRIED = "not proven by a run: Debian and PyPI have no MVAPICH, so this form follows its guide; check it with advisor verify"
+UNTRIED = "not tested in real runs: Debian and PyPI have no MVAPICH, so this form follows its guide; check it with advisor verify"
 
 
-_DIFFER = Avoided("CPU_MAPPING", "the mapping is the same on every host, and these differ")
+_DIFFER = Avoided("CPU_MAPPING", "the mapping is the same on every host, but these hosts differ")
 
 
-_LONG = Avoided("CPU_MAPPING", f"longer than the {LONGEST} characters that MVAPICH2 surely reads")
+_LONG = Avoided("CPU_MAPPING", f"longer than the {LONGEST} characters that MVAPICH2 is certain to read")
 
 
 MPIRUN_RSH, ALIASES = option_table("""
@@ -37,7 +37,7 @@ MPIRUN_RSH, ALIASES = option_table("""
     -export-all 0 passes all variables on
     -debug 0 starts a debugger
     -show 0 shows what it would start
-    -legacy 0 starts in the older way
+    -legacy 0 uses the legacy startup
 """)
 
 

@@ -21,14 +21,14 @@ NUMACTL, ALIASES = option_table("""
     -C --physcpubind 1 runs on the CPUs {0}
     -N --cpunodebind --cpubind 1 runs on the CPUs of the NUMA nodes {0}
     -c --cpu-list -ac -ca 1 runs on the CPUs {0} (numactl: on those of the NUMA nodes {0})
-    -m --membind 1 takes memory of the NUMA nodes {0} alone
-    -i --interleave 1 takes memory of the NUMA nodes {0} in turn
-    -p --preferred 1 takes memory of the NUMA node {0} while there is some
-    -P --preferred-many 1 takes memory of the NUMA nodes {0} while there is some
-    -w --weighted-interleave 1 takes memory of the NUMA nodes {0} in turn, by their weights
-    -l --localalloc 0 takes memory of the node where it runs
+    -m --membind 1 takes memory only from the NUMA nodes {0}
+    -i --interleave 1 interleaves memory over the NUMA nodes {0}
+    -p --preferred 1 prefers memory from the NUMA node {0}
+    -P --preferred-many 1 prefers memory from the NUMA nodes {0}
+    -w --weighted-interleave 1 interleaves memory over the NUMA nodes {0} by weight
+    -l --localalloc 0 takes memory from the node where it runs
     -b --balancing 0 lets the kernel move its memory
-    -a --all --all-tasks 0 takes CPUs beside those that it is started with (taskset: sets all threads)
+    -a --all --all-tasks 0 may use CPUs outside those it is started with (taskset: sets all threads)
     --MASK 1 runs on the CPUs of the mask {0}
 """)
 
@@ -37,7 +37,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Return the line of one process; raise BadValue where there are more: no launcher tells them apart."""
     hosts = list(runs(placement))
     if placement.size != 1 or any(host.name for host in hosts[0].hosts):
-        cure = "ask for one rank, or for a launcher: --wrapper binds its ranks by numactl"
+        cure = "request one rank, or use a launcher: --wrapper binds its ranks with numactl"
         raise BadValue("numactl starts one process, on the host where it is called", cure=cure)
     slot, pus = hosts[0].slots[0], hosts[0].plan.topology.pus
     kind, _, nodes = wrapper.memory(slot).partition(":")
@@ -67,7 +67,7 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the one process of a line of numactl or taskset alone."""
     line = made.line
     if odd := next((said for said in line.options if not said.known), None):
-        raise Unclear(f"{odd.written[0][:40]} is not known here")
+        raise Unclear(f"{odd.written[0][:40]} is unknown here")
     if not line.first.command:
         raise Refused("no program is named")
     words = [line.words.launcher, *(word for said in line.options for word in said.written), *line.first.command]

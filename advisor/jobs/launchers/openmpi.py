@@ -88,7 +88,7 @@ def parts(level: str, topology: Topology, known: LogicalNumbering) -> tuple[CpuS
     groups = {"l3cache": [part.cpuset for part in inside.l3], "numa": [node.cpuset for node in inside.nodes]}
     made = ordered(groups.get(level, [part.cpuset for part in inside.packages]), known)
     if sum(len(part) for part in made) != len(known.pus) or union(made) != CpuSet(known.pus):
-        raise Uneven(f"the {LEVELS[level]} do not hold every CPU once")
+        raise Uneven(f"the {LEVELS[level]} do not contain every CPU exactly once")
     return made
 
 
@@ -106,7 +106,7 @@ def places(form: Form, topology: Topology) -> tuple[CpuSet, ...]:
     elif single:
         count, level, each = 1, single[1], int(single[2] or 1)
     else:
-        raise BadValue(f"--map-by {form.map_by} --bind-to {form.bind_to} is not a form whose result is known")
+        raise BadValue(f"--map-by {form.map_by} --bind-to {form.bind_to} is not a combination with a known result")
     found = parts(level, topology, known)
     if form.bind_to == level:
         return tuple(part for part in found for _ in range(count))
@@ -114,7 +114,7 @@ def places(form: Form, topology: Topology) -> tuple[CpuSet, ...]:
     if len({len(numbers) for numbers in cores}) > 1:
         raise Uneven(f"the {LEVELS[level]} have different numbers of cores")
     if count * each > len(cores[0]):
-        raise BadValue(f"{count} x {each} cores are more than the {len(cores[0])} of one of the {LEVELS[level]}")
+        raise BadValue(f"{count} x {each} cores exceed the {len(cores[0])} cores in each of the {LEVELS[level]}")
     starts = [numbers[i * each : (i + 1) * each] for numbers in cores for i in range(count)]
     return tuple(known.cores_cpus(CpuSet(numbers)) for numbers in starts)
 
@@ -157,16 +157,26 @@ MOST_HOSTS = 64
 
 
 _HOMELESS = (
-    "mpirun warns 'failed to bind memory' of ranks whose CPUs are in no NUMA node that is shown: their CPUs are bound as planned"
+    "mpirun warns 'failed to bind memory' for ranks whose CPUs are in no visible NUMA node: their CPUs are bound as planned"
 )
 
 
 _BROKEN: tuple[tuple[str, Release, Release, str], ...] = (
-    ("ppr with PE", (3, 1, 3), (4, 0, 99), "3.1.3 to 4.0 refuse PE in it: 'An invalid value was given' (open-mpi/ompi#6236)"),
-    ("rankfile", (4, 0, 0), (4, 0, 0), "4.0.0 ends with 'Data unpack would read past end of buffer' (open-mpi/ompi#5965)"),
-    ("hwthreads", (5, 0, 0), (5, 0, 5), "5.0.0 to 5.0.5 take the numbers of hardware threads for cores (open-mpi/ompi#12967)"),
+    (
+        "ppr with PE",
+        (3, 1, 3),
+        (4, 0, 99),
+        "Open MPI 3.1.3 to 4.0 refuses PE in ppr: 'An invalid value was given' (open-mpi/ompi#6236)",
+    ),
+    (
+        "rankfile",
+        (4, 0, 0),
+        (4, 0, 0),
+        "Open MPI 4.0.0 ends with 'Data unpack would read past end of buffer' (open-mpi/ompi#5965)",
+    ),
+    ("hwthreads", (5, 0, 0), (5, 0, 5), "Open MPI 5.0.0 to 5.0.5 read core numbers as hardware threads (open-mpi/ompi#12967)"),
     # Seen in 5.0.11 (tests/test_binding_openmpi.py): PMIX_ERR_UNPACK_INADEQUATE_SPACE, no rank started, exit status 0.
-    ("ppr in part", (5, 0, 0), (5, 999, 0), "5.0 starts no rank, and ends as if all were well, where the last part is not full"),
+    ("ppr in part", (5, 0, 0), (5, 999, 0), "Open MPI 5.0 starts no ranks, yet exits successfully, if the last part is not full"),
 )
 """Forms that some versions break: the first and the last of them, and how."""
 
@@ -195,7 +205,7 @@ def _broken(form: str, version: Release) -> str | None:
 def _used(placement: Placement) -> list[NodePlan]:
     """Return the kinds of nodes with the slots in use, each kind once however many hosts are of it."""
     plans = ((placement.plans[position], ranks) for position, ranks in kinds(placement).items())
-    return [plan.model_copy(update={"slots": plan.slots[:ranks]}) for plan, ranks in plans]
+    return [plan.but(slots=plan.slots[:ranks]) for plan, ranks in plans]
 
 
 def _whole_cores(plans: Iterable[NodePlan]) -> bool:
@@ -219,9 +229,9 @@ def _overlapping(plans: Iterable[NodePlan]) -> bool:
 def _wants_wrapper(placement: Placement, wish: LaunchRequest) -> str | None:
     """Return why the wrapper is wanted whatever the launcher can do, None where it is not."""
     if wish.wrap:
-        return "the wrapper was asked for"
+        return "the wrapper was requested"
     if each_rank.wants_wrapper(placement, wish):
-        return "ranks use different adapters or GPUs, and only the wrapper can tell each its own"
+        return "ranks use different adapters or GPUs, and only the wrapper can assign them per rank"
     if any(not plan.topology.inside.cores for plan in _used(placement)):
         return "this machine shows no cores, only hardware threads, and Open MPI cannot place ranks there"
     return None
@@ -231,7 +241,7 @@ def launch(placement: Placement, wish: LaunchRequest, *, five: bool) -> Launch:
     """Return the line for Open MPI 4 or 5: a short form where that is the plan, else a rankfile, else the wrapper."""
     version = open_mpi_release(wish.version) if wish.version else _SUPPOSED[five]
     if (version >= (5, 0, 0)) != five:
-        raise BadValue(f"Open MPI {wish.version} is started in another way", cure=f"ask for the launcher {NAMES[not five]}")
+        raise BadValue(f"Open MPI {wish.version} needs a different launch line", cure=f"use --launcher {NAMES[not five]}")
     plans = _used(placement)
     whole, alike = _whole_cores(plans), _alike(plans)
     short, avoided = _short_form(placement, wish, version)
@@ -265,13 +275,13 @@ def launch(placement: Placement, wish: LaunchRequest, *, five: bool) -> Launch:
     report = (("--display", "bind") if five else ("--report-bindings",)) if wish.report else ()
     passed = _variables(wish, placement, form)
     argv = ("mpirun", *before, "-np", str(placement.size), *options, *words, *report, *passed, *command)
-    unknown = () if wish.version else (f"version not known: written for {'all of Open MPI 5.0' if five else 'Open MPI 4.1'}",)
+    unknown = () if wish.version else (f"version unknown: written for {'any Open MPI 5.0' if five else 'Open MPI 4.1'}",)
     notes = wrapper.NOTES if form == "wrapper" else (*memory_notes(placement), *((_HOMELESS,) if homeless(placement) else ()))
     if dealt:
         nodes = sum(1 for host in placement.hosts if host.ranks)
         notes = (
             *notes,
-            f"no host is named: in a job of {nodes} nodes with {dealt} slots or more each, Open MPI has them of the job",
+            f"no hosts are named: in a job of {nodes} nodes with {dealt} or more slots each, Open MPI uses the job's hosts",
         )
     return Launch(
         NAMES[five], wish.version, form, argv, files={**files, **hostfile}, avoided=tuple(avoided), notes=(*unknown, *notes)
@@ -298,9 +308,13 @@ def _no_rankfile(placement: Placement, wish: LaunchRequest, version: Release, co
     five = version >= (5, 0, 0)
     length = longest(placement, count, with_host=not five)
     if five and length > _LONGEST:
-        return Avoided("rankfile", f"a slot list has {length} characters, and 5.x drops what is beyond {_LONGEST}, silently")
+        problem = f"a slot list has {length} characters, and Open MPI 5.x silently drops everything beyond {_LONGEST}"
+        return Avoided("rankfile", problem)
     if not five and length > _LONGEST_OF_4:
-        problem = f"a host name and its slot list have {length} characters, and 4.x writes past its buffer above {_LONGEST_OF_4}"
+        problem = (
+            f"a host name and its slot list have {length} characters, and Open MPI 4.x writes past its buffer above "
+            f"{_LONGEST_OF_4}"
+        )
         return Avoided("rankfile", problem)
     return None
 
@@ -320,7 +334,8 @@ def _short_form(placement: Placement, wish: LaunchRequest, version: Release) -> 
             if not _fits(form, placement):
                 continue
         except Uneven as error:
-            avoided.append(Avoided(f"--map-by {form.map_by}", f"{error.problem}: it would put ranks elsewhere, silently"))
+            elsewhere = f"{error.problem}, so this option would silently put ranks elsewhere"
+            avoided.append(Avoided(f"--map-by {form.map_by}", elsewhere))
             continue
         except BadValue:
             continue

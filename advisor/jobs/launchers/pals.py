@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
@@ -57,25 +56,27 @@ RANKS = RankVariables(rank=("PALS_RANKID",), size=("PMI_SIZE",), local=("PALS_LO
 UNBOUND = ("--cpu-bind", "none")
 
 
-_OWN: Final = words("--cpu-bind --mem-bind --gpu-bind --depth --no-transfer --line-buffer --procinfo-file")
+_OWN = words("--cpu-bind --mem-bind --gpu-bind --depth --no-transfer --line-buffer --procinfo-file")
 """Options that no other mpiexec has; Intel's -cpu-bind has one hyphen."""
 
 
-UNTRIED = "not proven by a run: PALS is part of HPE's Cray systems, so this follows published lines; check it with advisor verify"
+UNTRIED = (
+    "not tested in real runs: PALS is part of HPE Cray systems, so this follows published examples; check it with advisor verify"
+)
 
 
-_DIFFER = Avoided("--cpu-bind list", "the list is the same on every host, and these differ")
+_DIFFER = Avoided("--cpu-bind list", "the list is the same on every host, but these hosts differ")
 
 
-_LONG = Avoided("--cpu-bind list", f"longer than the {LONGEST} characters of an argument")
+_LONG = Avoided("--cpu-bind list", f"longer than {LONGEST} characters, the limit for one argument")
 
 
 PALS, PALS_ALIASES = option_table("""
     -n -np --np --n 1 starts {0} ranks
     -ppn --ppn 1 starts {0} ranks on each node
-    --depth -d -depth 1 gives each rank {0} CPUs, or cores with --cpu-bind core
-    --cpu-bind -cpu-bind 1 binds each rank by {0}
-    --mem-bind -mem-bind 1 binds memory by {0}
+    --depth -d -depth 1 gives each rank {0} CPUs (cores with --cpu-bind core)
+    --cpu-bind -cpu-bind 1 sets CPU binding to {0}
+    --mem-bind -mem-bind 1 binds memory with policy {0}
     --gpu-bind -gpu-bind 1 gives each rank GPUs by {0}
     -hosts --hosts --hostlist 1 on the hosts {0}
     -f --hostfile -hostfile 1 on the hosts of the file {0}
@@ -83,12 +84,12 @@ PALS, PALS_ALIASES = option_table("""
     --label -l 0 marks output with the rank
     --line-buffer 0 prints whole lines
     --no-transfer 0 does not copy the program to the nodes
-    --pmi 1 starts MPI by {0}
-    --procinfo-file 1 writes where ranks are to {0}
+    --pmi 1 starts MPI with {0}
+    --procinfo-file 1 writes the rank placement to {0}
     --wdir 1 starts in the folder {0}
     --envall 0 passes all variables on
-    --no-vni 0 asks for no virtual network of the job's own
-    --spindle 0 loads libraries by Spindle
+    --no-vni 0 requests no virtual network for the job
+    --spindle 0 loads libraries through Spindle
 """)
 
 
@@ -97,7 +98,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     list(runs(placement))
     hosts, each, slots = names(placement), filled(placement), only_slots(placement)
     if len(hosts) > 1 and not each:
-        raise BadValue("PALS starts as many ranks on every host", cure="ask for the same number on each")
+        raise BadValue("PALS starts the same number of ranks on every host", cure="request the same number on each")
     listed = f"list:{':'.join(str(slot.cpus) for slot in slots or ())}"
     avoided = (_DIFFER,) if slots is None else (_LONG,) if len(listed) > LONGEST else ()
     wrap = bool(avoided) or each_rank.wants_wrapper(placement, wish)
@@ -159,9 +160,9 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     known_words(line, "PALS's mpiexec")
     total, each, depth = (number_of_option(line, option) for option in ("-n", "-ppn", "--depth"))
     if odd := next((name for name in line.words.environment if name.startswith("PALS_")), None):
-        raise Unclear(f"what {odd[:40]} changes is not predicted here")
+        raise Unclear(f"the effect of {odd[:40]} is not predicted")
     if total is None:
-        raise Unclear("without -n PALS starts what its job says")
+        raise Unclear("without -n, PALS starts the number of ranks set by its job")
     hosts = list(_hosts(made, total, each))
     counts = Counter(hosts)
     given = {count: _bound(made.want.bind or "", depth or 1, made.topology, count) for count in set(counts.values())}
@@ -172,11 +173,11 @@ def _hosts(made: Prediction, total: int, each: int | None) -> Iterator[str | Non
     """Yield the host of each rank: so many on one, then the next."""
     names = [host.name for host in host_slots(made) if host.name is not None]
     if each is None and (len(names) > 1 or total > 4 * len(made.topology.inside.pus)):
-        raise Unclear("without -ppn PALS places ranks on the hosts in an undocumented way")
+        raise Unclear("without -ppn, PALS places ranks on the hosts in an undocumented way")
     each = each or total
     count = -(-total // each)
     if names and count > len(names):
-        raise Unclear(f"{total} ranks, {each} on each of {len(names)} hosts: the rest is not documented")
+        raise Unclear(f"{total} ranks, {each} on each of {len(names)} hosts: the placement of the rest is undocumented")
     for rank in range(total):
         yield names[rank // each] if names else None if count == 1 else f"node{rank // each}"
 
@@ -193,9 +194,9 @@ def _bound(bind: str, depth: int, topology: Topology, count: int) -> Given:
     elif kind == "core":
         units = sorted(logical_numbering(topology).cores, key=lambda core: core.first or 0)
     else:
-        raise Unclear(f"what PALS binds to with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'} is not predicted here")
+        raise Unclear(f"PALS binding with {f'--cpu-bind {bind[:40]}' if bind else 'no --cpu-bind'} is not predicted")
     if depth * count > len(units):
-        raise Unclear(f"{count} ranks of {depth} are more than the {len(units)} of a node")
+        raise Unclear(f"{count} ranks x {depth} {'CPUs' if kind == 'depth' else 'cores'}: more than the node's {len(units)}")
     return tuple(union(units[rank * depth : (rank + 1) * depth]) for rank in range(count))
 
 
@@ -203,13 +204,13 @@ def _listed(words: Sequence[str], topology: Topology, count: int) -> Given:
     """Return the CPUs of a list, whose entries are parted by colons."""
     if len(words) < count:
         entries = f"{len(words)} entr{'ies' if len(words) > 1 else 'y'}"
-        raise Unclear(f"{entries} for {count} ranks of a host: what the others get is not documented")
+        raise Unclear(f"{entries} for {count} ranks on a host: what the other ranks get is undocumented")
     try:
         found = tuple(CpuSet.parse(word) for word in words[:count])
     except BadValue as error:
         raise Unclear(f"the list cannot be read: {error.problem}") from error
     if not all(cpus and cpus <= topology.inside.pus for cpus in found):
-        raise Unclear("the list names CPUs that this machine does not have, or not to this job")
+        raise Unclear("the list names CPUs that this machine does not have or this job may not use")
     return found
 
 
@@ -218,12 +219,12 @@ def warnings(case: Prediction) -> Iterator[LintWarning]:
     kind, _, listed = (case.want.bind or "").partition(":")
     each = case.want.per_node or case.want.ranks or 1
     if kind == "list":
-        short = "What ranks without an entry get is not documented; sites write one for each."
+        short = "Which CPUs a rank without an entry gets is undocumented; write one entry per rank."
         yield from list_warnings("list", listed, each, Signs(":", "colon", short))
     kind, _, listed = (case.line.first.value("--gpu-bind") or "").partition(":")
     flat = case.want.exports.get("ZE_FLAT_DEVICE_HIERARCHY", "").upper() == "FLAT"
     if kind == "list" and (flat or not all("." in word for word in re.split(r"[:,]", listed))):
-        why = "ALCF saw such a list end with: Failed to parse implicit GPU selection; tiles without FLAT are read."
+        why = "At ALCF such a list failed with: Failed to parse implicit GPU selection; tiles without FLAT are accepted."
         yield warning("gpu-list", "the launch may fail", why, f"--gpu-bind list:{listed[:80]}", "list:0.0:0.1:...")
 
 

@@ -19,16 +19,18 @@ _NONE = "-cwd -V -notify -terse -clear -h -hard -soft -inherit -verbose"
 
 OPTIONS: Options = {
     "-pe": (2, "takes {1} slots of the parallel environment {0}"),
-    "-binding": (1, "asks for cores by {0}: a hint, without effect where others have them"),
-    **dict.fromkeys(_ONE.split(), (1, "is Grid Engine's own: {0}")),
-    **dict.fromkeys(_NONE.split(), (0, "is Grid Engine's own")),
+    "-binding": (1, "requests cores by {0}: a hint that has no effect if other jobs use them"),
+    **dict.fromkeys(_ONE.split(), (1, "is a Grid Engine option: {0}")),
+    **dict.fromkeys(_NONE.split(), (0, "is a Grid Engine option")),
 }
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Refuse: what it starts is the job script, and ranks are started by a launcher that this calls."""
-    cure = "name the launcher that the job script calls, such as --launcher openmpi: with -o the folder has job.sge"
-    raise BadValue(f"qsub starts one process, the job script, and none of {placement.size} ranks of {wish.command[0]}", cure=cure)
+    cure = "give the launcher that the job script calls, such as --launcher openmpi; with -o, the folder contains job.sge"
+    raise BadValue(
+        f"qsub starts one process, the job script, but none of the {placement.size} ranks of {wish.command[0]}", cure=cure
+    )
 
 
 _INSTANCES = ("env", "pe", "set")

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from advisor.errors import BadValue
 from advisor.jobs import each_rank
@@ -74,42 +73,42 @@ from advisor.machine.units import count as count_of
 SRUN, SRUN_ALIASES = option_table("""
     --ntasks -n 1 starts {0} ranks
     --nodes -N 1 on {0} nodes
-    --cpus-per-task -c 1 gives each rank {0} CPUs, which are hardware threads where Slurm counts them
+    --cpus-per-task -c 1 gives each rank {0} CPUs (hardware threads if Slurm counts those as CPUs)
     --ntasks-per-node --tasks-per-node 1 starts {0} ranks on each node
     --ntasks-per-socket 1 starts at most {0} ranks on a socket
     --ntasks-per-core 1 starts at most {0} ranks on a core
     --nodelist -w 1 on the hosts {0}
-    --exclude -x 1 on other hosts than {0}
-    --distribution -m 1 distributes ranks over nodes, and inside a node, as {0}
-    --cpu-bind --cpu_bind 1 binds each rank by {0}
-    --mem-bind --mem_bind 1 binds memory by {0}
+    --exclude -x 1 on hosts other than {0}
+    --distribution -m 1 distributes ranks over nodes and within each node as {0}
+    --cpu-bind --cpu_bind 1 sets CPU binding to {0}
+    --mem-bind --mem_bind 1 binds memory with policy {0}
     --hint 1 takes the hint {0}
-    --threads-per-core 1 uses {0} hardware threads of a core
-    --extra-node-info -B 1 wants nodes of the shape {0}
-    --sockets-per-node 1 wants {0} sockets on a node
-    --cores-per-socket 1 wants {0} cores on a socket
+    --threads-per-core 1 uses {0} hardware threads per core
+    --extra-node-info -B 1 requests nodes with the layout {0}
+    --sockets-per-node 1 requests {0} sockets per node
+    --cores-per-socket 1 requests {0} cores per socket
     --exclusive 0 shares its CPUs with no other step
-    --exact 0 takes only the CPUs that it asks for
+    --exact 0 uses only the CPUs it requests
     --overlap 0 shares its CPUs with other steps
     --overcommit -O 0 allows several ranks on a CPU
     --oversubscribe -s 0 shares nodes with other jobs
-    --mpi 1 starts MPI by {0}
+    --mpi 1 starts MPI with {0}
     --partition -p 1 in the partition {0}
-    --account -A 1 on the account {0}
+    --account -A 1 charged to the account {0}
     --qos -q 1 with the quality of service {0}
     --reservation 1 in the reservation {0}
     --time -t 1 for at most {0}
-    --job-name -J 1 called {0}
-    --constraint -C 1 on nodes that are {0}
-    --mem 1 with {0} of memory on a node
-    --mem-per-cpu 1 with {0} of memory for a CPU
+    --job-name -J 1 named {0}
+    --constraint -C 1 on nodes that match {0}
+    --mem 1 with {0} of memory per node
+    --mem-per-cpu 1 with {0} of memory per CPU
     --gres 1 with {0}
     --gpus -G 1 with {0} GPUs
     --gpus-per-node 1 GPUs per node: {0}
     --gpus-per-task 1 GPUs per rank: {0}
     --gpus-per-socket 1 GPUs per socket: {0}
-    --cpus-per-gpu 1 wants {0} CPUs for each GPU
-    --ntasks-per-gpu 1 starts {0} ranks for each GPU
+    --cpus-per-gpu 1 requests {0} CPUs per GPU
+    --ntasks-per-gpu 1 starts {0} ranks per GPU
     --gpu-bind 1 binds GPUs by {0}
     --export 1 passes the variables {0} on
     --chdir -D 1 starts in the folder {0}
@@ -119,8 +118,8 @@ SRUN, SRUN_ALIASES = option_table("""
     --kill-on-bad-exit -K 0 ends when a rank fails
     --label -l 0 marks output with the rank
     --unbuffered -u 0 prints at once
-    --verbose -v 0 says more
-    --quiet -Q 0 says less
+    --verbose -v 0 prints more messages
+    --quiet -Q 0 prints fewer messages
     --propagate 0 passes limits on
     --pty 0 gives rank 0 the terminal
     --multi-prog 0 takes programs from a file
@@ -129,22 +128,22 @@ SRUN, SRUN_ALIASES = option_table("""
     --jobid 1 inside the job {0}
     --wait 1 waits {0} seconds for the last rank
     --cpu-freq 1 sets the CPUs to the frequency {0}
-    --mem-per-gpu 1 with {0} of memory for a GPU
+    --mem-per-gpu 1 with {0} of memory per GPU
     --gpu-freq 1 sets the GPUs to the frequency {0}
     --accel-bind 1 binds ranks to devices by {0}
     --tres-per-task 1 with {0} for each rank
     --tres-bind 1 binds resources by {0}
-    --het-group 1 in the parts {0} of a job of several
-    --pack-group 1 in the parts {0} of a job of several
+    --het-group 1 in the components {0} of a heterogeneous job
+    --pack-group 1 in the components {0} of a heterogeneous job
     --threads -T 1 starts with {0} threads
     --core-spec -S 1 leaves {0} cores to the system
-    --mincpus 1 on nodes with {0} CPUs at least
-    --gres-flags 1 takes devices by {0}
+    --mincpus 1 on nodes with at least {0} CPUs
+    --gres-flags 1 assigns devices by {0}
     --signal 1 sends {0} before the end
     --container 1 in the container {0}
     --container-image 1 in the container {0}
     --container-mounts 1 with {0} in the container
-    --container-name 1 in the container called {0}
+    --container-name 1 in the container named {0}
     --container-workdir 1 starts in the container's folder {0}
     --environment --uenv 1 in the environment {0}
     --view 1 shows {0} of the environment
@@ -156,35 +155,35 @@ SRUN, SRUN_ALIASES = option_table("""
     --begin -b 1 not before {0}
     --deadline 1 before {0}
     --wckey 1 on the project {0}
-    --acctg-freq 1 accounts every {0}
+    --acctg-freq 1 samples accounting data every {0}
     --open-mode 1 opens files to {0} them
     --epilog 1 runs {0} after
     --prolog 1 runs {0} before
     --task-epilog 1 runs {0} after each rank
     --task-prolog 1 runs {0} before each rank
-    --slurmd-debug 1 lets daemons tell what they do
+    --slurmd-debug 1 makes daemons log more
     --uid 1 as the user {0}
     --gid 1 as the group {0}
     --switches 1 on nodes behind {0} switches
     --time-min 1 for at least {0}
-    --bcast-exclude 1 copies all libraries but those of {0}
+    --bcast-exclude 1 copies all libraries except those in {0}
     --bcast 0 copies the program to the nodes
     --compress 0 compresses what is copied
-    --cluster-constraint 1 on clusters that are {0}
+    --cluster-constraint 1 on clusters that match {0}
     --priority 1 with the priority {0}
     --nodefile -F 1 on the hosts of the file {0}
-    --immediate -I 0 fails where nothing is free at once
+    --immediate -I 0 fails if nothing is free immediately
     --hold -H 0 waits until it is released
-    --no-kill -k 0 goes on when a node fails
-    --disable-status -X 0 shows no state at the first interrupt
-    --no-allocate -Z 0 asks the controller for nothing
+    --no-kill -k 0 continues when a node fails
+    --disable-status -X 0 shows no status on the first interrupt
+    --no-allocate -Z 0 requests nothing from the controller
     --preserve-env -E 0 keeps the variables of nodes and ranks
-    --interactive 0 starts the job's own step
-    --contiguous 0 on nodes side by side
+    --interactive 0 starts the job's interactive step
+    --contiguous 0 on adjacent nodes
     --spread-job 0 on as many nodes as it can
     --use-min-nodes 0 on as few nodes as it can
-    --reboot 0 starts the nodes again before
-    --nice 0 with less priority
+    --reboot 0 reboots the nodes first
+    --nice 0 with lower priority
     --external-launcher 0 for another launcher's daemons
     --whole 0 takes all of each node of the job
     --help -h 0 prints its options
@@ -209,22 +208,24 @@ Said = tuple[tuple[Avoided, ...], tuple[str, ...]]
 """Forms not used, and notes."""
 
 
-_DIFFER = Avoided("--cpu-bind=map_cpu|mask_cpu", "a list is the same on every node, and these hosts differ")
+_DIFFER = Avoided("--cpu-bind=map_cpu|mask_cpu", "one list applies to every node, but these hosts differ")
 
 
-_EXACT = Avoided("--cpus-per-task with a list", "it implies --exact: the step has the first CPUs only, and others are refused")
+_EXACT = Avoided(
+    "--cpus-per-task with a list", "it implies --exact: the step gets only its first CPUs, and a list with other CPUs is refused"
+)
 
 
-_WHOLE = "the job must have whole nodes (salloc or sbatch --exclusive): Slurm refuses to bind to CPUs that it did not give"
+_WHOLE = "the job needs whole nodes (salloc or sbatch --exclusive): Slurm refuses to bind to CPUs outside the allocation"
 
 
-_SHARED = "where other steps of the job run at the same time, add --overlap"
+_SHARED = "if other steps of the job run at the same time, add --overlap"
 
 
-_INHERITED = "unset SLURM_CPUS_PER_TASK before the line: srun takes it for --cpus-per-task, and the list would be refused"
+_INHERITED = "unset SLURM_CPUS_PER_TASK before the line: srun reads it as --cpus-per-task and would refuse the list"
 
 
-_MEMORY = "memory is taken where it is first touched; --mem-bind=local makes that strict"
+_MEMORY = "memory is allocated on the NUMA node that first touches it; --mem-bind=local enforces this"
 
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
@@ -240,10 +241,10 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
         words = (f"--cpus-per-task={size}", f"--cpu-bind={_verbose(wish)}cores")
         sizes = {len(logical_numbering(placement.plans[plan].topology).cores[0]) for plan in kinds(placement)}
         threads = " or ".join(count_of(each, "thread") for each in sorted(sizes))
-        note = f"--cpus-per-task counts hardware threads: slurm.conf must have the {threads} of a core"
+        note = f"--cpus-per-task counts hardware threads: slurm.conf must list {threads} per core"
         return _line(placement, wish, "cores in blocks", words, ((), (_WHOLE, note)), inner="block")
     avoided = (
-        () if wish.exact else (Avoided("--cpu-bind=cores", "the plan does not fill the cores in order, or they are not alike"),)
+        () if wish.exact else (Avoided("--cpu-bind=cores", "the plan does not fill the cores in order, or the cores differ"),)
     )
     if slots is None:
         return _wrapped(placement, wish, (*avoided, _DIFFER))
@@ -265,15 +266,15 @@ def _unnamed(placement: Placement, wish: LaunchRequest) -> Avoided | None:
         node = placement.plans[plan]
         cores = logical_numbering(node.topology).cores
         if len({len(core) for core in cores}) > 1:
-            return Avoided("--cpu-bind", "some cores have more hardware threads than others, and Slurm counts all alike")
+            return Avoided("--cpu-bind", "some cores have more hardware threads than others, but Slurm treats all alike")
         sockets = union(package.cpuset for package in node.topology.inside.packages)
         if sockets and not union(cores) <= sockets:
-            return Avoided("--cpu-bind", "some cores are shown in no socket, and Slurm counts those of sockets only")
+            return Avoided("--cpu-bind", "some cores belong to no socket, and Slurm counts only cores in sockets")
         count = numbered_cpus(node.topology, in_job=wish.scheduler == "slurm")
         last = max(slot.cpus.last or 0 for slot in node.slots)
         if last >= count:
             return Avoided(
-                "--cpu-bind", f"CPU numbers go up to {last}, and Slurm refuses those from the count of CPUs, {count}, on"
+                "--cpu-bind", f"CPU numbers go up to {last}, but Slurm refuses numbers of {count} (the CPU count) or more"
             )
     return None
 
@@ -379,7 +380,7 @@ def _wrapped(placement: Placement, wish: LaunchRequest, avoided: tuple[Avoided, 
     return Launch(NAME, wish.version, "wrapper", argv, settings, {**files, **wrapper.files(placement)}, avoided, notes)
 
 
-_ENTITIES: Final[Mapping[str, Entity | None]] = {
+_ENTITIES: Mapping[str, Entity | None] = {
     "": None,
     "threads": "threads",
     "cores": "cores",
@@ -391,11 +392,11 @@ _ENTITIES: Final[Mapping[str, Entity | None]] = {
     "ldom": "ldoms",
 }
 
-_SPELT: Final = {"no": "none", "mapcpu": "map_cpu", "maskcpu": "mask_cpu", "mapldom": "map_ldom", "maskldom": "mask_ldom"}
+_SPELT = {"no": "none", "mapcpu": "map_cpu", "maskcpu": "mask_cpu", "mapldom": "map_ldom", "maskldom": "mask_ldom"}
 
-_LISTS: Final = frozenset({"map_cpu", "mask_cpu", "map_ldom", "mask_ldom"})
+_LISTS = frozenset({"map_cpu", "mask_cpu", "map_ldom", "mask_ldom"})
 
-_VARIABLES: Final = {
+_VARIABLES = {
     "SLURM_NTASKS": "--ntasks",
     "SLURM_NPROCS": "--ntasks",
     "SLURM_NNODES": "--nodes",
@@ -412,21 +413,21 @@ _VARIABLES: Final = {
 }
 """The variables that srun reads where its line does not say; the first of two wins."""
 
-_HARMLESS: Final = words(
+_HARMLESS = words(
     "SLURM_ACCOUNT SLURM_DEBUG SLURM_EXPORT_ENV SLURM_JOB_NAME SLURM_KILL_BAD_EXIT SLURM_LABELIO SLURM_MPI_TYPE SLURM_OVERLAP"
     " SLURM_PARTITION SLURM_QOS SLURM_STDERRMODE SLURM_STDINMODE SLURM_STDOUTMODE SLURM_SUBMIT_DIR SLURM_TIMELIMIT"
     " SLURM_UNBUFFEREDIO SLURM_WAIT SLURM_WCKEY"
 )
 """Variables of srun(1) that change no placement; others than these leave a line open."""
 
-_UNREAD: Final = words(
+_UNREAD = words(
     "--multi-prog --jobid --relative --exclude --gpus-per-socket --ntasks-per-gpu --cpus-per-gpu --extra-node-info"
     " --sockets-per-node --cores-per-socket --mem-per-cpu --mem-per-gpu --accel-bind --tres-per-task --tres-bind --het-group"
     " --pack-group"
     " --core-spec --mincpus --gres-flags --nodefile --use-min-nodes --spread-job --contiguous --switches --clusters --whole"
     " --help --usage --version --test-only --hold --external-launcher --interactive --no-allocate --container --container-image"
 )
-"""Options that change which CPUs or nodes a step gets, in ways that are not predicted here."""
+"""Options that change which CPUs or nodes a step gets, in ways that are not predicted."""
 
 
 @dataclass(frozen=True)
@@ -453,14 +454,14 @@ def _options(line: Line) -> dict[str, str]:
     found: dict[str, str] = {}
     for said in line.first.options:
         if not said.known or said.name in _UNREAD or (said.name == "--exclusive" and said.values):
-            raise Unclear(f"what CPUs srun's {' '.join(said.written)[:60]} gives is not predicted here")
+            raise Unclear(f"the CPUs given by srun's {' '.join(said.written)[:60]} are not predicted")
         found[said.name] = said.values[-1] if said.values else ""
     environment = line.words.environment
     known = {*_VARIABLES, *_HARMLESS, "SLURM_CPUS_PER_TASK", "SLURM_HOSTFILE"}
     if odd := next((name for name in environment if re.match(r"S(LURM|RUN)_", name) and name not in known), None):
-        raise Unclear(f"what {odd[:40]} changes is not predicted here")
+        raise Unclear(f"the effect of {odd[:40]} is not predicted")
     if "--hint" in found and "SLURM_CPU_BIND" in environment and "--cpu-bind" not in found:
-        raise Unclear("--hint beside SLURM_CPU_BIND is not predicted here")
+        raise Unclear("the combination of --hint and SLURM_CPU_BIND is not predicted")
     found = {option: environment[name] for name, option in reversed(_VARIABLES.items()) if name in environment} | found
     if "SLURM_CPUS_PER_TASK" in environment and "--cpus-per-task" not in found:  # 22.05 to 23.02 have SRUN_CPUS_PER_TASK alone
         if line.release is None:
@@ -478,9 +479,9 @@ def _together(line: Line, found: Mapping[str, str]) -> None:
     beside_pty = tuple(("--pty", option) for option in ("--output", "--error", "--input"))
     for pair in (("--quiet", "--verbose"), ("--exclusive", "--overlap"), *beside_pty):
         if found.keys() >= {*pair}:
-            raise Refused(f"srun takes one of {' and '.join(pair)}; nothing starts")
+            raise Refused(f"srun takes only one of {' and '.join(pair)}; nothing starts")
     if not MEM_BIND.fullmatch(found.get("--mem-bind", "")):
-        raise Unclear(f"--mem-bind={found['--mem-bind'][:40]} is not predicted here")
+        raise Unclear(f"--mem-bind={found['--mem-bind'][:40]} is not predicted")
 
 
 def _number(said: Mapping[str, str], option: str) -> int | None:
@@ -500,16 +501,16 @@ def step_request(made: Prediction, said: Mapping[str, str]) -> StepRequest:
     per_node, each = _number(said, "--ntasks-per-node"), _number(said, "--cpus-per-task")
     total = _number(said, "--ntasks") or len(listed)
     if not total and "--gpus" in said and "--gpus-per-task" in said:
-        raise Unclear("how many tasks --gpus and --gpus-per-task start depends on whether a job runs already")
+        raise Unclear("the number of tasks that --gpus and --gpus-per-task imply depends on whether srun runs in a job")
     if not total and each and not per_node:
-        raise Unclear("srun -c without -n starts as many tasks as its job has CPUs for, and how many it has is not known")
+        raise Unclear("srun -c without -n starts as many tasks as its job has CPUs for, and that number is unknown")
     total = total or (per_node or 1) * len(nodes)
     if total > MOST_RANKS:
-        raise Unclear(f"{total} ranks are more than the {MOST_RANKS} that are predicted one by one")
+        raise Unclear(f"{total} ranks exceed the limit of {MOST_RANKS} for rank-by-rank prediction")
     if listed and len(listed) != total:
         raise Unclear(f"SLURM_HOSTFILE has {len(listed)} hosts for {total} ranks")
     if each and release < (21, 8) and "--exact" not in said:
-        raise Unclear("before Slurm 21.08 another part of the node was given for --cpus-per-task")
+        raise Unclear("before Slurm 21.08, --cpus-per-task allocated a different part of the node")
     bind, entries = _cpu_bind(said.get("--cpu-bind", ""))
     exact = "--exact" in said or "--exclusive" in said or (each is not None and release >= (22, 5))
     per_core, per_socket = _number(said, "--ntasks-per-core"), _number(said, "--ntasks-per-socket")
@@ -528,14 +529,14 @@ def _cpu_bind(text: str) -> tuple[str, tuple[str, ...]]:
     sign, listed = rest or ("", "")
     name = _SPELT.get(name, name)
     if name == "one_thread" or "," in name or re.search(r"[g-wyz]", listed):
-        raise Unclear(f"--cpu-bind={text[:40]} is not predicted here")
+        raise Unclear(f"--cpu-bind={text[:40]} is not predicted")
     if not (name in _LISTS or (not sign and (name in _ENTITIES or name in ("none", "rank", "rank_ldom")))):
         raise Refused(f"unrecognized --cpu-bind argument {text[:40]!a}")
     entries: list[str] = []
     for word in filter(None, listed.split(",")):
         entry, star, times = word.partition("*")
         if star and not re.fullmatch(r"\d{1,6}", times, re.ASCII):
-            raise Refused(f"{word[:40]!a} is not an entry of a list")
+            raise Refused(f"{word[:40]!a} is not a valid list entry")
         entries += [entry] * min(int(times) if star else 1, MOST_RANKS - len(entries))
     return name, tuple(entries)
 
@@ -548,7 +549,7 @@ def _hinted(said: Mapping[str, str], bind: str, step: Step) -> tuple[str, Step]:
         return "cores" if step.per_core else "sockets" if step.per_socket else "", step
     hint = said["--hint"].lower()
     if hint not in ("nomultithread", "multithread"):
-        raise Unclear(f"--hint={hint[:40]} is not predicted here")
+        raise Unclear(f"--hint={hint[:40]} is not predicted")
     return "threads", replace(step, used=1) if hint == "nomultithread" else step
 
 
@@ -556,10 +557,10 @@ def _arbitrary(made: Prediction) -> tuple[str, ...]:
     """Return the host of each rank, as the file of SLURM_HOSTFILE has them."""
     file = made.line.words.environment.get("SLURM_HOSTFILE")
     if file is None or file not in made.files:
-        raise Unclear("which rank goes to which host stands in the file of SLURM_HOSTFILE, and it was not read")
+        raise Unclear("the SLURM_HOSTFILE file assigns ranks to hosts, but was not read")
     words = tuple(word for word in re.split(r"[\s,]+", made.files[file]) if word)
     if not words or len(words) > MOST_RANKS or any(re.search(r"[\[\]*#]", word) for word in words):
-        raise Unclear("the file of SLURM_HOSTFILE is not understood")
+        raise Unclear("the SLURM_HOSTFILE file cannot be interpreted")
     return words
 
 
@@ -567,10 +568,10 @@ def _nodes_of_step(said: Mapping[str, str]) -> tuple[str | None, ...]:
     names, count = _names_listed(said.get("--nodelist", "")), said.get("--nodes", "")
     match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", count, re.ASCII)
     if count and (not match or not int(match[1]) or (match[2] and match[2] != match[1])):
-        raise Unclear(f"how many nodes --nodes {count[:20]} gives, is left to Slurm")
+        raise Unclear(f"Slurm chooses the number of nodes for --nodes {count[:20]}")
     number = int(match[1]) if match else max(1, len(names))
     if names and number != len(names):
-        raise Unclear(f"--nodes {number} and a list of {len(names)}: which are taken is left to Slurm")
+        raise Unclear(f"--nodes {number}, but the node list has {len(names)}: Slurm chooses the nodes")
     if names:
         return tuple(sorted(names, key=natural))
     return (None,) if number == 1 else tuple(f"node{i}" for i in range(number))
@@ -583,7 +584,7 @@ def _names_listed(text: str) -> tuple[str, ...]:
     part = r"[^,\[\]/]+(\[\d{1,8}(-\d{1,8})?(,\d{1,8}(-\d{1,8})?)*\])?"
     names = names_of(text) if len(text) <= MOST_RANKS and re.fullmatch(rf"{part}(,{part})*", text, re.ASCII) else ()
     if not names or len(names) > MOST_RANKS:
-        raise Unclear("the list of nodes is not taken apart, empty, or longer than what is worked out one by one")
+        raise Unclear("the list of nodes is empty, invalid, or too long to expand")
     return tuple(names)
 
 
@@ -595,7 +596,7 @@ def _distribution(text: str) -> tuple[str, str | None]:
     outer = {"": "default", "*": "default"}.get(outer, outer)
     # how cores are placed, the third, changes nothing in 22.05, as was seen of tasks bound to threads and to cores
     if "," in text or outer.startswith(("plane", "pack", "nopack")) or not {*rest[1:]} <= {"*", "block", "cyclic", "fcyclic"}:
-        raise Unclear(f"the distribution {text[:40]!a} is not predicted here")
+        raise Unclear(f"the distribution {text[:40]!a} is not predicted")
     if outer not in ("default", "block", "cyclic", "arbitrary") or inner not in (None, "block", "cyclic", "fcyclic"):
         raise Refused(f"invalid distribution {text[:40]!a}")
     return outer, inner
@@ -608,12 +609,12 @@ def _asks_for_gpus(said: Mapping[str, str], nodes: int, tasks: int, there: int) 
         text = said.get(option, "0").removeprefix("gpu:")
         text = {"none": "0", "gpu": "1"}.get(text, text) if option == "--gres" else said.get(option, "0")
         if not re.fullmatch(r"\d{1,5}", text, re.ASCII):
-            raise Unclear(f"whether nodes have the GPUs of {option} {text[:40]}, is not known here")
+            raise Unclear(f"it is unknown whether nodes have the GPUs requested by {option} {text[:40]}")
         wanted = max(wanted, int(text) * (tasks if option == "--gpus-per-task" else 1))
     if wanted and ("--gpus" in said and nodes > 1):
-        raise Unclear("how --gpus are shared among nodes is not predicted here")
+        raise Unclear("the distribution of --gpus over nodes is not predicted")
     if wanted > there:
-        raise Unclear(f"whether a node has the {wanted} GPUs that the line asks of it is not known")
+        raise Unclear(f"it is unknown whether a node has the {wanted} GPUs the line requests")
     return wanted > 0
 
 
@@ -621,13 +622,13 @@ def ranks(made: Prediction) -> tuple[LintRank, ...]:
     """Return the ranks of a line of srun's; raise Refused or Unclear."""
     line = made.line
     if len(line.segments) > 1:
-        raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known of Open MPI only")
+        raise Unclear(f"one line starts {len(line.segments)} programs, and what each gets is known only for Open MPI")
     said = _options(line)
     wish, node = step_request(made, said), shape(made.topology)
     if wish.overcommit and wish.step.exact:
-        raise Unclear("which CPUs --overcommit gives a step of its own CPUs is not predicted here")
+        raise Unclear("with --overcommit, the CPUs of a step that requests its own CPUs are not predicted")
     if node.threads > 1 and wish.step.each > 1 and (wish.step.per_core or 1) > 1:
-        raise Unclear("--cpus-per-task beside several tasks of a core is not predicted here")
+        raise Unclear("--cpus-per-task with several tasks per core is not predicted")
     where = _places(node, wish)
     counts = Counter(where)
     refuse_memory(said.get("--mem-bind", ""), max(counts.values()), made.topology)
@@ -650,12 +651,12 @@ def _places(node: Shape, wish: StepRequest) -> list[int]:
     # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
     each = wish.per_node if wish.per_node and total == wish.per_node * count else max(1, width // wish.step.each)
     if used > node.threads and wish.overcommit:
-        raise Unclear("what --overcommit makes of more threads than cores have was rarely observed")
+        raise Unclear("too few runs were observed of --overcommit with more threads per core than the cores have")
     if used > node.threads:
-        raise Refused(f"--threads-per-core={used}, and cores here have {node.threads}; nothing starts")
+        raise Refused(f"--threads-per-core={used}, but cores here have {node.threads}; nothing starts")
     if total > each * count and not wish.overcommit:
         if total * wish.step.each <= width * count:  # srun counts all nodes' CPUs together
-            raise Unclear("tasks that have room on all nodes together and not on each are not predicted here")
+            raise Unclear("tasks fit on the nodes in total, but not on each node: placement not predicted")
         raise Refused("more processors requested than permitted; nothing starts")
     turns = [rank % count for rank in range(total)]
     return turns if wish.outer == "cyclic" else sorted(turns)
@@ -670,7 +671,7 @@ def _given(node: Shape, wish: StepRequest, tasks: int, possible: Sequence[Setup]
     if possible == ():
         return (None,) * tasks
     if possible is None:
-        raise Unclear("srun's default binding is set in slurm.conf; give it with --slurm-conf")
+        raise Unclear("srun's default binding is set in slurm.conf; give that file with --slurm-conf")
     found: set[Given | str] = set()
     for setup in possible:
         try:
@@ -679,7 +680,7 @@ def _given(node: Shape, wish: StepRequest, tasks: int, possible: Sequence[Setup]
         except Refused as refusal:
             found.add(str(refusal))
     if len(found) > 1:
-        raise Unclear("it depends on slurm.conf (SelectTypeParameters, CPUs of the nodes); give it with --slurm-conf")
+        raise Unclear("it depends on slurm.conf (SelectTypeParameters, CPUs of the nodes); give that file with --slurm-conf")
     result = next(iter(found))
     if isinstance(result, str):
         raise Refused(result)
@@ -701,9 +702,9 @@ def _asked(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
     """Return the CPUs that Slurm asks the kernel for, of each task; None where it asks for none."""
     whole = len(available(step, node, setup)) == node.count
     if wish.gpus and step.exact and not whole:
-        raise Unclear("which cores a step gets beside its GPUs, stands in gres.conf (Cores, AutoDetect)")
+        raise Unclear("gres.conf (Cores, AutoDetect) decides which cores a step gets near its GPUs")
     if wish.bind.endswith(("ldoms", "ldom")) and not node.domains:
-        raise Unclear("which CPUs Slurm's library of NUMA nodes finds in each is not known of this machine")
+        raise Unclear("it is unknown which CPUs Slurm's NUMA library assigns to each node of this machine")
     if wish.bind in _ENTITIES:
         return masks(replace(step, bind=_ENTITIES[wish.bind]), node, setup)
     free = node.real(available(step, node, setup))
@@ -774,24 +775,26 @@ def srun_lists(case: Prediction) -> Iterator[LintWarning]:
     kind, _, text = bind.partition(":")
     entries = [entry for word in text.split(",") for entry in _entries_of(word)] if text else []
     if kind in ("map_cpu", "mask_cpu", "map_ldom", "mask_ldom") and entries and len(entries) < count:
-        why = f"srun starts again from the first of {len(entries)} entries: ranks share what they name."
+        why = "srun starts again from the first entry, so ranks share their CPUs."
         yield warning(
             "short-list",
-            f"{count} ranks on a node, {len(entries)} entries in {kind}",
+            f"{count} ranks on a node, {count_of(len(entries), 'entry', 'entries')} in {kind}",
             why,
             bind[:100],
             f"{count} entries",
             bad=True,
         )
     if kind == "mask_cpu" and any(re.fullmatch(r"(0x)?0+", entry) for entry in entries):
-        why = "A mask without CPUs leaves the rank unbound, and nothing says so."
-        yield warning("empty-mask", "ranks with the mask 0x0 are not bound", why, bind[:100], "a mask with CPUs in it", bad=True)
+        why = "A mask without CPUs silently leaves the rank unbound."
+        yield warning(
+            "empty-mask", "ranks with the mask 0x0 are not bound", why, bind[:100], "a mask with at least one CPU", bad=True
+        )
     inherited = "SLURM_CPUS_PER_TASK" in line.words.environment or (case.want.threads or 1) > 1
     young = line.release is None or (22, 5) <= line.release[:2] < (23, 11)
     if inherited and young and not case.want.pe and kind not in ("map_cpu", "mask_cpu", "map_ldom", "none"):
         threads = case.want.threads or line.words.environment.get("SLURM_CPUS_PER_TASK", "N")
-        why = "srun 22.05 to 23.02 does not take --cpus-per-task from sbatch: each rank gets one CPU, and its threads share that."
-        version = f"Slurm {line.version}" if line.version else "the version of Slurm is not known"
+        why = "srun 22.05 to 23.02 does not take --cpus-per-task from sbatch: each rank gets one CPU, which its threads share."
+        version = f"Slurm {line.version}" if line.version else "the version of Slurm is unknown"
         yield warning(
             "cpus-not-inherited",
             f"the {threads} threads of a rank may share one CPU",
@@ -820,7 +823,7 @@ LAUNCHER = Launcher(
     without_binding=UNBOUND,
     job=JobScript(
         ("slurm",),
-        {"slurm": ("# srun takes it for --cpus-per-task, and would refuse the plan's CPUs.", "unset SLURM_CPUS_PER_TASK")},
+        {"slurm": ("# srun reads it as --cpus-per-task and would refuse the plan's CPUs.", "unset SLURM_CPUS_PER_TASK")},
     ),
     dialect=Dialect(
         programs=("srun",),

@@ -10,7 +10,7 @@ from advisor.jobs.placement import LONGEST, Placement, filled, names, only_slots
 NAME = "torchrun"
 
 
-_SPREAD = "torchrun starts the workers of one host: without Slurm start the line after srun on each host, the first named in it"
+_SPREAD = "torchrun starts the workers of one host: without Slurm, run the part after srun on each host, naming the first in it"
 
 
 _PORT = 29500
@@ -22,10 +22,10 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     list(runs(placement))
     slots, each, hosts = only_slots(placement), filled(placement), names(placement)
     if slots is None or not each or placement.size != each * max(1, len(hosts)):
-        raise BadValue("torchrun starts as many workers, in the same places, on every host", cure="give hosts that are alike")
+        raise BadValue("torchrun starts the same number of workers in the same places on every host", cure="give identical hosts")
     visible = next((values for name, values in wish.each.items() if name.endswith(("_DEVICES", "_MASK"))), None)
     if visible and "UCX_NET_DEVICES" not in wish.each and list(visible) != [str(rank) for rank in range(each)]:
-        raise BadValue("worker i of torchrun uses GPU i: one rank for each GPU", cure="--ranks-per gpu")
+        raise BadValue("worker i of torchrun uses GPU i: one rank per GPU", cure="--ranks-per gpu")
     cpus = [str(slot.cpus) for slot in slots]
     options = ("--standalone",) if not hosts or len(hosts) == 1 else (
         f"--nnodes={len(hosts)}", "--rdzv-backend=c10d", f"--rdzv-endpoint={hosts[0]}:{_PORT}",
@@ -40,7 +40,9 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     bound = listed(_program(wish.command), cpus, "LOCAL_RANK", taskset=gaps)
     argv = (*agents, NAME, *options, f"--nproc-per-node={each}", "--no-python", *bound)
     if max(map(len, argv)) > LONGEST:
-        raise BadValue("the list of the workers' CPUs is longer than an argument may be", cure="ask for fewer ranks on a host")
+        raise BadValue(
+            "the list of the workers' CPUs is too long for one command-line argument", cure="request fewer ranks per host"
+        )
     notes = (_SPREAD,) if len(hosts) > 1 else ()
     return Launch(NAME, wish.version, "numactl", argv, dict(wish.environment), {}, (), notes)
 

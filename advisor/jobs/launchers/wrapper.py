@@ -14,7 +14,7 @@ NAME = "wrapper"
 FILE = "bind-wrapper.sh"
 
 
-NOTES = (f"{FILE} binds each rank itself: every host must have it where the line names it, and numactl or taskset",)
+NOTES = (f"{FILE} binds each rank itself: every host needs it at the path given in the command, plus numactl or taskset",)
 
 
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
@@ -32,7 +32,7 @@ def switches_off() -> Iterator[str]:
     for each in launchers().values():
         if each.dialect and each.without_binding:
             title = "" if each.dialect.programs[0] == each.name else f" ({each.title.rstrip(' 0123456789')})"
-            yield f"with {each.dialect.programs[0]}{title} add: {' '.join(each.without_binding)}"
+            yield f"with {each.dialect.programs[0]}{title}, add {' '.join(each.without_binding)}"
 
 
 def wrapped(command: Sequence[str]) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def memory(slot: Slot) -> str:
 
 def _device(name: str | None) -> str:
     if name is not None and not _DEVICE.fullmatch(name):
-        raise BadValue(f"{name!a} is not a device's name")
+        raise BadValue(f"{name!a} is not a valid device name")
     return name or "-"
 
 

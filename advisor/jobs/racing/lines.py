@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.bind import Binding, carried
@@ -17,6 +17,8 @@ from advisor.jobs.lint import lint_line
 from advisor.jobs.place import place
 from advisor.jobs.place_cores import device_names
 from advisor.jobs.placement import STRATEGIES, JobShape, Lint, Placement
+from advisor.jobs.racing.energy import Goal
+from advisor.jobs.racing.kernel import KernelChange, change_of
 from advisor.jobs.request import Line, Said
 from advisor.jobs.started.folder import located, write_job
 from advisor.jobs.started.hosts import HostOptions, JobHosts, JobOptions, LauncherOptions, hosts_of_job, shape
@@ -26,9 +28,9 @@ from advisor.machine.observer import SILENT, Observer
 from advisor.machine.units import count
 from advisor.show.commandline import assignments, word
 
-FACTORS: Final = (1, 2, 4)
+FACTORS = (1, 2, 4)
 """So many times more, or fewer, threads per rank are tried."""
-MOST: Final = 12
+MOST = 12
 """Candidates of a race: with more, each takes longer to be told from the others."""
 
 Seats = tuple[tuple[str, str, str, str, str], ...]
@@ -79,11 +81,11 @@ def what_ranks_get(placement: Placement) -> dict[str, str]:
     caches: Counter[int] = Counter(group for slot in slots for group in slot.l3)
     nodes: Counter[int] = Counter(node for slot in slots for node in slot.memory)
     distances = sorted({slot.distance for slot in slots if slot.distance is not None})
-    gets = {"memory": f"{count(max(nodes.values()), 'rank')} on a NUMA node, {len(nodes)} in use"} if nodes else {}
+    gets = {"memory": f"{count(max(nodes.values()), 'rank')} per NUMA node, {count(len(nodes), 'node')} in use"} if nodes else {}
     if caches:
         wide = sum(len(slot.l3) > 1 for slot in slots)
         across = f", {count(wide, 'rank')} across several" if wide else ""
-        gets["L3"] = f"{count(max(caches.values()), 'rank')} on an L3 group, {len(caches)} in use{across}"
+        gets["L3"] = f"{count(max(caches.values()), 'rank')} per L3 group, {len(caches)} in use{across}"
     if distances:
         gets["adapter"] = f"distance {distances[0]}" + (f" to {distances[-1]}" if len(distances) > 1 else "")
     return gets
@@ -115,7 +117,7 @@ def placements(
 
     def near_each() -> Iterator[Candidate]:
         for name in device_names(machines[0]) if devices else ():
-            wanted = job.model_copy(update={**plain, "ranks": ranks, "strategy": "hca-near", "near": name})
+            wanted = job.but(**plain, ranks=ranks, strategy="hca-near", near=name)
             with suppress(BadValue):
                 yield Candidate(f"near {name} {ranks}x{job.threads}", wanted, place(wanted, machines, allowed=allowed))
 
@@ -124,7 +126,7 @@ def placements(
         kinds = ("skip", "use") if smt and job.smt == "skip" else (job.smt,)
         wishes = [(kind, shape, strategy) for kind in kinds for shape in shapes for strategy in ("auto", *STRATEGIES)]
         for kind, (many, threads), strategy in sorted(wishes, key=lambda wish: (wish[1] != shapes[0]) + (wish[2] != "auto")):
-            wanted = job.model_copy(update={**plain, "ranks": many, "threads": threads, "strategy": strategy, "smt": kind})
+            wanted = job.but(**plain, ranks=many, threads=threads, strategy=strategy, smt=kind)
             with suppress(BadValue):
                 placed = place(wanted, machines, allowed=allowed)
                 second = " smt" if kind == "use" else ""
@@ -157,12 +159,14 @@ class RaceLine:
     job: JobShape | None = None
     """None of the line that the user had."""
     placement: Placement | None = None
-    """None where it is not known where its ranks go."""
+    """None if unknown where its ranks go."""
     binding: Binding | None = None
     expected: tuple[tuple[int, str | None, CpuSet], ...] | None = None
-    """Rank, host and CPUs that are planned; None where it is not known."""
+    """Rank, host and CPUs that are planned; None if unknown."""
     setting: str | None = None
     """NAME=VALUE, where it differs from the first line in a variable alone: its ranks shall be where those of the first are."""
+    change: KernelChange | None = None
+    """Where it is the first line, with a setting of the kernel changed."""
 
     @property
     def text(self) -> str:
@@ -192,7 +196,10 @@ class Asked:
     """Whether ranks near each adapter and each GPU are tried."""
     hugepages: bool = False
     settings: tuple[str, ...] = ()
-    """Variables that the user's line is tried with, each alone: ``UCX_TLS=rc,sm``."""
+    """Variables and kernel settings that the user's line is tried with, each alone: ``UCX_TLS=rc,sm``."""
+    goal: Goal = "time"
+    prepare: str | None = None
+    """What is run before each run, so that all find the machine alike."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -212,23 +219,29 @@ def lines_of(asked: Asked, observer: Observer = SILENT) -> RaceField:
     """Return the lines that race; ``write`` writes the files that they need."""
     words = asked.command
     if not words:
-        raise BadValue("no line to tune", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
+        raise BadValue("no launch line given", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
     own, program = parted(words)
     lint = lint_line(words, version=asked.version, observer=observer) if own else None
     hosts = asked.hosts
     if lint and not hosts:
         hosts = ",".join(dict.fromkeys(rank.host for rank in lint.ranks or () if rank.host not in (None, "localhost"))) or None
     job_hosts = hosts_of_job(HostOptions(hosts=hosts), program, None, observer)
+    changes = [change for text in asked.settings if (change := change_of(text))]
+    if (asked.goal != "time" or changes) and (len(job_hosts.hosts.names) > 1 or not job_hosts.is_here):
+        where = f"but the job runs on {', '.join(job_hosts.hosts.names[:4])}; race it on this node only"
+        what = f"--with {changes[0].name} changes this node" if changes else f"--for {asked.goal} reads this node's counters"
+        raise CannotWork(f"{what}, {where}")
     notes: list[str] = []
     job = shape(_with_line(JobOptions(ranks=asked.ranks, threads=asked.threads, near=asked.near), lint, own), job_hosts, notes)
     if job.ranks is None and own is not None:
-        raise CannotWork("how many ranks the line starts is not known; say --ranks and --threads")
+        raise CannotWork("the line's number of ranks is unknown; give --ranks and --threads")
     varied = settings_of(asked, job_hosts.machines[0])
-    most = max(1, (asked.lines or MOST) - len(varied))
+    extra = len(varied) + len(changes)
+    most = max(1, (asked.lines or MOST) - extra)
     found, left = placements(
         job, job_hosts.machines, job_hosts.affinity, split=asked.split, smt=asked.smt, devices=asked.devices, most=most
     )
-    notes += [f"{left} more placements are not raced: {len(found) + len(varied) + 1} lines are the most"] if left else []
+    notes += [f"{left} more placements are not raced: the limit is {len(found) + extra + 1} lines"] if left else []
     how = LauncherOptions(asked.launcher, asked.version)
     if lint:
         how = LauncherOptions(how.launcher or lint.launcher, how.version or lint.version)
@@ -241,8 +254,9 @@ def lines_of(asked: Asked, observer: Observer = SILENT) -> RaceField:
         )
         for name, value in varied
     )
+    changed = (replace(first, name=f"{first.name} {change.title}", change=change) for change in changes)
     others = (each for each in placed if each.expected is None or each.expected != first.expected)
-    return RaceField((first, *tried, *others), job_hosts, tuple(notes))
+    return RaceField((first, *tried, *changed, *others), job_hosts, tuple(notes))
 
 
 _SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=([^\x00-\x1f\x7f]{0,200})", re.ASCII)
@@ -254,6 +268,8 @@ def settings_of(asked: Asked, machine: Machine) -> tuple[tuple[str, str], ...]:
     """Return name and value of each variable that the user's line is tried with; refuse what can have no effect."""
     pairs, most = [], asked.lines or MOST
     for text in asked.settings:
+        if change_of(text):
+            continue
         match = _SETTING.fullmatch(text)
         if match is None:
             raise BadValue(f"--with {text[:40]!a} sets no variable", cure="write NAME=VALUE, such as --with UCX_TLS=rc,sm")
@@ -262,12 +278,12 @@ def settings_of(asked: Asked, machine: Machine) -> tuple[tuple[str, str], ...]:
         pairs.append(_HUGEPAGES)
         thp = machine.kernel.thp if machine.kernel else None
         if thp in ("always", "never"):
-            why = "programs have them already" if thp == "always" else "the system gives none"
-            raise BadValue(f"--hugepages has no effect here: {why}, THP is set to {thp}", cure="leave it out")
-    if len(set(pairs)) < len(pairs):
-        raise BadValue("--with sets one variable twice to the same", cure="give each value once")
-    if len(pairs) > most - 1:
-        raise BadValue(f"{len(pairs)} variables are too many", cure=f"{most} lines race at most, yours among them")
+            why = "programs already use them" if thp == "always" else "programs get no hugepages"
+            raise BadValue(f"--hugepages has no effect here: THP is set to {thp}, so {why}", cure="leave it out")
+    if len(set(pairs)) < len(pairs) or len(set(asked.settings)) < len(asked.settings):
+        raise BadValue("--with gives a variable or setting the same value twice", cure="give each value once")
+    if (many := len(asked.settings) + asked.hugepages) > most - 1:
+        raise BadValue(f"{many} variables and settings are too many", cure=f"at most {most} lines can race, including yours")
     return tuple(pairs)
 
 
@@ -281,7 +297,7 @@ def parted(words: tuple[str, ...]) -> tuple[Line | None, tuple[str, ...]]:
 def _parsed(words: Sequence[str]) -> Line:
     line = parse(words)
     if len(line.segments) > 1:
-        raise BadInput("the line starts several programs", cure="tune each by a line of its own")
+        raise BadInput("the line starts several programs", cure="tune each program with its own line")
     if not line.first.command:
         raise BadInput("the line starts no program", cure="put it last: advisor tune -- mpirun -n 16 ./app")
     return line

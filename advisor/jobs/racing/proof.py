@@ -23,11 +23,15 @@ from hashlib import sha256
 from itertools import combinations_with_replacement
 from math import ceil, comb, erfc, exp, floor, inf, lgamma, log, log1p, pi, prod, sqrt
 from statistics import NormalDist, median
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-_LEVELS: Final = 8
+_LEVELS = 8
 """Steps in which a size is weighed against those before it."""
-_HALF: Final = 50.0
+_OUTLIER = 6.0
+"""Times the lower quartile of sizes: what is above says nothing. With normal noise that is one difference in 18."""
+_FIRST = 3
+"""Blocks before anybody is left out."""
+_HALF = 50.0
 """The error is spent as sqrt(n / (n + 50)): early, for a line that is slow shall soon be left out."""
 
 
@@ -57,6 +61,8 @@ class SignWalk:
         if size == 0.0 or self.proven:
             return
         self._sizes.append(size)
+        if len(self._sizes) >= _FIRST and size > _OUTLIER * sorted(self._sizes)[len(self._sizes) // 4]:
+            return  # a run that was disturbed is no more than that, whichever line it hit
         weight = max(1, round(2 * _LEVELS * sum(each <= size for each in self._sizes) / (len(self._sizes) + 1)))
         self._sum += weight if difference > 0 else -weight
         # Flip one more coin: the chances of all sums that have not been proof.
@@ -84,10 +90,8 @@ def proves(differences: Sequence[float], shift: float, level: float) -> bool:
     return False
 
 
-_FIRST: Final = 3
-"""Blocks before anybody is left out."""
-_STEP: Final = 0.25
-_WIDTH: Final = 6.5
+_STEP = 0.25
+_WIDTH = 6.5
 """Standard errors: what lies beyond is less than 1e-10."""
 
 
@@ -172,7 +176,7 @@ def _beta(x: float, a: float, b: float) -> float:
     return front * value
 
 
-_MANY: Final = 30
+_MANY = 30
 """Degrees of freedom from which the expansion for many is exact to a thousandth."""
 
 
@@ -193,7 +197,7 @@ def _as_student(normal: float, freedom: int) -> float:
     return normal * (1 + sum(float(term / freedom**power) for power, term in enumerate(terms, 1)))
 
 
-_HALVINGS: Final = 9
+_HALVINGS = 9
 """Of the range of differences: the ends are exact to a five-hundredth of it."""
 
 
@@ -202,17 +206,19 @@ def hodges_lehmann(values: Sequence[float]) -> float:
     return median((one + other) / 2 for one, other in combinations_with_replacement(values, 2))
 
 
-def interval(differences: Sequence[float], level: float, asked: Sequence[float] = (0.0,)) -> tuple[float, float, float] | None:
+def interval(
+    differences: Sequence[float], levels: tuple[float, float], asked: Sequence[float] = (0.0,)
+) -> tuple[float, float, float] | None:
     """Return the lower end, the middle and the upper end of what differences are about; None where they are too few.
 
-    ``level`` is that of each end over all looks. What the race itself ``asked``, whether they are above 0 or below the worth,
-    the ends answer alike.
+    ``levels`` are those of the two ends over all looks. What the race itself ``asked``, whether they are above 0
+    or below the worth, the ends answer alike.
     """
     if not differences:
         return None
     centre = hodges_lehmann(differences)
-    low = _end(differences, level, centre, asked)
-    high = _end([-each for each in differences], level, -centre, [-each for each in asked])
+    low = _end(differences, levels[0], centre, asked)
+    high = _end([-each for each in differences], levels[1], -centre, [-each for each in asked])
     return None if low is None or high is None else (low, centre, -high)
 
 
@@ -244,9 +250,9 @@ def _last_refused(refused: Callable[[float], bool], far: float, near: float, hal
 
 Stratum = tuple[Sequence[float], Sequence[float]]
 """Logarithms of the first state's figures and of the other's, of restarts that may be exchanged."""
-_GRAINS: Final = 1 << 17
+_GRAINS = 1 << 17
 """Grains of the range of all figures, for so many of them: those of eight are told apart to a sixteen-thousandth of it."""
-_FINER: Final = 18
+_FINER = 18
 
 
 def permutation_p(strata: Sequence[Stratum], shift: float = 0.0) -> float:
@@ -275,7 +281,7 @@ def permutation_p(strata: Sequence[Stratum], shift: float = 0.0) -> float:
     return min(1.0, far / total)
 
 
-_GRAINLET: Final = 1e-6
+_GRAINLET = 1e-6
 
 
 def _ways(values: Sequence[int], size: int, bits: int) -> int:
@@ -328,7 +334,7 @@ def _ratio_end(strata: Sequence[Stratum], level: float, far: float, near: float)
     return _last_refused(refused, far, near, _FINER)
 
 
-_CONFIDENCE: Final = 0.05
+_CONFIDENCE = 0.05
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -342,40 +348,45 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     return (ordered[at - 1], ordered[count - at]) if at else None
 
 
-_SPEEDS: Final = 5.0
-_SHARE: Final = 0.2
-_RUNS: Final = 10
+_SPEEDS, _SCARCE = 5.0, 130.0
+"""Of few runs a gap is more often chance: of n it is 130 / n times the spread. Of normal noise one line in a hundred has one."""
+_SHARE = 0.2
+_RUNS = 10
 
 
 def two_speeds(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the two speeds of a line that has two: a gap five times the spread beside it, a fifth of the runs on each side."""
+    """Return the two speeds of a line that has two: a gap far above the spread beside it, a fifth of the runs on each side."""
     ordered, least = sorted(values), max(2, int(_SHARE * len(values) + 0.999))
     if len(ordered) < max(2 * least, _RUNS):
         return None
     gap, at = max((ordered[at] - ordered[at - 1], at) for at in range(least, len(ordered) - least + 1))
     parts = ordered[:at], ordered[at:]
     spread = median([abs(each - median(part)) for part in parts for each in part])
-    return (median(parts[0]), median(parts[1])) if gap > _SPEEDS * spread and gap > 0 else None
+    return (median(parts[0]), median(parts[1])) if gap > max(_SPEEDS, _SCARCE / len(ordered)) * spread and gap > 0 else None
 
 
-ALPHA: Final = 0.05
+ALPHA = 0.05
 """The chance of a false winner in a race where nothing is faster than the line it began with."""
-OUT: Final = 0.05
+SMALL = 0.025
+"""The chance that the leader's gain is called small and is not: with a line's own share of ALPHA an interval's 95 % hold."""
+OUT = 0.05
 """The chance, over all looks, that the line which is best by more than the worth is left out for another that is not."""
-_LOOKS: Final = 60
+_LOOKS = 60
 """Limits are computed for so many blocks at a time."""
-_FEW: Final = 8
+_FEW = 8
 """Below so many blocks a median serves, from there on a mean without the highest and lowest fifths."""
-_EFFICIENCY: Final = (1.2, 1.06)
+_EFFICIENCY = (1.2, 1.06)
 """Standard errors of these two, relative to the mean's, under normal noise (Hoaglin, Mosteller and Tukey 1983, ch. 10)."""
-_OWN: Final = 6
+_BOTH = NormalDist().inv_cdf(1 - SMALL) / NormalDist().inv_cdf(1 - OUT)
+"""So much wider is an interval by the model than one end of it."""
+_OWN = 6
 """Blocks from which a pair's own noise counts, where it is more than that of all."""
-_PRIOR: Final = 10
+_PRIOR = 10
 """So many blocks of a pair weigh as much as the noise of all."""
-_PATIENCE: Final = 14
-_FAR: Final = 3
-"""An answer is out of reach where it would take so many times the blocks that there is room for, as seen after PATIENCE."""
-_FLOOR: Final = 1e-4
+_PATIENCE = 8
+_FAR = 3
+"""Who else is as fast as a winner is out of reach where it would take so many times the blocks that there is room for."""
+_FLOOR = 1e-4
 """The least noise that is believed: a ten thousandth."""
 
 Answer = Literal["faster", "no difference", "cannot tell"]
@@ -392,7 +403,7 @@ class Verdict:
 
     answer: Answer
     winner: int | None
-    """Proven to be faster than candidate 0; None where there is no such proof."""
+    """Proven to be faster than candidate 0; None if there is no such proof."""
     leader: int
     """The fastest so far, proven or not."""
     open: tuple[int, ...] = ()
@@ -416,24 +427,30 @@ class Race:
         """Candidates that do not run any more, and after how many blocks."""
         self.over = False
         self._shift = log(1 + worth)
-        self._level = ALPHA / max(2, candidates - 1)  # two ends of an interval
+        self._level = ALPHA / max(2, candidates - 1)  # with SMALL never more than the 5 % of an interval
         self._centred: list[dict[int, float]] = []
         self._faster = {each: SignWalk(self._level) for each in range(1, candidates)}
         self._small: dict[int, SignWalk] = {}
         self.noise, self._freedom, self.leader = 0.0, 1, 0
 
-    def is_futile(self, room: int) -> bool:
-        """Return whether the noise is such that the next answer would take far more blocks than there is room for.
+    def is_futile(self, runs: float) -> bool:
+        """Return whether the noise is such that the next answer is out of reach within so many more runs.
 
-        That is whether there is a winner, then who else may be as fast.
+        That is whether there is a winner, or that there is none: supposing that the best line gains half a standard error more
+        than it shows, or that what it shows shrinks as chance does. Then it is who else may be as fast.
         """
-        if len(self.blocks) < _PATIENCE or self.over:
+        blocks = len(self.blocks)
+        if blocks < _PATIENCE or self.over:
             return False
+        room = blocks + runs / len(self.active)
         if self.leader in self.claimed:
             others = [self.differences(each, self.leader) for each in self.active if each not in (self.leader, 0)]
             gaps = [middle(pairs) + self._shift for pairs in others if pairs]
             return bool(gaps) and self._blocks_for(max(self._shift / 2, *gaps)) > _FAR * room
-        return self._blocks_for(max(self._gain(self.leader), self._shift)) > _FAR * room
+        gain = max(self._gain(each) for each in self.active if each)
+        error = _EFFICIENCY[blocks >= _FEW] * self.noise * sqrt(2 / blocks)
+        rest = self._shift - max(0.0, gain) * sqrt(blocks / room)
+        return min(self._blocks_for(gain + error / 2), self._blocks_for(rest, SMALL)) > room
 
     def add(self, figures: Mapping[int, float]) -> None:
         """Take a block: the logarithm of each candidate's time; one that failed has none."""
@@ -524,7 +541,7 @@ class Race:
         """Return whether a candidate's gain over candidate 0 is proven to be less than the worth."""
         if candidate == 0:
             return True
-        walk = self._small.setdefault(candidate, SignWalk(self._level))
+        walk = self._small.setdefault(candidate, SignWalk(SMALL))
         for each in self.differences(candidate, 0)[walk.blocks :]:
             walk.add(each + self._shift)
         return walk.proven
@@ -537,11 +554,11 @@ class Race:
         pairs = self.differences(candidate, 0)
         if candidate == 0 or len(pairs) < 2:
             return None
-        exact = interval(pairs, self._level, (0.0, -self._shift))
+        exact = interval(pairs, (SMALL, self._level), (0.0, -self._shift))
         if exact is not None:
             return (*exact, True)
-        centre, margin = hodges_lehmann(pairs), self._limit(max(len(pairs), _FIRST)) * self._error(pairs)
-        return centre - margin, centre, centre + margin, False
+        centre, margin = middle(pairs), _BOTH * self._limit(max(len(pairs), _FIRST)) * self._error(pairs)
+        return min(centre - margin, *pairs), centre, max(centre + margin, *pairs), False  # of three, two may be disturbed
 
     def verdict(self) -> Verdict:
         """Return what the blocks so far have shown."""
@@ -562,10 +579,10 @@ class Race:
         needed = self._blocks_for(max(gain, min([self._shift - gain, *others]), self._shift / 2))
         return Verdict("cannot tell", None, leader, rivals, self.noise, max(len(self.blocks) + 1, needed))
 
-    def _blocks_for(self, gap: float) -> int:
+    def _blocks_for(self, gap: float, level: float | None = None) -> int:
         """Return about how many blocks prove a gap, with four chances in five."""
-        sure = NormalDist().inv_cdf(1 - self._level) + NormalDist().inv_cdf(0.8)
-        return ceil((sure * 1.45 * self.noise / gap) ** 2)
+        sure = NormalDist().inv_cdf(1 - (level or self._level)) + NormalDist().inv_cdf(0.8)
+        return ceil((sure * 1.45 * self.noise / max(gap, _FLOOR)) ** 2)
 
 
 def middle(values: Sequence[float]) -> float:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import takewhile
 from math import exp, isfinite, log
 from pathlib import Path
 from shutil import rmtree
 from statistics import median
 from time import monotonic
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -22,6 +23,8 @@ import advisor
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.launcher import why_failed
 from advisor.jobs.observe import GatheredReports, Listener, PlannedRank, probe_words
+from advisor.jobs.racing.energy import EnergyMeter, Goal
+from advisor.jobs.racing.kernel import BEFORE, KernelRace, change_of, lines_of_change
 from advisor.jobs.racing.lines import Asked, RaceField, RaceLine, lines_of, parted, what_ranks_get, why_different, write
 from advisor.jobs.racing.proof import Race, Verdict, median_interval, order, two_speeds
 from advisor.jobs.racing.result import LEARNED, Learned, PlannedRace, RacedLine, RacePage, RaceResult, RaceRow, in_time
@@ -31,6 +34,7 @@ from advisor.jobs.verdict import compare_ranks
 from advisor.machine.hosts.base import Why
 from advisor.machine.hosts.files import FILE, JournalFile, Kind, Use, begin_file, open_here, trusted
 from advisor.machine.hosts.live import LiveHost
+from advisor.machine.hosts.settings import KernelHost
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.secrecy import WITHHELD, screened
@@ -40,36 +44,42 @@ from advisor.measure.resources import Resources
 from advisor.measure.run import BusyWatch
 from advisor.paths import template
 
-_LARGEST: Final = 64 << 20
+_LARGEST = 64 << 20
 """Bytes of a program's output that are kept to look for its figure: the last of them."""
-_NUMBER: Final = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?"
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?"
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What is compared: wall time, or a number that the program prints or writes."""
+    """What is compared: wall time, energy, or a number that the program prints or writes."""
 
     pattern: re.Pattern[str] | None = None
     file: Path | None = None
     high: bool = False
     """Whether more is better, as of a rate."""
+    goal: Goal = "time"
+    meter: EnergyMeter | None = None
 
     @property
     def is_time(self) -> bool:
         """Whether it is the wall time of the whole line."""
-        return self.pattern is None and self.file is None
+        return self.pattern is None and self.file is None and self.goal == "time"
 
 
-def metric_of(pattern: str | None, file: Path | None, better: str | None) -> Metric:
+def metric_of(pattern: str | None, file: Path | None, better: str | None, goal: Goal = "time") -> Metric:
     """Return the figure that options name; refuse what cannot be read."""
+    if goal != "time":
+        if pattern is not None or file is not None or better is not None:
+            raise BadValue(f"--for {goal} and --metric both define the figure", cure="give one of them")
+        return Metric(goal=goal, meter=EnergyMeter(LiveHost()))
     if pattern is None and file is None:
         if better == "high":
             raise BadValue(
-                "--better high is for a figure of the program", cure="name it with --metric REGEX or --metric-file FILE"
+                "--better high needs a number from the program", cure="define it with --metric REGEX or --metric-file FILE"
             )
         return Metric()
     if better is None:
-        raise BadValue("--metric does not say whether more is better", cure="add --better high or --better low")
+        raise BadValue("--metric alone does not show whether higher is better", cure="add --better high or --better low")
     try:
         found = re.compile(pattern) if pattern is not None else None
     except re.error as error:
@@ -77,7 +87,7 @@ def metric_of(pattern: str | None, file: Path | None, better: str | None) -> Met
             f"--metric {str(pattern)[:60]} is not a regular expression: {error}", cure="such as 'GFLOPS: (\\S+)'"
         ) from error
     if found and found.groups > 1:
-        raise BadValue("--metric has several groups", cure="put only the number in brackets, others as (?:...)")
+        raise BadValue("--metric has several groups", cure="capture only the number; write other groups as (?:...)")
     return Metric(found, file, better == "high")
 
 
@@ -90,6 +100,7 @@ class Outcome:
     why: str | None = None
     timed_out: bool = False
     seen: GatheredReports | None = None
+    joules: float | None = None
 
 
 def run_line(line: RaceLine, metric: Metric, timeout: float, probe: Sequence[str] = ()) -> Outcome:
@@ -104,13 +115,18 @@ def run_line(line: RaceLine, metric: Metric, timeout: float, probe: Sequence[str
             del output[:-_LARGEST]
 
     before = _stamp(metric.file)
-    ran = LiveHost().launch((*line.argv, *probe, *line.program), hear, timeout=timeout, variables=line.variables)
+    words, joules = (*line.argv, *probe, *line.program), None
+    start = partial(LiveHost().launch, words, hear, timeout=timeout, variables=line.variables)
+    if metric.meter is None:
+        ran = start()
+    else:
+        ran, joules = metric.meter.measure(start)
     seen = listener.gathered() if probe else None
     if ran.why is Why.TIMEOUT:
         return Outcome(None, timeout, f"took longer than {timeout:.3g} s", timed_out=True, seen=seen)
     if ran.why in (Why.ABSENT, Why.REFUSED):
-        fault = "is not here" if ran.why is Why.ABSENT else "may not be run"
-        raise CannotWork(f"{line.argv[0]} {fault}; load the module of its MPI")
+        fault = "was not found" if ran.why is Why.ABSENT else "is not executable"
+        raise CannotWork(f"{line.argv[0]} {fault}; load the module of its MPI library")
     if ran.why or ran.status:
         errors = ran.err.decode("utf-8", "replace")
         last = next((each.strip() for each in reversed(errors.splitlines()) if any(map(str.isalnum, each))), "")
@@ -118,6 +134,10 @@ def run_line(line: RaceLine, metric: Metric, timeout: float, probe: Sequence[str
         return Outcome(None, ran.seconds, why_failed(errors, " ".join(line.argv)) or ended, seen=seen)
     if metric.is_time:
         return Outcome(ran.seconds, ran.seconds, seen=seen)
+    if metric.goal != "time":
+        figure = joules and joules * (ran.seconds if metric.goal == "edp" else 1)
+        why = None if figure else "the energy of the run could not be read"
+        return Outcome(figure or None, ran.seconds, why, seen=seen, joules=joules)
     figure, why = _figure(metric, bytes(output), before)
     return Outcome(figure, ran.seconds, why, seen=seen)
 
@@ -143,7 +163,7 @@ def _figure(metric: Metric, output: bytes, before: tuple[int, int] | None) -> tu
     found = read_figure(metric.pattern, output.decode("utf-8", "replace"))
     if found is None:
         return None, f"its {'file' if metric.file else 'output'} does not contain the figure"
-    return (found, None) if found > 0 else (None, f"its figure is {found:g}: only positive ones can be compared")
+    return (found, None) if found > 0 else (None, f"its figure is {found:g}: only positive figures can be compared")
 
 
 def read_figure(pattern: re.Pattern[str] | None, text: str) -> float | None:
@@ -168,7 +188,7 @@ def misplaced(line: RaceLine, seen: GatheredReports | None, topology: Topology |
     if line.expected is None:
         return None
     if seen is None or not seen.ranks:
-        return "its ranks did not say where they are"
+        return "its ranks did not report their location"
     planned = [PlannedRank(rank=rank, host=host, cpus=cpus) for rank, host, cpus in line.expected]
     found = compare_ranks(planned, seen, topology)
     wrong = [row for row in found.differ if row.verdict != "memory"]
@@ -176,12 +196,10 @@ def misplaced(line: RaceLine, seen: GatheredReports | None, topology: Topology |
         return None
     first = wrong[0] if wrong else None
     where = f": rank {first.rank} is on CPUs {first.seen.cpus}, planned {first.planned.cpus}" if first and first.seen else ""
-    return f"{len(wrong) + len(found.extra)} of {found.planned} ranks are not where they were to be{where}"
+    return f"{len(wrong) + len(found.extra)} of {found.planned} ranks are not where planned{where}"
 
 
-_KIND: Final = Kind(
-    "a race", "advisor-tune-journal/1", cure="begin a race of its own with another -o DIR", other="another folder with -o"
-)
+_KIND = Kind("a race", "advisor-tune-journal/1", cure="start a new race with another -o DIR", other="another folder with -o")
 _Whole = Annotated[int, Field(ge=0, strict=True)]
 _Seconds = Annotated[float, Field(ge=0)]
 
@@ -207,9 +225,10 @@ class Run:
     attempt: _Whole = 1
     busy: tuple[str, ...] = ()
     """Who else worked on the machine."""
+    joules: _Seconds | None = None
 
 
-_RUN: Final = TypeAdapter(Run)
+_RUN = TypeAdapter(Run)
 
 
 @dataclass
@@ -252,7 +271,7 @@ def begun(folder: Path, head: dict[str, Any]) -> Journal:
 def resumed(folder: Path) -> Journal:
     """Return the journal of a race that was begun, ready to be gone on with; a line that was cut off is dropped."""
     journal, size = _read(folder, Use.RUNS)
-    journal.file = _KIND.go_on(folder, size, cure="; copy the folder to where it can")
+    journal.file = _KIND.go_on(folder, size, cure="; copy the folder to a writable location")
     return journal
 
 
@@ -270,24 +289,24 @@ def _read(folder: Path, use: Use) -> tuple[Journal, int]:
         except ValidationError as error:
             at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))[:60]
             raise BadInput(
-                "is not a run of a race", file=str(journal.path), place=f"line {number}, {at}", cure=_KIND.cure
+                "not the record of a run", file=str(journal.path), place=f"line {number}, {at}", cure=_KIND.cure
             ) from error
     return journal, size
 
 
-_OVER: Final = 0.02
+_OVER = 0.02
 """Part of the time that a block may go beyond it, where it could not be foreseen."""
-_LEAST: Final = 5.0
+_LEAST = 5.0
 """Seconds that a run is given at least."""
-_SLOW: Final = 3.0
+_SLOW = 3.0
 """A run that takes so many times as long as the fastest line is ended: it counts as that long."""
-BLOCKS: Final = 30
+BLOCKS = 30
 """Blocks of all lines that --runs allows by itself."""
-_AT_BEST: Final = 8
+_AT_BEST = 8
 """Blocks before anything can be proven."""
-_TRIES: Final = 2
+_TRIES = 2
 """Failures after which a line is left out."""
-_ENDLESS: Final = 1 << 40
+_ENDLESS = 1 << 40
 """Runs that a race which is gone over may take: it ends where its journal does."""
 
 
@@ -302,6 +321,8 @@ class Limits:
     """Seconds for a run of the warm-up, of which nothing is known yet."""
     busy_ok: bool = False
     seed: int | None = None
+    prepare: tuple[str, ...] = ()
+    """The words of what is run before each run, not timed."""
 
 
 @dataclass
@@ -325,10 +346,10 @@ class Raced:
         """Return what it showed."""
         return self.race.verdict()
 
-    def figures(self, candidate: int) -> list[float]:
-        """Return the figures of a line that count, in the order of its runs: of whole blocks, as the ratios are."""
+    def runs(self, candidate: int) -> list[Run]:
+        """Return the runs of a line that count, in their order: of whole blocks, as the ratios are."""
         whole = range(1, len(self.race.blocks) + 1)
-        return [run.figure for run in self.journal.runs if run.candidate == candidate and run.block in whole and run.figure]
+        return [run for run in self.journal.runs if run.candidate == candidate and run.block in whole and run.figure]
 
 
 def race_lines(
@@ -352,24 +373,31 @@ def race_lines(
         "seed": limits.seed if limits.seed is not None else secrets.randbits(32),
         "worth": limits.worth,
         "machine": identity_of(machine).model_dump(mode="json"),
-        "candidates": [{"name": line.name, "line": line.text} for line in entries.lines],
+        "candidates": [
+            {"name": line.name, "line": line.text, "with": line.change.title if line.change else ""} for line in entries.lines
+        ],
     })  # fmt: skip
     if resume:
         _must_fit(read_journal(folder).head, head, folder)
     watch = BusyWatch(LiveHost(), machine, Resources(machine)) if machine.topology else None
     if watch:  # before a folder is made: a refused start leaves none behind
         watch.must_be_idle(busy_ok=limits.busy_ok)
+    kernel = KernelRace(KernelHost(), folder, [line.change for line in entries.lines if line.change])
     made = not folder.exists()
     journal = resumed(folder) if resume else begun(folder, head)
     entries = replace(entries, lines=tuple(write(line, folder) for line in entries.lines))
     race = Race(len(entries.lines), journal.head["worth"])
-    raced = Raced(entries, race, journal, metric, limits, notes=list(entries.notes))
+    raced = Raced(
+        entries, race, journal, metric, limits, notes=[*entries.notes, *([metric.meter.counts] if metric.meter else [])]
+    )
     try:
-        Runner(raced, machine, watch, observer).run()
+        with kernel.kept():
+            Runner(raced, machine, watch, observer, kernel).run()
     except KeyboardInterrupt:
         raced.interrupted, raced.ended = True, "interrupted"
     except CannotWork:
-        if made and all(run.why for run in journal.runs):  # nothing to go on with: the same command may be given again
+        # Nothing to go on with, nothing to put back: the same command may be given again.
+        if made and all(run.why for run in journal.runs) and not (folder / BEFORE).exists():
             rmtree(folder, ignore_errors=True)
         raise
     finally:
@@ -382,27 +410,30 @@ def race_lines(
 def _must_fit(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
     """Refuse to go on with a race of something else."""
     if not isinstance(before.get("seed"), int) or not isinstance(before.get("worth"), float):
-        raise BadInput("the first record of the race is damaged", file=str(folder), cure="begin a race with another -o DIR")
+        raise BadInput("the first record of the race is damaged", file=str(folder), cure="start a race with another -o DIR")
     for key, what in (
-        ("asked", "of another command or with other options"),
-        ("candidates", "of other lines"),
+        ("asked", "for another command or with other options"),
+        ("candidates", "with other lines"),
         ("worth", "with another --worth"),
     ):
         if before.get(key) != now[key]:
-            raise BadInput(f"it is a race {what}", file=str(folder), cure="give the same options, or another folder with -o DIR")
+            cure = "give the same options, or another folder with -o DIR"
+            raise BadInput(f"this race was started {what}", file=str(folder), cure=cure)
     if {**(before.get("machine") or {}), "name": None} != {**now["machine"], "name": None}:
-        raise BadInput("it was begun on another machine", file=str(folder), cure="times of two machines do not compare")
+        raise BadInput("it was started on another machine", file=str(folder), cure="start a new race with another -o DIR")
 
 
 class Runner:
     """Runs block after block, from where the journal ends, in the time and the runs that there are: those before count."""
 
-    def __init__(self, raced: Raced, machine: Machine, watch: BusyWatch | None, observer: Observer) -> None:
+    def __init__(
+        self, raced: Raced, machine: Machine, watch: BusyWatch | None, observer: Observer, kernel: KernelRace | None = None
+    ) -> None:
         self._raced, self._race, self._journal, self._lines = raced, raced.race, raced.journal, raced.entries.lines
         self._topology, self._observer = machine.topology, observer
         self._places: object = None
         self._failures = [0] * len(self._lines)
-        self._watch = watch
+        self._watch, self._kernel = watch, kernel
         self._begun, self._before = monotonic(), raced.journal.seconds
         self._time = raced.limits.minutes * 60 if raced.limits.minutes else None
         self._most = raced.limits.runs or BLOCKS * len(self._lines)
@@ -425,15 +456,16 @@ class Runner:
             if not self._block(block, now):
                 break
             block += 1
-            blocks, room = len(self._race.blocks), self._most // len(self._lines)
-            if self._time and blocks:
-                room = min(room, max(blocks, round(blocks * self._time / max(self._elapsed, 0.001))))
-            if self._race.is_futile(max(1, room)):
-                what = "tell the fastest lines from each other" if self._race.claimed else "tell"
-                self._raced.ended = f"ended early: at this noise the runs that are left would not {what}"
+            made = sum(run.block > 0 for run in self._journal.runs)
+            left = float(self._most - made)
+            if self._time:
+                left = min(left, made * max(0.0, self._time / max(self._elapsed, 0.001) - 1))
+            if self._race.is_futile(left):
+                what = "separate the fastest lines" if self._race.claimed else "give an answer"
+                self._raced.ended = f"ended early: with this much noise the remaining runs would not {what}"
                 break
         if self._watch:
-            self._raced.notes += [f"others worked on the machine: {words}" for words in self._watch.words()]
+            self._raced.notes += [f"other work ran on the machine: {words}" for words in self._watch.words()]
 
     def _must_run(self) -> None:
         """Come before a run that the journal has not."""
@@ -450,9 +482,9 @@ class Runner:
         """Return why the next block does not begin: it would not end within the budget."""
         missing = [each for each in lines if self._journal.of(block, each) is None]
         if sum(run.block > 0 for run in self._journal.runs) + len(missing) > self._most:
-            return f"all {self._most} runs are made"
+            return f"all {self._most} runs are done"
         if self._time is not None and self._elapsed + self._takes(missing) > self._time:
-            return "the time is up: one more block would not finish"
+            return "out of time: another block would not finish"
         return None
 
     def _foretell(self) -> None:
@@ -460,8 +492,8 @@ class Runner:
         takes, most = self._takes(self._race.active), self._most // len(self._lines) * self._takes(range(len(self._lines)))
         most = min(most, self._time) if self._time else most
         span = f"from {in_time(min(most, _AT_BEST * takes))} to {in_time(most)}"
-        text = f"{len(self._race.active)} lines, {in_time(takes)} for a block: {span}"
-        self._observer.say(f"{text}; Ctrl-C ends it and keeps what it has")
+        text = f"{len(self._race.active)} lines, {in_time(takes)} per block: {span}"
+        self._observer.say(f"{text}; Ctrl-C ends the race and keeps the results so far")
 
     def _warm(self, candidate: int) -> None:
         """Run a line once or twice without counting it, its ranks saying where they are; leave out what does not run."""
@@ -471,16 +503,35 @@ class Runner:
             if done is None:
                 self._must_run()
                 self._observer.step("warm-up and check of the placement", line.name)
-                probe = probe_words(template("probe.sh.j2"))
-                outcome = run_line(line, self._raced.metric, self._within(self._raced.limits.timeout), probe)
+                outcome = self._run(line, self._raced.limits.timeout, probe_words(template("probe.sh.j2")))
                 wrong = self._wrong(candidate, outcome) or outcome.why
-                done = self._keep(Run(0, candidate, outcome.figure, outcome.seconds, 0.0, wrong, outcome.timed_out, attempt))
+                run = Run(0, candidate, outcome.figure, outcome.seconds, 0.0, wrong, outcome.timed_out, attempt)
+                done = self._keep(replace(run, joules=outcome.joules))
             if done.why is None:
                 return
             why = done.why
         if candidate == 0:
-            raise CannotWork(f"the line {line.name} does not run: {why}; see it run by itself first: {line.text}")
+            raise CannotWork(f"the line {line.name} does not run: {why}; get it to run on its own first: {line.text}")
         self._leave_out(candidate, why)
+
+    def _run(self, line: RaceLine, timeout: float, probe: Sequence[str] = ()) -> Outcome:
+        """Run a line as it needs the machine; a setting that it does not take, or that somebody changes, makes it no run."""
+        why = self._kernel.set(line.change) if self._kernel else None
+        if why is not None:
+            return Outcome(None, 0.0, why)
+        self._prepare()
+        outcome = run_line(line, self._raced.metric, self._within(timeout), probe)
+        if self._kernel and outcome.why is None and (astray := self._kernel.astray()):
+            return replace(outcome, figure=None, why=f"{astray} was changed during the run; stop tuned or whatever changes it")
+        return outcome
+
+    def _prepare(self) -> None:
+        """Run what the user wants to be run before each run."""
+        words, timeout = self._raced.limits.prepare, self._raced.limits.timeout
+        ran = LiveHost().launch(words, lambda _: None, timeout=timeout) if words else None
+        if ran and (ran.why or ran.status):
+            why = ran.why or f"ended with status {ran.status}"
+            raise CannotWork(f"--prepare {shlex.join(words)}: {why}; get it to run on its own first")
 
     def _wrong(self, candidate: int, outcome: Outcome) -> str | None:
         """Return why a line that ran is none of this race: its ranks are elsewhere, or where those of the first line are."""
@@ -490,8 +541,8 @@ class Runner:
         if candidate == 0:
             self._places = places
             return None
-        if self._lines[candidate].setting:
-            return None if places == self._places else f"its ranks are not where those of {first} are"
+        if self._lines[candidate].setting or self._lines[candidate].change:
+            return None if places == self._places else f"its ranks are not placed like those of {first}"
         if places and places == self._places:
             return f"its ranks get the same CPUs as those of {first}"
         return misplaced(self._lines[candidate], outcome.seen, self._topology)
@@ -516,9 +567,9 @@ class Runner:
                 self._observer.step(f"block {block}, {len(now)} lines", self._lines[candidate].name)
                 medians = [median(times) for each in range(len(self._lines)) if (times := self._journal.times(each))]
                 timeout = max(_LEAST, _SLOW * min(medians)) if medians else self._raced.limits.timeout
-                outcome = run_line(self._lines[candidate], self._raced.metric, self._within(timeout))
+                outcome = self._run(self._lines[candidate], timeout)
                 if outcome.timed_out and self._time is not None and self._elapsed >= self._time:
-                    self._raced.ended = "the time is spent"
+                    self._raced.ended = "out of time"
                     return False
                 done = self._keep(self._counted(outcome, block, candidate))
             if done.figure is not None:
@@ -534,14 +585,14 @@ class Runner:
             self._watch.look()
         busy = self._watch.words() if self._watch else ()
         figure = outcome.seconds if outcome.timed_out and self._raced.metric.is_time else outcome.figure
-        return Run(block, candidate, figure, outcome.seconds, 0.0, outcome.why, outcome.timed_out, 1, busy)
+        return Run(block, candidate, figure, outcome.seconds, 0.0, outcome.why, outcome.timed_out, 1, busy, outcome.joules)
 
     def _failed(self, candidate: int, why: str) -> None:
         self._failures[candidate] += 1
         if self._failures[candidate] < _TRIES:
             return
         if candidate == 0:
-            raise CannotWork(f"the line {self._lines[0].name} failed {_TRIES} times: {why}; nothing can be held against it")
+            raise CannotWork(f"the line {self._lines[0].name} failed {_TRIES} times: {why}; it cannot be compared")
         self._leave_out(candidate, why)
 
 
@@ -566,13 +617,18 @@ def replayed(folder: Path) -> Raced:
     journal = read_journal(folder)
     try:
         head = journal.head
-        lines = tuple(_kept_line(str(each["name"]), str(each["line"])) for each in head["candidates"])
+        lines = tuple(_kept_line(str(each["name"]), str(each["line"]), str(each.get("with", ""))) for each in head["candidates"])
         is_figure = head["asked"].get("metric") or head["asked"].get("metric_file")
         raced = Raced(
             RaceField(lines, JobHosts(Allocated(), (Machine(),))),
             Race(len(lines), float(head["worth"])),
             journal,
-            Metric(re.compile("") if is_figure else None, None, head["asked"].get("better") == "high"),
+            Metric(
+                re.compile("") if is_figure else None,
+                None,
+                head["asked"].get("better") == "high",
+                _GOAL.validate_python(head["asked"].get("goal", "time")),
+            ),
             Limits(runs=_ENDLESS, seed=int(head["seed"])),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -580,18 +636,21 @@ def replayed(folder: Path) -> Raced:
     with suppress(_EndOfJournalError):
         _Replay(raced, Machine(), None, SILENT).run()
     busy = journal.runs[-1].busy if journal.runs else ()
-    raced.notes += [f"others worked on the machine: {words}" for words in busy]
+    raced.notes += [f"other work ran on the machine: {words}" for words in busy]
     return raced
 
 
-def _kept_line(name: str, text: str) -> RaceLine:
+_GOAL: TypeAdapter[Goal] = TypeAdapter(Goal)
+
+
+def _kept_line(name: str, text: str, change: str) -> RaceLine:
     """Return a line as the journal has it: in one text."""
     words = shlex.split(text)
     variables = dict(each.split("=", 1) for each in takewhile(re.compile(r"[A-Za-z_]\w*=").match, words))
-    return RaceLine(name, (), tuple(words[len(variables) :]), variables)
+    return RaceLine(name, (), tuple(words[len(variables) :]), variables, change=change_of(change))
 
 
-_CLEAR_AFTER: Final = 10
+_CLEAR_AFTER = 10
 """Blocks in which a clear winner among a dozen lines is proven, the warm-up counted."""
 
 
@@ -613,7 +672,7 @@ def tuned(raced: Raced, folder: Path) -> Tuned:
     rows = [_row(raced, at) for at in range(len(lines))]
     winner = None if verdict.winner is None else lines[verdict.winner]
     place = folder / winner.name.replace(" ", "-") if winner else folder
-    pasted = f"{place}/launch.sh starts it; {place} has job scripts, {folder}/{LEARNED} is for advisor bind --learned"
+    pasted = f"{place}/launch.sh starts the job; {place} contains job scripts; use {folder}/{LEARNED} with advisor bind --learned"
     page = RacePage(
         rows=sorted(rows, key=lambda row: row.relative[1] if row.relative else 1e9),
         answer=verdict.answer,
@@ -630,13 +689,15 @@ def tuned(raced: Raced, folder: Path) -> Tuned:
             worth=raced.race.worth,
             runs=len(raced.journal.runs),
             seconds=round(raced.journal.seconds, 3),
+            goal=raced.metric.goal,
         ),
-        unit="s" if raced.metric.is_time else "",
+        unit={"energy": "J", "edp": "J s"}.get(raced.metric.goal, "s" if raced.metric.is_time else ""),
         ended=raced.ended,
         folder=str(folder),
         argv=(*winner.argv, *winner.program) if winner else (),
         variables=dict(winner.variables) if winner else None,
         files=(pasted,) if winner and winner.binding else (),
+        commands=lines_of_change(winner.change) if winner and winner.change else (),
         why=_why(winner, lines) if winner else (),
         notes=tuple(dict.fromkeys(raced.notes)),
     )
@@ -644,7 +705,8 @@ def tuned(raced: Raced, folder: Path) -> Tuned:
 
 
 def _row(raced: Raced, at: int) -> RaceRow:
-    figures, base = raced.figures(at), raced.figures(0)
+    figures, base = ([run.figure for run in raced.runs(each) if run.figure] for each in (at, 0))
+    spent = [(run.seconds, run.joules) for run in raced.runs(at) if run.joules is not None]
     line = raced.entries.lines[at]
     relative, exact, ends = None, True, None
     if at == 0 and figures:
@@ -665,6 +727,8 @@ def _row(raced: Raced, at: int) -> RaceRow:
         high=ends[1] if ends else None,
         runs=len(figures),
         dropped_after=raced.race.left_out.get(at),
+        seconds=median(each[0] for each in spent) if spent else None,
+        joules=median(each[1] for each in spent) if spent else None,
     )
     return RaceRow(row, relative, exact, two_speeds(figures), raced.dropped.get(at))
 
@@ -694,7 +758,8 @@ def learned(raced: Raced) -> Learned | None:
         name=lines[winner].name,
         faster=round(max(0.0, 1 - exp(bounds[2])), 4),
         baseline=lines[0].text,
-        runs=len(raced.figures(winner)),
+        runs=len(raced.runs(winner)),
+        goal=raced.metric.goal,
         date=datetime.now(UTC).date().isoformat(),
         conditions=tuple(dict.fromkeys(raced.notes)),
     )
@@ -709,12 +774,12 @@ def kept_race(folder: Path, machine: Machine | None = None) -> RacePage:
     except ValidationError as error:
         raise damaged(folder) from error
     other = machine_mismatch(where, machine) if machine else None
-    return replace(page, notes=(f"not of this machine: it was {other}", *page.notes)) if other else page
+    return replace(page, notes=(f"not valid for this machine: {other}", *page.notes)) if other else page
 
 
 def planned_race(asked: Asked, limits: Limits, observer: Observer = SILENT) -> PlannedRace:
     """Return what would race, and how many runs that takes; nothing is run."""
-    metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better)
+    metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better, asked.goal)
     entries = lines_of(asked, observer)
     rows = [
         (
@@ -730,7 +795,7 @@ def planned_race(asked: Asked, limits: Limits, observer: Observer = SILENT) -> P
     return PlannedRace(rows, min(most, _CLEAR_AFTER * len(rows)), most + len(rows), entries.notes)
 
 
-_BEFORE: Final = ("env", "numactl", "taskset", "time", "nice", "bash", "sh", "python", "python3")
+_BEFORE = ("env", "numactl", "taskset", "time", "nice", "bash", "sh", "python", "python3")
 """Programs that start another one: a race is named after that."""
 
 
@@ -750,15 +815,16 @@ def tune_line(
     if resume:
         asked, limits = _again(folder or Path(), limits)
     if asked is None:
-        raise BadValue("no line to tune", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
+        raise BadValue("no launch line given", cure="put it last, after --: advisor tune -- mpirun -n 16 ./app")
     if folder is None:
         words = (Path(word).name for word in parted(asked.command)[1] if not word.startswith("-") and "=" not in word)
         name = next((word for word in words if word not in _BEFORE and not word.isdigit()), "line")
         folder = Path(f"tune-{''.join(letter if letter.isalnum() or letter in '._-' else '_' for letter in name)[:40]}")
     place = checked(folder)
     trusted(place, Use.RUNS)  # before anything is started
-    metric = metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better)
+    metric = metric_of(asked.metric, Path(asked.metric_file) if asked.metric_file else None, asked.better, asked.goal)
     entries = lines_of(asked, observer)
+    limits = replace(limits, prepare=_words(asked.prepare))
     raced = race_lines(entries, metric, limits, place, asked=asked.document(), resume=resume, observer=observer)
     if (proven := learned(raced)) is not None:
         file = begin_file(place / LEARNED)
@@ -767,17 +833,27 @@ def tune_line(
     return tuned(raced, place)
 
 
+def _words(prepare: str | None) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(prepare or ""))
+    except ValueError as error:
+        raise BadValue(f"--prepare: {str(error).lower()}", cure="quote it for the shell: --prepare 'sync'") from error
+    if prepare is not None and not words:
+        raise BadValue("--prepare is empty", cure="leave it out")
+    return words
+
+
 def _again(folder: Path, limits: Limits) -> tuple[Asked, Limits]:
     """Return what the race of a folder was asked."""
     head = read_journal(folder, Use.RUNS).head
     try:
         words = head["asked"]
-        if WITHHELD in str(words["command"]) + str(words.get("settings")):
-            cure = "begin a race with another -o DIR; credentials are best passed in the environment or a file"
-            raise BadInput("its line has a credential, which no journal keeps", file=str(folder), cure=cure)
+        if WITHHELD in f"{words['command']}{words.get('settings')}{words.get('prepare')}":
+            cure = "start a race with another -o DIR; credentials are best passed in the environment or a file"
+            raise BadInput("its line contains a credential, which is never stored", file=str(folder), cure=cure)
         asked = Asked(**{**words, "command": tuple(words["command"]), "settings": tuple(words.get("settings") or ())})
         return asked, replace(limits, worth=float(head["worth"]), seed=int(head["seed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(
-            "the first record of the race is damaged", file=str(folder), cure="begin a race with another -o DIR"
+            "the first record of the race is damaged", file=str(folder), cure="start a race with another -o DIR"
         ) from error

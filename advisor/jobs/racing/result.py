@@ -9,11 +9,12 @@ from pydantic import Field, ValidationError
 
 from advisor.errors import BadInput, in_words
 from advisor.jobs.placement import JobShape
+from advisor.jobs.racing.energy import Goal
 from advisor.jobs.started.hosts import JobOptions, read_bytes
 from advisor.machine.hosts.files import Use, trusted
 from advisor.machine.machine import Machine
 from advisor.machine.units import count, plain
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value
 from advisor.measure.charts import COLOURS, FAINT, INK, Form, need_matplotlib, settings, sheet, write_head, written
 from advisor.measure.measurement import Identity, machine_mismatch
 from advisor.show.commandline import folded
@@ -31,14 +32,22 @@ class RacedLine(Value):
     """One candidate of a race."""
 
     name: str
-    line: str = Field(description="the command, quoted for a shell")
-    median: float | None = Field(description="of its figures: seconds, or what --metric read; null without a run that counts")
-    low: float | None = Field(
-        description="lower end of the interval of the median, by the paired test; null where the runs are too few for one"
-    )
-    high: float | None = Field(description="upper end of it")
-    runs: int = Field(description="runs that count; the warm-up does not")
-    dropped_after: int | None = Field(description="blocks after which it ran no more; null where it ran to the end")
+    line: str
+    """the command, quoted for a shell"""
+    median: float | None
+    """median of its figures: seconds, or what --metric read; null without a valid run"""
+    low: float | None
+    """lower end of the median's interval, by the paired test; null if there are too few runs"""
+    high: float | None
+    """upper end of the interval"""
+    runs: int
+    """valid runs, without the warm-up"""
+    dropped_after: int | None
+    """blocks after which it was dropped; null if it ran to the end"""
+    seconds: float | None = None
+    """median time of a run, where its energy is known"""
+    joules: float | None = None
+    """median energy of a run, of this node or of its processors; a note says which"""
 
 
 class RaceResult(Value):
@@ -46,32 +55,49 @@ class RaceResult(Value):
 
     schema_: Annotated[Literal["advisor-tune/1"], Field(alias="schema")] = SCHEMA
     candidates: tuple[RacedLine, ...]
-    winner: str | None = Field(description="the line that is proven faster than the baseline; null where none is")
-    baseline: str = Field(description="the line that all are held against: the user's own, or the launcher's default")
-    worth: float = Field(description="a gain below this part is not a gain")
-    runs: int = Field(description="all runs, those of the warm-up too")
+    winner: str | None
+    """the line proven faster than the baseline; null if none is"""
+    baseline: str
+    """the line that all are compared with: the user's own, or the launcher's default"""
+    worth: float
+    """gains below this fraction are ignored"""
+    runs: int
+    """all runs, including the warm-up"""
     seconds: float
+    goal: Goal = "time"
+    """what is compared: time (or what --metric read), energy, or edp, joules times seconds"""
 
 
 class Learned(Value):
     """What a race found for one program on one kind of machine."""
 
     schema_: Annotated[Literal["advisor-learned/1"], Field(alias="schema")] = LEARNED_SCHEMA
-    program: str = Field(description="the name of the program's file")
+    program: str
+    """the name of the program's file"""
     machine: Identity
-    job: JobShape | None = optional("how it was placed; None where the user's own line won, with another variable")
-    setting: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,63}=[^\x00-\x1f\x7f]{0,200}$")] | None = optional(
-        "a variable that made it faster: NAME=VALUE"
-    )
+    job: JobShape | None = None
+    """how it was placed; None if the user's own line won, with another variable"""
+    setting: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,63}=[^\x00-\x1f\x7f]{0,200}$")] | None = None
+    """the variable that made it faster: NAME=VALUE"""
     name: str
-    faster: float = Field(description="by so much of the baseline's time at least; the lower end, for winners are flattered")
+    faster: float
+    """by at least this fraction of the baseline's time; the lower end, as winners tend to be overestimated"""
     baseline: str
     runs: int
     date: str
-    conditions: tuple[str, ...] = optional("what has to be known of the machine when it ran", ())
+    conditions: tuple[str, ...] = ()
+    """what to know about the machine when it ran"""
+    goal: Goal = "time"
+    """what it took less of"""
 
 
-LEARNED: Final = "learned.json"
+LEARNED = "learned.json"
+_WORDS: dict[Goal, tuple[str, str, str]] = {
+    "time": ("time", "is faster than", "Fastest"),
+    "energy": ("energy", "takes less energy than", "Least energy"),
+    "edp": ("energy x time", "has a lower energy-delay product than", "Lowest"),
+}
+"""What is compared, what the winner does, what the best so far is."""
 
 
 def read_learned(file: Path) -> Learned:
@@ -83,7 +109,9 @@ def read_learned(file: Path) -> Learned:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or None
-        raise BadInput(in_words(first["msg"])[:120], file=name, place=place, cure="give learned.json of advisor tune") from error
+        raise BadInput(
+            in_words(first["msg"])[:120], file=name, place=place, cure="give the learned.json from advisor tune"
+        ) from error
 
 
 def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: Machine) -> tuple[JobOptions, Sequence[str], str]:
@@ -94,19 +122,19 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
     found = read_learned(file)
     program = Path(command[0]).name if command else ""
     about = f"advisor tune found {plain(found.name, 60)} on {plain(found.date, 20)}"
-    other = machine_mismatch(found.machine.model_copy(update={"name": None}), machine)
+    other = machine_mismatch(found.machine.but(name=None), machine)
     if program != found.program:
-        return job, command, f"not used: {about}, for {plain(found.program, 60)} and not for {plain(program, 60)}"
+        return job, command, f"not used: {about}, but for the program {plain(found.program, 60)}, not for {plain(program, 60)}"
     if other is not None:
-        return job, command, f"not used: {about}, but it was {other}"
+        return job, command, f"not used: {about}; the race was {other}"
     wanted = found.job
     with_setting = ("env", found.setting, *command) if found.setting else command
-    why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less time than {plain(found.baseline, 120)}"
+    why = f"{found.runs} runs, at least {100 * found.faster:.2g} % less {_WORDS[found.goal][0]} than {plain(found.baseline, 120)}"
     under = f"; then: {'; '.join(plain(each, 100) for each in found.conditions[:2])}" if found.conditions else ""
     if wanted is None:
         return job, with_setting, f"{about}: {why}{under}"
     if job.strategy != "auto" or job.purpose or job.near:
-        return job, command, f"not used: {about}; the options say where ranks go"
+        return job, command, f"not used: {about}, but the options given already place the ranks"
     taken = JobOptions(
         ranks=job.ranks or (None if job.ranks_per_node or job.ranks_per else wanted.ranks),
         ranks_per_node=job.ranks_per_node,
@@ -124,11 +152,11 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
     return taken, with_setting, f"{about}: {why}{under}"
 
 
-PLAN_SCHEMA: Final = "advisor-tune-plan/1"
-_DRAWN: Final = 17
+PLAN_SCHEMA = "advisor-tune-plan/1"
+_DRAWN = 17
 """Columns of the drawing."""
-_NAME: Final = 28
-_MANY: Final = 1000
+_NAME = 28
+_MANY = 1000
 """Blocks of which nobody wants to know the number."""
 
 
@@ -168,6 +196,8 @@ class RacePage:
     argv: Sequence[str] = ()
     """The winner's words."""
     variables: dict[str, str] | None = None
+    commands: Sequence[str] = ()
+    """What sets the winner's kernel setting."""
     files: Sequence[str] = ()
     why: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -194,23 +224,24 @@ def in_time(seconds: float) -> str:
 def verdict_sentence(page: RacePage) -> str:
     """Return what the race has shown, in one or two sentences."""
     result, base = page.result, page.result.baseline
+    _, beats, best = _WORDS[result.goal]
     who = "yours" if base == "yours" else f"the launcher's {base}"
     if result.winner is not None:
         row = next(each for each in page.rows if each.raced.name == result.winner)
         _, middle, high = row.relative or (1.0, 1.0, 1.0)
-        shown = "" if high <= 1 / (1 + result.worth) else f"; that it is worth {percent(result.worth)} is not shown"
+        shown = "" if high <= 1 / (1 + result.worth) else f"; a gain of {percent(result.worth)} is not proven"
         rivals = [name for name in page.open if name not in (result.winner, base)]
-        others = f". Perhaps as fast, within {percent(result.worth)}: {', '.join(rivals[:4])}" if rivals else ""
+        others = f". Possibly as fast, within {percent(result.worth)}: {', '.join(rivals[:4])}" if rivals else ""
         gain = f"{percent(1 - middle)} less, at least {percent(max(0.0, 1 - high))}"
-        return f"{result.winner} is faster than {who}: {gain}{shown}{others}"
+        return f"{result.winner} {beats} {who}: {gain}{shown}{others}"
     if page.answer == "no difference":
-        return f"No difference above {percent(result.worth)}: no line is faster than {who} by more"
+        return f"No difference above {percent(result.worth)}: no line {beats} {who} by more than that"
     blocks = f"about {page.blocks_needed}" if (page.blocks_needed or 0) <= _MANY else f"more than {_MANY}"
-    needed = f"it takes {blocks} blocks, {page.blocks} were run" if page.blocks_needed else "there are too few runs"
+    needed = f"it takes {blocks} blocks, but {page.blocks} were run" if page.blocks_needed else "there are too few runs"
     more = (page.blocks_needed or page.blocks) - page.blocks
     time = f" (about {in_time(more * page.cost)} more)" if page.cost and 0 < more <= _MANY else ""
     begin = f"Cannot tell yet: one run differs from the next by {percent(page.noise)}"
-    return f"{begin}, and {needed}{time}. Fastest so far: {page.leader}"
+    return f"{begin}, and {needed}{time}. {best} so far: {page.leader}"
 
 
 def race_page(page: RacePage, width: int | None = None) -> Page:
@@ -223,8 +254,11 @@ def _lines(page: RacePage, width: int) -> Iterator[Line]:
     yield from wrapped([(verdict_sentence(page), style)], width)
     if page.result.winner:
         yield ()
+        yield from (((each, "title"),) for each in page.commands)
         yield from (((f"export {name}={value}", ""),) for name, value in sorted((page.variables or {}).items()))
         yield from (((each, "title"),) for each in folded(page.argv, width))
+        if page.commands:
+            yield (("# the first command needs root and lasts until the next reboot", "dim"),)
         for file in page.files:
             yield ((f"# {file}", "dim"),)
     yield ()
@@ -234,8 +268,9 @@ def _lines(page: RacePage, width: int) -> Iterator[Line]:
 def race_table(page: RacePage, width: int) -> Iterator[Line]:
     """Yield every line of a race with its interval, why it may be so, and what is to be known of it."""
     yield from _table(page, width)
+    yield from _front(page, width)
     for text in page.why:
-        yield from wrapped([("Why it may be so: ", "label"), (plain(text, 200), "")], width)
+        yield from wrapped([("Possible reason: ", "label"), (plain(text, 200), "")], width)
     for text in _remarks(page):
         yield from wrapped([("Note: ", "label"), (plain(text, 400), "")], width)
 
@@ -244,13 +279,13 @@ def _remarks(page: RacePage) -> Iterator[str]:
     runs = f"{count(page.result.runs, 'run')} in {count(page.blocks, 'block')}, {in_time(page.result.seconds)}"
     yield f"{runs}{'; ' + page.ended if page.ended else ''}; journal in {page.folder}"
     if any(not row.exact for row in page.rows):
-        yield "~ marks intervals of lines that ran too few blocks for the exact test; they suppose noise of one width for all"
+        yield "~ marks intervals of lines with too few blocks for the exact test; they assume the same noise for all lines"
     for row in page.rows:
         if row.why:
             yield f"{row.raced.name} was left out: {row.why}"
         if row.speeds:
             both = f"{row.speeds[0]:.4g} and {row.speeds[1]:.4g}{_unit(page)}"
-            yield f"{row.raced.name} has two speeds, {both}: its median is one of them"
+            yield f"{row.raced.name} has two speeds, {both}: its median is only one of them"
     yield from page.notes
 
 
@@ -267,6 +302,21 @@ def _table(page: RacePage, width: int) -> Iterator[Line]:
     for row in page.rows:
         style = "good" if row.raced.name == page.result.winner else ""
         yield ((cut(f"{cut(row.raced.name, names):<{names}}  {_row(row, page, low, high)}", width), style),)
+
+
+def _front(page: RacePage, width: int) -> Iterator[Line]:
+    """Yield what each line takes in seconds and in joules, where that was counted, and which no other undercuts in both."""
+    rows = [(row.raced.name, row.raced.seconds, row.raced.joules) for row in page.rows]
+    known = [(name, seconds, joules) for name, seconds, joules in rows if seconds is not None and joules is not None]
+    names = min(_NAME, max((len(name) for name, *_ in known), default=0))
+    if known:
+        yield ()
+        text = f"{'to solution':<{names}}  {'seconds':>9} {'joules':>9} {'watts':>7}  front: no line has lower medians in both"
+        yield ((cut(text, width), "label"),)
+    for name, seconds, joules in sorted(known, key=lambda each: each[1]):
+        front = not any(a <= seconds and b <= joules and (a, b) != (seconds, joules) for _, a, b in known)
+        text = f"{cut(name, names):<{names}}  {seconds:>9.4g} {joules:>9.4g} {joules / seconds:>7.3g}  {'front' if front else ''}"
+        yield ((cut(text.rstrip(), width), ""),)
 
 
 def _row(row: RaceRow, page: RacePage, low: float, high: float) -> str:
@@ -349,9 +399,9 @@ def race_chart(page: RacePage, form: Form = "svg") -> bytes:
         relative_axes(axes, [plain(row.raced.name, 36) for row in rows], worth)
         for at, row in enumerate(rows):
             _interval(axes, at, row, page)
-        axes.set_xlabel(f"time relative to {plain(page.result.baseline, 40)}", loc="left")
+        axes.set_xlabel(f"{_WORDS[page.result.goal][0]} relative to {plain(page.result.baseline, 40)}", loc="left")
         band = f"grey: within {percent(worth)}"
-        dashed = "dashed: supposes noise of one width for all" if any(not row.exact for row in rows) else ""
+        dashed = "dashed: assumes the same noise for all lines" if any(not row.exact for row in rows) else ""
         runs = f"{count(page.result.runs, 'run')} in {count(page.blocks, 'block')}, {in_time(page.result.seconds)}"
         write_head(whole, "Race of launch lines", (verdict_sentence(page), runs, band, dashed))
         return written(whole, form)

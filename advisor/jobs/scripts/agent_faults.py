@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final
 
 from advisor.jobs.scripts.expansion import whole
 from advisor.jobs.scripts.faults import Edit, Fault, Rule, asking, directive_as, inserted, over, replaced
@@ -23,7 +22,7 @@ def _torchrun(script: Scripted) -> Iterator[Fault]:
             head = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
             edits = (
                 ()
-                if step.launch.nested
+                if step.launch.nested or step.launch.before
                 else (
                     Edit(word.span.start, word.span.start, "srun --ntasks-per-node=1 "),
                     Edit(word.span.end, word.span.end, f" --rdzv_backend=c10d --rdzv_endpoint={head}:29500"),
@@ -33,18 +32,18 @@ def _torchrun(script: Scripted) -> Iterator[Fault]:
                 "torchrun-alone",
                 step.line,
                 "high",
-                f"torchrun runs on the first of {nodes} nodes only and waits for the others",
-                "The script itself runs on one node; torchrun starts nothing on others.",
+                f"torchrun runs only on the first of {nodes} nodes and waits for the others",
+                "The script itself runs on one node; torchrun starts nothing on the others.",
                 "srun --ntasks-per-node=1 torchrun --rdzv_backend=c10d --rdzv_endpoint=HEAD:29500",
                 edits,
             )
 
 
-_MEETS: Final = ("--nnodes", "--rdzv", "--node_rank", "--node-rank", "--master", "--standalone")
+_MEETS = ("--nnodes", "--rdzv", "--node_rank", "--node-rank", "--master", "--standalone")
 """Options of torchrun by which its agents find each other, or say that they shall not."""
 
 
-_LIST: Final = re.compile(rb"\s\$\{?\w+(\[@\])?\}?(?=\s|$)")
+_LIST = re.compile(rb"\s\$\{?\w+(\[@\])?\}?(?=\s|$)")
 """A variable that stands for whole words, which the caller's shell may set."""
 
 
@@ -65,7 +64,7 @@ def _lone_agents(script: Scripted) -> Iterator[Fault]:
             step.line,
             "high",
             f"torchrun has no --nnodes: {step.nodes} separate runs of one node each",
-            "Its default is one node; agents join only by --nnodes and a rendezvous.",
+            "Its default is one node; agents join only through --nnodes and a rendezvous.",
             "torchrun --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint=HEAD:29500",
             () if step.launch.nested or word.variable is not None else (Edit(word.span.end, word.span.end, added),),
         )
@@ -90,11 +89,11 @@ def _agents(script: Scripted) -> Iterator[Fault]:
             "agents-many",
             step.line,
             "high",
-            f"{step.launcher} starts {each} times {step.agent} on a node, each with {workers} workers: {where}",
-            f"{step.agent} starts the workers of a node itself; {each} of them want the same GPUs and the same port.",
+            f"{step.launcher} starts {step.agent} {each} times on a node, each with {workers} workers: {where}",
+            f"{step.agent} starts the workers of a node itself; {each} of them compete for the same GPUs and port.",
             f"srun --ntasks-per-node=1 {step.agent} ..., and #SBATCH --ntasks-per-node=1 --cpus-per-task={cpus}"
             if step.launcher == "srun"
-            else f"one {step.agent} a node: {step.launcher} with one rank of a node",
+            else f"one {step.agent} per node: {step.launcher} with one rank per node",
             _one_agent(script, step, each, gpus),
         )
 
@@ -139,4 +138,4 @@ def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | No
     return edits
 
 
-OF_AGENTS: Final[tuple[Rule, ...]] = (_torchrun, _lone_agents, _agents)
+OF_AGENTS: tuple[Rule, ...] = (_torchrun, _lone_agents, _agents)

@@ -4,14 +4,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from advisor.jobs.scripts.expansion import Span, unknown, words
 
-MARKS: Final = {"slurm": "#SBATCH", "pbs": "#PBS", "lsf": "#BSUB", "flux": "#flux:", "pjm": "#PJM", "sge": "#$"}
+MARKS = {"slurm": "#SBATCH", "pbs": "#PBS", "lsf": "#BSUB", "flux": "#flux:", "pjm": "#PJM", "sge": "#$"}
 """How directives begin; those of Grid Engine last, for their sign is short."""
 
-SHORT: Final = {
+SHORT = {
     "a": "array", "A": "account", "b": "begin", "c": "cpus-per-task", "d": "dependency", "D": "chdir", "e": "error",
     "C": "constraint",
     "F": "nodefile", "G": "gpus", "H": "hold", "i": "input", "J": "job-name", "k": "no-kill", "L": "licenses", "M": "clusters",
@@ -20,13 +19,13 @@ SHORT: Final = {
     "s": "oversubscribe", "S": "core-spec", "t": "time", "v": "verbose", "W": "wait", "w": "nodelist", "x": "exclude",
     "B": "extra-node-info", "I": "immediate", "h": "help", "V": "version",
 }  # fmt: skip
-FLAGS: Final = words(
+FLAGS = words(
     "hold no-kill overcommit oversubscribe quiet verbose wait no-requeue requeue parsable contiguous spread-job "
     "use-min-nodes reboot ignore-pbs help version usage test-only exclusive nice propagate get-user-env export-none "
     "no-bell share"
 )
 """Options of sbatch that no word follows; a few may have a value behind a sign of equality."""
-OF_SBATCH: Final = (
+OF_SBATCH = (
     FLAGS
     | frozenset(SHORT.values())
     | words(
@@ -39,7 +38,7 @@ OF_SBATCH: Final = (
         "exclusive oom-kill-step consolidate-segments spread-segments jobid"
     )
 )
-OF_SRUN: Final = words(
+OF_SRUN = words(
     "cpu-bind mpi kill-on-bad-exit label unbuffered multi-prog exact overlap pty accel-bind bcast preserve-env epilog "
     "prolog task-prolog task-epilog slurmd-debug disable-status interactive relative compress external-launcher whole "
     "cpu_bind mem_bind"
@@ -151,7 +150,7 @@ def read(text: str) -> Job:
             begun = begun or bool(stripped and not stripped.startswith("#") and not _BLANK.fullmatch(stripped))
             continue
         indented = line[:1].isspace() and not blockwise
-        counts = not (indented and job.scheduler in ("slurm", "pbs")) and not (begun and job.scheduler in ("slurm", "pbs"))
+        counts = not (indented and job.scheduler == "slurm") and not (begun and job.scheduler in ("slurm", "pbs"))
         if job.scheduler == "slurm" and counts and body.partition(" ")[0] in ("hetjob", "packjob"):
             job.others.append(Job("slurm"))
             continue
@@ -166,7 +165,7 @@ def read(text: str) -> Job:
     return job
 
 
-_BLANK: Final = re.compile(r"@\w+@|<[\w ]+>|\{\{.*\}\}|\{%.*%\}|\.\.\.")
+_BLANK = re.compile(r"@\w+@|<[\w ]+>|\{\{.*\}\}|\{%.*%\}|\.\.\.")
 """A line that a template leaves to be filled in."""
 
 
@@ -284,7 +283,7 @@ def _number(job: Job, *names: str) -> int | None:
     if match:
         return int(match[1])
     if "$" in found.value:
-        job.odd.append((found, f"{found.value} is not replaced: no shell reads a directive"))
+        job.odd.append((found, f"{found.value} is not expanded: no shell reads directives"))
     elif not re.fullmatch(r"[<{\[].*[>}\]]|.*<.*>.*|[@%_!]+\w+[@%_!]*", found.value):
         job.odd.append((found, f"{found.value or 'nothing'} is not a number"))
     return None
@@ -351,7 +350,7 @@ def _resources(job: Job, directive: Directive) -> None:  # noqa: C901, PLR0912 -
         counts = [_count(chunk[0]) for chunk in chunks]
         if None in counts:
             if "$" in chunks[0][0]:
-                job.odd.append((directive, f"{chunks[0][0]} is not replaced: no shell reads a directive"))
+                job.odd.append((directive, f"{chunks[0][0]} is not expanded: no shell reads directives"))
             elif not re.search(r"[<{]", text) and re.match(r"[A-Z]+$", chunks[0][0]):
                 job.odd.append((directive, f"{chunks[0][0]} is not a number"))
         keys = [dict(part.partition("=")[::2] for part in chunk[1:]) for chunk in chunks]

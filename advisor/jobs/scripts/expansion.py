@@ -153,7 +153,7 @@ class Script:
     """Whether its modules and commands look as if GPUs were used; None before anybody looked."""
     abandoned: tuple[int, int] | None = None
     """Of steps that still run in the background when it ends: the last one's position among launches, and the byte where the
-    statement ends that starts it; None where it waits for them, or may."""
+    statement ends that starts it; None if it waits for them, or may."""
     submitted: set[str] = field(default_factory=set)
     """Files that are handed to a scheduler."""
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from typing import Final, Literal
+from typing import Literal
 
 from advisor.jobs.scripts.directives import MARKS, OF_SRUN, Directive
 from advisor.jobs.scripts.expansion import Span, is_known, shown, whole, words
@@ -71,6 +71,8 @@ def removed(script: Scripted, step: Step, *options: Option | None) -> tuple[Edit
             data = script.text.encode(errors="replace")
             while start > 0 and data[start - 1 : start] in (b" ", b"\t"):
                 start -= 1
+            if data[start - 1 : start] == b"\n" and (rest := re.match(rb"[ \t]*\\\n", data[end:])):
+                end += rest.end()  # a line of its own goes whole, with its indent and its backslash
             edits.append(Edit(start, end, ""))
     return tuple(edits)
 
@@ -87,11 +89,12 @@ def without_directive(script: Scripted, directive: Directive) -> tuple[Edit, ...
 
 
 def added_directive(script: Scripted, text: str) -> tuple[Edit, ...]:
-    """Return the edit that adds a directive behind the last one."""
-    counting = [each for each in script.job.directives if each.counts]
-    if not counting:
+    """Return the edit that adds a directive behind the last one, or behind the first line."""
+    counting = [each.span.end for each in script.job.directives if each.counts]
+    first = script.text.encode(errors="replace").find(b"\n") if script.is_slurm and script.text.startswith("#!") else -1
+    end = max(counting, default=first)
+    if end < 0:
         return ()
-    end = max(each.span.end for each in counting)
     mark = MARKS[script.job.scheduler]
     return (Edit(end, end, f"\n{mark} {text}"),)
 
@@ -111,6 +114,15 @@ def asking(script: Scripted, option: str, value: int | str) -> tuple[Edit, ...]:
     """Return the edit that gives one of sbatch's options a value, whether it is there or not."""
     there = script.job.find(option)
     return directive_as(script, there, f"--{option}={value}") if there else added_directive(script, f"--{option}={value}")
+
+
+def in_text(script: Scripted, step: Step, pattern: re.Pattern[str], new: str) -> tuple[Edit, ...]:
+    """Return the edit of a list where the script has it: in the line itself or in a variable."""
+    match = next(iter(pattern.finditer(script.text)), None)
+    if match is None or step.launch.nested:
+        return ()
+    start = len(script.text[: match.start()].encode(errors="replace"))
+    return (Edit(start, start + len(match[0].encode(errors="replace")), new),)
 
 
 def program_of(step: Step) -> str:
@@ -141,13 +153,17 @@ def _numbers(script: Scripted) -> Iterator[Fault]:
     for directive, what in script.job.odd:
         letters = re.fullmatch(r"[A-Za-z][\w.-]*", directive.value)
         name = directive.name == "nodes" and letters and directive.written.startswith("-N") and not script.job.has("job-name")
-        fix = f"-J {directive.value}: -N is the number of nodes for sbatch" if name else "write the number, or give it to sbatch"
+        fix = (
+            f"-J {directive.value}: in sbatch, -N is the number of nodes"
+            if name
+            else "write the number here, or pass it to sbatch"
+        )
         yield Fault(
             "directive-number",
             directive.span.line,
             "high",
             f"{directive.written[:60]}: {what}",
-            "The scheduler reads directives before any shell does, and refuses what is no number.",
+            "The scheduler reads directives before any shell does, and refuses anything that is not a number.",
             fix,
             directive_as(script, directive, f"-J {directive.value}") if name else (),
         )
@@ -165,13 +181,13 @@ def _strays(script: Scripted) -> Iterator[Fault]:
             "directive-words",
             span.line,
             "high",
-            f"{word[:40]} belongs to no option of this directive",
-            "sbatch ends with: Invalid directive found in batch script.",
-            "fill in the template, or put a # before what is a comment",
+            f"{word[:40]} does not belong to any option of this directive",
+            "sbatch fails with: Invalid directive found in batch script.",
+            "fill in the template, or put a # before comments",
         )
 
 
-_TWICE: Final = sorted(
+_TWICE = sorted(
     words(
         "nodes ntasks ntasks-per-node cpus-per-task gpus gpus-per-node gpus-per-task gpu-bind gres time partition mem "
         "ntasks-per-socket constraint"
@@ -191,9 +207,9 @@ def _twice(script: Scripted) -> Iterator[Fault]:
                 "directive-twice",
                 first.span.line,
                 "medium",
-                f"{first.written} has no effect: line {last.span.line} says {last.written}",
-                "Of the same option the last one counts.",
-                f"keep one of them; without line {first.span.line} the job is as it is now",
+                f"{first.written} has no effect: line {last.span.line} sets {last.written}",
+                "If an option is repeated, the last one applies.",
+                f"keep one of them; removing line {first.span.line} does not change the job",
                 without_directive(script, first),
             )
 
@@ -204,27 +220,29 @@ def _is_written(script: Scripted, line: int) -> bool:
 
 
 def _ignored(script: Scripted) -> Iterator[Fault]:
-    """Yield directives that are not read."""
-    for each in script.job.directives:
-        if each.counts or not script.is_slurm or _is_written(script, each.span.line):
-            continue
-        line = script.written(each.span)
-        indented = line[:1].isspace()
-        why = (
-            "sbatch reads a directive only at the begin of a line."
-            if indented
-            else "sbatch stops reading directives at the first command."
-        )
-        moved = (*without_directive(script, each), *added_directive(script, each.written))
-        yield Fault(
-            "directive-ignored",
-            each.span.line,
-            "medium",
-            f"{each.written} is not read",
-            why,
-            "put it among the first lines",
-            moved if len(moved) > 1 and moved[0].new == "" else (),
-        )
+    """Yield directives that are not read: those of one cause together."""
+    why = {
+        True: "sbatch reads a directive only at the beginning of a line.",
+        False: "sbatch stops reading directives at the first command.",
+    }
+    unread = [each for each in script.job.directives if not (each.counts or _is_written(script, each.span.line))]
+    for indented in (True, False) if script.is_slurm else ():
+        same = [each for each in unread if script.written(each.span)[:1].isspace() == indented]
+        gone = [without_directive(script, each) for each in same]
+        moved = added_directive(script, f"\n{MARKS['slurm']} ".join(each.written for each in same))
+        if same:
+            more, last = len(same) - 1, same[-1].span.line
+            yield Fault(
+                "directive-ignored",
+                same[0].span.line,
+                "medium",
+                f"{same[0].written} is not read" + (f", nor {more} more up to line {last}" if more else ""),
+                why[indented],
+                f"put {'them' if more else 'it'} before the first command",
+                (*(edit for edits in gone for edit in edits), *moved)
+                if moved and all(each and each[0].new == "" for each in gone)
+                else (),
+            )
 
 
 def _options_of_srun(script: Scripted) -> Iterator[Fault]:
@@ -242,7 +260,7 @@ def _options_of_srun(script: Scripted) -> Iterator[Fault]:
             each.span.line,
             "high",
             f"sbatch does not know --{each.name}: it refuses the script",
-            "It is an option of srun.",
+            "This is an option of srun, not of sbatch.",
             f"srun {words}",
             edits,
         )
@@ -256,14 +274,14 @@ def _shortened(script: Scripted) -> Iterator[Fault]:
                 "option-shortened",
                 each.span.line,
                 "medium",
-                f"{each.written} is --ntasks-per-node={each.value}: {each.value} on each node",
-                "sbatch takes the begin of a long option for it, and only --tasks-per-node begins so.",
+                f"{each.written} means --ntasks-per-node={each.value}: {each.value} tasks on each node",
+                "sbatch accepts a prefix of a long option, and only --tasks-per-node starts with this one.",
                 f"--ntasks={each.value}",
                 directive_as(script, each, f"--ntasks={each.value}"),
             )
 
 
-_HINTS: Final = words("compute_bound memory_bound multithread nomultithread help")
+_HINTS = words("compute_bound memory_bound multithread nomultithread help")
 
 
 def _hints(script: Scripted) -> Iterator[Fault]:
@@ -282,7 +300,7 @@ def _hints(script: Scripted) -> Iterator[Fault]:
                 each.span.line,
                 "high",
                 f"--hint={odd[0][:30]} is refused",
-                f"The words of --hint are {', '.join(sorted(_HINTS - {'help'}))}.",
+                f"Values of --hint are {', '.join(sorted(_HINTS - {'help'}))}.",
                 "--exclusive" if odd == ["exclusive"] else "leave it out",
                 edits,
             )
@@ -296,7 +314,7 @@ def _shebang(script: Scripted) -> Iterator[Fault]:
             1,
             "high",
             "sbatch refuses a script that does not begin with #!",
-            "It says: This does not look like a batch script.",
+            "sbatch prints: This does not look like a batch script.",
             "#!/bin/bash as the first line",
             (Edit(0, 0, "#!/bin/bash\n"),),
         )
@@ -312,9 +330,9 @@ def _gpu_bind(script: Scripted) -> Iterator[Fault]:
             "gpu-bind-unread",
             bind.span.line,
             "medium",
-            f"{bind.written[:60]} does nothing for {steps[0].launcher}",
-            "It is srun's: another launcher starts its daemons by it and binds ranks itself.",
-            "leave it out, and set CUDA_VISIBLE_DEVICES by the local rank in a wrapper",
+            f"{bind.written[:60]} has no effect for {steps[0].launcher}",
+            "The option is for srun: other launchers use srun only to start their daemons, and bind ranks themselves.",
+            "leave it out, and set CUDA_VISIBLE_DEVICES from the local rank in a wrapper",
             edits,
         )
 
@@ -335,17 +353,17 @@ def _gpus_twice(script: Scripted) -> Iterator[Fault]:
             "gpus-asked-twice",
             ways[1].span.line,
             "low",
-            f"GPUs are asked for in {len(ways)} ways: {', '.join(each.written for each in ways)}",
-            "They must agree, and the step inherits each: --gpus-per-task binds GPUs to ranks.",
+            f"GPUs are requested in {len(ways)} ways: {', '.join(each.written for each in ways)}",
+            "These requests must agree, and the step inherits all of them: --gpus-per-task also binds GPUs to ranks.",
             f"keep {ways[0].written}",
             edits,
         )
 
 
-_FOR_RANKS: Final = re.compile(
+_FOR_RANKS = re.compile(
     r"(OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|MPICH|I_MPI|OMPI|PRTE|PMIX|MV2|UCX|FI|NCCL|RCCL|CUDA|ROCR|HIP|ZE|HSA|SLURM_CPU_BIND|SRUN|PALS|GMX|CRAY|PSM2?|HCOLL|LD_LIBRARY_PATH$|LD_PRELOAD$)(_[A-Z0-9_]+|(?<=SLURM_CPU_BIND)|(?<=_PATH)|(?<=PRELOAD))$"
 )
-_OPENMP: Final = sorted(
+_OPENMP = sorted(
     words(
         "OMP_NUM_THREADS OMP_PLACES OMP_PROC_BIND OMP_SCHEDULE OMP_STACKSIZE OMP_DYNAMIC OMP_NESTED OMP_DISPLAY_ENV "
         "OMP_DISPLAY_AFFINITY OMP_AFFINITY_FORMAT OMP_MAX_ACTIVE_LEVELS OMP_THREAD_LIMIT OMP_WAIT_POLICY "
@@ -356,9 +374,7 @@ _OPENMP: Final = sorted(
 )
 
 
-_PLACES: Final = re.compile(
-    r"_(HOME|ROOT|DIR|PATH|BIN|LIB|INC|PREFIX|VERSION|EXE|ARGS?|OPT(ION)?S?|FLAGS?|CMD|ARCH|MODULE|FILE)$"
-)
+_PLACES = re.compile(r"_(HOME|ROOT|DIR|PATH|BIN|LIB|INC|PREFIX|VERSION|EXE|ARGS?|OPT(ION)?S?|FLAGS?|CMD|ARCH|MODULE|FILE)$")
 """Ends of names that a script keeps for itself."""
 
 
@@ -388,7 +404,7 @@ def _not_exported(script: Scripted) -> Iterator[Fault]:
                 span.line,
                 "high",
                 f"{name}={shown(text)[:40]} is not exported: no rank gets it",
-                "Without export it is a variable of this shell alone.",
+                "Without export it is a variable of this shell only.",
                 f"export {name}={shown(text)[:60]}",
                 (Edit(span.start, span.start, "export "),),
             )
@@ -404,8 +420,8 @@ def _blanks(script: Scripted) -> Iterator[Fault]:
                 "blank-around-equals",
                 span.line,
                 "high",
-                f"{command[0].text} = ... is a command that does not exist",
-                "The shell takes no blank around = and starts a program of that name.",
+                f"{command[0].text} = ... is run as a command that does not exist",
+                "The shell allows no spaces around =: it takes the variable's name as a command.",
                 f"{new[:80]}",
                 (over(span, new),),
             )
@@ -417,8 +433,8 @@ def _blanks(script: Scripted) -> Iterator[Fault]:
             "blank-in-value",
             span.line,
             "high",
-            f"{name} ends at the blank: {word[:40]} is another word of export",
-            "A blank ends a value that is not quoted.",
+            f"{name} ends at the blank: export takes {word[:40]} as a separate argument",
+            "An unquoted value ends at the first blank.",
             new[:100],
             (over(span, new),),
         )
@@ -436,8 +452,8 @@ def _misspelt(script: Scripted) -> Iterator[Fault]:
                     "misspelt-variable",
                     span.line,
                     "high",
-                    f"{name} changes nothing: OpenMP reads {near[0]}",
-                    "No run-time library knows that name.",
+                    f"{name} has no effect: OpenMP reads {near[0]}",
+                    "No run-time library recognises that name.",
                     new[:80],
                     (over(span, new),),
                 )
@@ -456,13 +472,13 @@ def _stack(script: Scripted) -> Iterator[Fault]:
                     span.line,
                     "medium",
                     f"{name}={value} is {value} {'kB' if name[0] == 'O' else 'bytes'}",
-                    "A number without a unit counts kilobytes (OpenMP) or bytes (KMP).",
+                    "A number without a unit means kilobytes (OpenMP) or bytes (KMP).",
                     f"{name}={value}M",
                     (over(span, new),),
                 )
 
 
-_WHEN_ASKED: Final = {
+_WHEN_ASKED = {
     "SLURM_CPUS_PER_TASK": ("cpus-per-task",), "SLURM_NTASKS_PER_NODE": ("ntasks-per-node",),
     "SLURM_NTASKS": ("ntasks", "ntasks-per-node"),
     "SLURM_GPUS_PER_NODE": ("gpus-per-node",), "SLURM_GPUS_PER_TASK": ("gpus-per-task",),
@@ -485,7 +501,7 @@ def _empty(script: Scripted) -> Iterator[Fault]:
                 at.line,
                 "high",
                 f"${name} is empty: the header has no --{asked[0]}",
-                "sbatch sets it only where the option is there.",
+                "sbatch sets the variable only if the option is given.",
                 f"#SBATCH --{asked[0]}=N; until then ${{{name}:-1}}",
                 (over(at, f"${{{name}:-1}}"),),
             )
@@ -511,14 +527,14 @@ def _other_name(script: Scripted) -> Iterator[Fault]:
                     "variable-unset",
                     word.span.line,
                     "high",
-                    f"${word.variable} is not set, {near} is: {option.word.text} takes the next word",
-                    "An empty variable without quotes is no word at all.",
+                    f"${word.variable} is not set but {near} is: {option.word.text} takes the next word as its value",
+                    "An empty unquoted variable disappears from the line.",
                     f"{option.word.text} ${near}",
                     (over(word.span, f"${near}"),),
                 )
 
 
-_BINDS: Final = re.compile(r"(--?(cpu|gpu)[-_]bind|--bind-to|--map-by|(mask|map)_(cpu|gpu)[:=])")
+_BINDS = re.compile(r"(--?(cpu|gpu)[-_]bind|--bind-to|--map-by|(mask|map)_(cpu|gpu)[:=])")
 
 
 def _unused(script: Scripted) -> Iterator[Fault]:
@@ -533,7 +549,7 @@ def _unused(script: Scripted) -> Iterator[Fault]:
         edits: tuple[Edit, ...] = ()
         if steps and all((step.ranks or 2) == 1 for step in steps):
             edits = tuple(over(each, "") for _, each, _ in values)
-            fix = f"leave {name} away: there is one rank"
+            fix = f"remove {name}: there is only one rank"
         else:
             option = (
                 f"${{{name}}}"
@@ -550,14 +566,14 @@ def _unused(script: Scripted) -> Iterator[Fault]:
             "binding-unused",
             span.line,
             "medium",
-            f"{name} is set and never used: {text[:50]} has no effect",
-            "A variable of the script's own binds nothing until the launch line has it.",
+            f"{name} is set but never used: {text[:50]} has no effect",
+            "The script's own variables have no effect until the launch line uses them.",
             fix,
             edits,
         )
 
 
-OF_HEADER: Final[tuple[Rule, ...]] = (
+OF_HEADER: tuple[Rule, ...] = (
     _numbers, _strays, _twice, _ignored, _options_of_srun, _shortened, _hints, _shebang, _gpu_bind, _gpus_twice,
     _not_exported, _blanks, _misspelt, _stack, _empty, _other_name, _unused,
 )  # fmt: skip

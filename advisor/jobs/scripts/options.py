@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
 
 from advisor.jobs.launcher import Dialect, of_lines
 from advisor.jobs.line import canonical, hyphened
@@ -91,7 +90,7 @@ def _mpi_options() -> dict[str, int]:
     }
 
 
-_MPI_NAMES: Final = {
+_MPI_NAMES = {
     "-np": "-n", "--np": "-n", "--n": "-n", "-ppn": "--ppn", "-perhost": "--ppn", "--perhost": "--ppn", "-npernode": "--npernode",
     "-map-by": "--map-by", "-bind-to": "--bind-to", "-rank-by": "--rank-by", "-binding": "--bind-to",
     "-rankfile": "--rankfile", "-hosts": "--hosts", "-hostfile": "--hostfile",
@@ -199,7 +198,7 @@ def _form(text: str, kind: str, family: str | None, spoken: Dialect | None) -> t
     return plain, count - (bool(equals) and count > 0), equals, value
 
 
-_OPTIONS: Final = re.compile(r"(?i)opt|arg|flag|param")
+_OPTIONS = re.compile(r"(?i)opt|arg|flag|param")
 
 
 def _mpi_arity(name: str, family: str | None) -> tuple[int, str]:

@@ -6,6 +6,7 @@ is not known are all followed; loops over what is known are followed turn by tur
 
 import fnmatch
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -26,6 +27,7 @@ from advisor.jobs.scripts.expansion import (
     names_in,
     parser,
     unknown,
+    whole,
     within,
 )
 from advisor.jobs.scripts.expansion import words as words_in
@@ -47,6 +49,8 @@ _AROUND = words_in(
     "scan mustrun nsys ncu perf vtune aps tau_exec hpcrun valgrind"
 )
 """Containers and tools that a launcher may stand behind, with any options of theirs before it."""
+_ENVIRONMENTS = words_in("uv conda mamba micromamba pixi poetry pdm pipenv hatch rye")
+"""Programs whose word run starts a command in an environment."""
 _PASSED = {
     "time": ("-f", "-o"), "nohup": (), "exec": ("-a",), "env": ("-u", "-C", "-S"), "nice": ("-n",), "stdbuf": ("-i", "-o", "-e"),
     "command": (), "builtin": (), "timeout": ("-k", "-s"), "sudo": (), "strace": ("-o", "-e", "-p"),
@@ -68,6 +72,11 @@ _COUNTED = {"timeout": 1, "taskset": 0}
 """Words of these that stand before the command, beside options."""
 
 
+_GIVEN = (unknown("@"), unknown("*"))
+"""All that a function was given."""
+_OLD = re.compile(rb"`((?:[^`\\\n]|\\[^`\n])*)`")
+
+
 def _filled(match: re.Match[bytes]) -> bytes:
     return b"_" + re.sub(rb"[^\w./-]", b"_", match[0][1:-1]) + b"_"
 
@@ -78,6 +87,13 @@ def _braced(text: bytes) -> tuple[bytes, list[int]]:
     for match in _GLUED.finditer(text):
         added += [match.start(1) + len(added), match.end(1) + len(added) + 1]
     return _GLUED.sub(rb"${\1}", text), added
+
+
+def _modern(text: bytes, added: Sequence[int]) -> tuple[bytes, list[int]]:
+    """Return a text with $(a) for `a`, whose quotes the grammar may lose, and all places where something was put in."""
+    starts = [match.start() for match in _OLD.finditer(text)]
+    moved = [at + bisect_left(starts, at) for at in added] + [at + number for number, at in enumerate(starts)]
+    return _OLD.sub(rb"$(\1)", text), sorted(moved)
 
 
 def _ends_hidden(text: bytes) -> bytes:
@@ -123,6 +139,8 @@ class Follower(Expander):
         self.substituted = 0
         self.conditions: list[str] = []
         self.calls = 0
+        self.passed: tuple[list[Word], Node] | None = None
+        """What the function that is followed was given, and where."""
         self.steps = 0
         self.last_background = -1
         self.left = False
@@ -142,12 +160,15 @@ class Follower(Expander):
                 root = parser().parse(self.text).root_node
             if root.has_error and not (again := parser().parse(hidden := _ends_hidden(self.text)).root_node).has_error:
                 self.text, root = hidden, again
+            modern, places = _modern(self.text, self.braces) if root.has_error else (self.text, self.braces)
+            if root.has_error and not (again := parser().parse(modern).root_node).has_error:
+                self.text, self.braces, root = modern, places, again
             self.root = root
             self.inside(root)
         except _EndedError:
             pass
         except RecursionError:
-            raise BadInput("the script is nested too deep to be read", cure="refused as unsafe") from None
+            raise BadInput("the script is nested too deeply", cure="refused as unsafe") from None
         if self.depth == 0 and self.running and self.left and not self.trapped:
             self.script.abandoned = (max(self.running), self.left_top)
         self.script.exported = {name: each.text for name, each in self.variables.items() if each.exported and each.text}
@@ -167,7 +188,10 @@ class Follower(Expander):
     def _statement(self, node: "Node", *, background: bool = False) -> None:
         self.steps += 1
         if self.steps > _MOST_STEPS or len(self.script.launches) > _MOST_LAUNCHES:
-            raise BadInput("the script does more than is followed", cure=f"{_MOST_STEPS} commands, loops counted, are the limit")
+            raise BadInput(
+                "the script runs more commands than advisor can follow",
+                cure=f"the limit is {_MOST_STEPS} commands, counting loop iterations",
+            )
         kind = node.type
         if background and kind not in ("command", "redirected_statement"):
             first, left = len(self.script.launches), self.left
@@ -536,6 +560,12 @@ class Follower(Expander):
 
     def _run(self, words: list[Word], given: Mapping[str, str], node: "Node", *, background: bool) -> None:  # noqa: C901 - a case a kind of command
         words, before = self._peeled(words, given := dict(given))
+        if self.passed is not None and words:  # f() { time "$@"; }
+            given_on, called = self.passed
+            node = called if words[0].text in _GIVEN or (words[0].text == "eval" and words[-1].text in _GIVEN) else node
+            spliced = [each for word in words for each in (given_on if word.text in _GIVEN else [word])]
+            words, more = self._peeled(spliced, given) if words[0].text in _GIVEN else (spliced, ())
+            before += more
         if not words:
             return
         program = words[0].text.rpartition("/")[2]
@@ -548,7 +578,7 @@ class Follower(Expander):
             self._launch(words, before, given, node, background=background)
             return
         if program in self.functions and self.calls < _DEEPEST:
-            self._call(program, words, background=background)
+            self._call(program, words, node, background=background)
             return
         if self._builtin(program, words, node):
             return
@@ -574,12 +604,18 @@ class Follower(Expander):
             if match and before:
                 given[match[1]] = match[2]
                 words = words[1:]
-            elif program.startswith("python") and (at := _torch_module(words)):
+            elif program.startswith("python") and (at := _agent_module(words)):
                 before += [word.text for word in words[:at]]
-                words = [replace(words[at], text="torchrun"), *words[at + 1 :]]
-            elif program in _AROUND:
-                at = next((at for at, word in enumerate(words[1:], 1) if self.is_launcher(word.text.rpartition("/")[2])), None)
-                if at is None:
+                agent = [replace(words[at], text=each) for each in _AGENT_MODULES[words[at].text]]
+                words = [*agent, *words[at + 1 :]]
+            elif program in _AROUND or (program in _ENVIRONMENTS and "run" in [word.text for word in words[1:3]]):
+                names = [word.text.rpartition("/")[2] for word in words]
+                launches = [
+                    self.is_launcher(name) or (name[:6] == "python" and _agent_module(words[at:]))
+                    for at, name in enumerate(names)
+                ]
+                at = next((at for at in range(1, len(words)) if launches[at]), 0)
+                if not at:
                     break
                 before += [word.text for word in words[:at]]
                 words = words[at:]
@@ -640,10 +676,10 @@ class Follower(Expander):
         if len(words) > 2 and words[1].text == "start" and " " in words[-1].text.strip():
             self._nested(words[-1].text, node)
 
-    def _call(self, name: str, words: Sequence[Word], *, background: bool) -> None:
+    def _call(self, name: str, words: Sequence[Word], node: "Node", *, background: bool) -> None:
+        passed, self.passed = self.passed, (list(words[1:]), node)
         kept = {str(at): self.variables.get(str(at)) for at in range(10)}
-        for at in range(1, 10):
-            self.variables[str(at)] = Variable(words[at].text if at < len(words) else "")
+        self._positions(words[1:])
         first, left = len(self.script.launches), self.left
         self.calls += 1
         try:
@@ -652,6 +688,7 @@ class Follower(Expander):
             pass
         finally:
             self.calls -= 1
+            self.passed = passed
         for position, before in kept.items():
             if before is None:
                 self.variables.pop(position, None)
@@ -660,6 +697,11 @@ class Follower(Expander):
         if background:
             self.left = left
             self._put_behind(first)
+
+    def _positions(self, words: Sequence[Word]) -> None:
+        """Set $1 and the others."""
+        for at in range(1, 10):
+            self.variables[str(at)] = Variable(words[at - 1].text if at <= len(words) else "")
 
     def _shell(self, words: Sequence[Word], node: "Node", *, background: bool) -> None:
         """Follow what sh -c starts; name the script that is handed to a shell."""
@@ -727,6 +769,11 @@ class Follower(Expander):
                         self.put(found[1], self.calculated(found[2]), node)
             case "unset":
                 self.variables |= {text: Variable("", span=self.span(node)) for text in texts}
+            case "shift":
+                if self.passed is not None:
+                    left = self.passed[0][(whole(texts[0]) or 1) if texts else 1 :]
+                    self.passed = (left, self.passed[1])
+                    self._positions(left)
             case "eval":
                 self._nested(" ".join(texts), node)
             case "read":
@@ -749,15 +796,30 @@ class Follower(Expander):
             self.left, self.left_top = True, self.top
 
 
-def _torch_module(words: Sequence[Word]) -> int | None:
-    """Return where python -m torch.distributed.run stands in a command: it is what torchrun is."""
-    modules = ("torch.distributed.run", "torch.distributed.launch")
-    return next((at for at in range(1, len(words)) if words[at - 1].text == "-m" and words[at].text in modules), None)
+_AGENT_MODULES = {
+    "torch.distributed.run": ("torchrun",), "torch.distributed.launch": ("torchrun",),
+    "accelerate.commands.launch": ("accelerate", "launch"), "deepspeed.launcher.runner": ("deepspeed",),
+}  # fmt: skip
+"""Modules of Python that are what a program is."""
+
+
+def _agent_module(words: Sequence[Word]) -> int | None:
+    """Return where the module stands in a command such as python -m torch.distributed.run."""
+    return next((at for at in range(1, len(words)) if words[at - 1].text == "-m" and words[at].text in _AGENT_MODULES), None)
 
 
 def as_shell(text: str) -> str:
-    """Return a text whose unknown parts are variables again."""
-    return re.sub("\ue000(\\w+)\ue001", r"${\1}", text).replace("\ue000", "").replace("\ue001", "")
+    """Return a text whose unknown parts are variables, or what a command prints, again."""
+
+    def again(match: re.Match[str]) -> str:
+        if re.fullmatch(r"\w+", match[1]):
+            return f"${{{match[1]}}}"
+        return f"$({re.sub(_UNSAFE, '', match[1])})"
+
+    return re.sub("\ue000([^\ue001]*)\ue001", again, text)
+
+
+_UNSAFE = r"[^\w\s$./*+%:=,@|-]"
 
 
 def _unquoted(text: str) -> str:

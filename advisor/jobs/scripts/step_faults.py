@@ -3,9 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
-from advisor.jobs.scripts.agent_faults import OF_AGENTS, gpus_here
+from advisor.jobs.scripts.agent_faults import OF_AGENTS
 from advisor.jobs.scripts.expansion import is_known, shown, whole, words
 from advisor.jobs.scripts.faults import (
     OF_HEADER,
@@ -15,6 +14,7 @@ from advisor.jobs.scripts.faults import (
     asking,
     cpus_listed,
     directive_as,
+    in_text,
     inserted,
     is_free,
     over,
@@ -23,15 +23,16 @@ from advisor.jobs.scripts.faults import (
     replaced,
     without_directive,
 )
+from advisor.jobs.scripts.gpu_faults import OF_GPUS
 from advisor.jobs.scripts.options import Option
-from advisor.jobs.scripts.steps import Scripted, Step, exports, program_threads
+from advisor.jobs.scripts.steps import NO_COUNT, Scripted, Step, exports, program_threads
 
 # counts
 
-_SERIAL: Final = words("grompp pdb2gmx editconf solvate genion trjconv make_ndx genrestr energy")
+_SERIAL = words("grompp pdb2gmx editconf solvate genion trjconv make_ndx genrestr energy")
 
 
-_OPENFOAM: Final = words("blockMesh decomposePar reconstructPar reconstructParMesh surfaceFeatureExtract extrudeMesh")
+_OPENFOAM = words("blockMesh decomposePar reconstructPar reconstructParMesh surfaceFeatureExtract extrudeMesh")
 """Tools of OpenFOAM that are serial, or are without -parallel."""
 
 
@@ -60,10 +61,16 @@ def _serial(script: Scripted) -> Iterator[Fault]:
                 step.line,
                 "high",
                 f"{_tool(step)} is serial: {step.ranks} copies of it write the same files",
-                "Each rank does the whole work.",
+                "Every rank does all the work.",
                 f"{step.launcher} -n 1 ... {_tool(step)}",
                 edits,
             )
+
+
+def _spawns(step: Step) -> bool:
+    """Whether one rank starts the others itself, as R's Rmpi and snow do, and mpi4py's pool."""
+    pool = any(word.text == "mpi4py.futures" for word in step.program)
+    return step.launcher in ("mpirun", "mpiexec") and step.ranks == 1 and (pool or program_of(step) in ("R", "Rscript"))
 
 
 def _idle(script: Scripted) -> Iterator[Fault]:
@@ -71,7 +78,7 @@ def _idle(script: Scripted) -> Iterator[Fault]:
     job, steps = script.job, list(script.every_turn)
     if not script.is_slurm or not steps or job.total is None or any(step.ranks is None for step in steps):
         return
-    if any(step.launch.background or step.launch.beside for step in steps) or (
+    if any(step.launch.background or step.launch.beside or _spawns(step) for step in steps) or (
         all(_is_serial(step) for step in steps) and not steps[0].launch.repeated
     ):
         return
@@ -91,9 +98,9 @@ def _idle(script: Scripted) -> Iterator[Fault]:
         "tasks-idle",
         steps[0].line,
         "high",
-        f"the job asks for {job.total} tasks, its lines start {ranks} ranks at most",
+        f"the job requests {job.total} tasks, but its lines start at most {ranks} ranks",
         f"{asked - most} of {asked} CPUs stay idle.",
-        f"start $SLURM_NTASKS ranks, or ask for {wanted}",
+        f"start $SLURM_NTASKS ranks, or request {wanted}",
         edits,
     )
 
@@ -121,11 +128,11 @@ def _idle_nodes(script: Scripted) -> Iterator[Fault]:
             "nodes-idle",
             steps[0].line,
             "high",
-            f"{nodes} nodes are asked for, {used} of them {'is' if used == 1 else 'are'} used",
-            f"{steps[0].ranks} ranks, {steps[0].per_node} on a node.",
-            "srun --ntasks-per-node=1 torchrun --nnodes=$SLURM_NNODES ..., or ask for one node"
+            f"{nodes} nodes are requested, but only {used} {'is' if used == 1 else 'are'} used",
+            f"{steps[0].ranks} ranks, {steps[0].per_node} per node.",
+            "srun --ntasks-per-node=1 torchrun --nnodes=$SLURM_NNODES ..., or request one node"
             if alone
-            else "count the nodes: nodes=$(sort -u $PBS_NODEFILE | wc -l); or ask for fewer",
+            else "count the nodes: nodes=$(sort -u $PBS_NODEFILE | wc -l); or request fewer nodes",
             edits,
         )
 
@@ -148,9 +155,9 @@ def _mpiprocs(script: Scripted) -> Iterator[Fault]:
             new = re.sub(r"select=\d+:", f"select={count}:", chunk.written)
             new = re.sub(r"(ncpus=\d+)", rf"\1:mpiprocs={each}", new)
             meant = (
-                f"{step.ranks} ranks start where {job.nodes} slots are"
+                f"{step.ranks} ranks start on {job.nodes} slot{'s' * (job.nodes != 1)}"
                 if step.ranks > job.nodes
-                else f"{step.ranks} ranks start for {job.node_cpus * job.nodes} CPUs"
+                else f"{step.ranks} ranks start on {job.node_cpus * job.nodes} CPUs"
             )
             more = f", and a chunk has {job.node_cpus} CPUs" if step.ranks > job.nodes * job.node_cpus else ""
             yield Fault(
@@ -158,7 +165,7 @@ def _mpiprocs(script: Scripted) -> Iterator[Fault]:
                 chunk.span.line,
                 "high",
                 f"{chunk.value[:50]} has no mpiprocs: {meant}{more}",
-                "Without mpiprocs the node file has one line for each chunk.",
+                "Without mpiprocs the node file has one line per chunk.",
                 new[:100],
                 directive_as(script, chunk, new),
             )
@@ -187,8 +194,8 @@ def _depth(script: Scripted) -> Iterator[Fault]:
                 "cpus-unlike",
                 chunk.span.line,
                 "medium",
-                f"ncpus={job.node_cpus} is asked of a node, {step.per_node} ranks of {depth} use {wanted}",
-                "A node with fewer CPUs than that never gets the job; the others stay idle.",
+                f"ncpus={job.node_cpus} is requested per node, but {step.per_node} ranks of {depth} CPUs use {wanted}",
+                "Nodes with fewer CPUs never get the job; on other nodes the remaining CPUs stay idle.",
                 new[:80],
                 directive_as(script, chunk, new),
             )
@@ -236,7 +243,7 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
     places = script.script.assigned.get("OMP_NUM_THREADS", [])
     enough = own and step.per_node and step.per_node * threads <= (job.per_node or 0) * (job.cpus or 1)
     if enough:
-        fix = "the CPUs that the job has"
+        fix = "the job's CPUs"
     elif all((each.ranks or 0) < (job.total or 0) for each in script.every_turn):  # more CPUs of all tasks would be asked for
         fix = "as many threads as CPUs"
     elif job.cpus is None or own:
@@ -260,9 +267,9 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
         step.line,
         "high",
         f"each rank has {threads} threads and {cpus} CPU{'s' * (cpus != 1)}",
-        f"{'An option of the program' if own else 'OMP_NUM_THREADS'} says {threads}; "
+        f"{'An option of the program' if own else 'OMP_NUM_THREADS'} asks for {threads}; "
         + (
-            "neither the header nor the line has --cpus-per-task: ranks are not bound apart."
+            "neither the header nor the line has --cpus-per-task, so ranks are not bound separately."
             if job.cpus is None
             else f"--cpus-per-task is {job.cpus}."
         ),
@@ -286,7 +293,7 @@ def _squared(script: Scripted) -> Iterator[Fault]:
                 "threads-squared",
                 places[-1][1].line if places else step.line,
                 "high",
-                "each rank starts as many threads as there are ranks",
+                "every rank starts as many threads as there are ranks",
                 f"OMP_NUM_THREADS and -n are both {shown(count)[:40]}.",
                 "export OMP_NUM_THREADS=1",
                 edits,
@@ -302,11 +309,7 @@ def _one_core(script: Scripted) -> Iterator[Fault]:
         if step.family == "openmpi5":
             few = True
         elif step.ranks is None:
-            few = (
-                not step.first.has("-n")
-                and script.job.scheduler == "none"
-                and step.why.get("ranks", "").startswith("it has no -n")
-            )
+            few = not step.first.has("-n") and script.job.scheduler == "none" and step.why.get("ranks") == NO_COUNT
         else:
             few = 0 < step.ranks <= 2
         if (
@@ -333,13 +336,13 @@ def _one_core(script: Scripted) -> Iterator[Fault]:
         )
         if (threads or 0) > 1 or (threads is None and not said and ((bare and step.family) or (hybrid and step.ranks is None))):
             count = f"{threads} threads" if threads else "all threads"
-            which = "" if step.family else " if it is Open MPI"
+            which = "" if step.family else " under Open MPI"
             yield Fault(
                 "one-core",
                 step.line,
                 "high" if step.family else "medium",
                 f"each rank is bound to one core{which}: {count} share it",
-                "Without --bind-to Open MPI binds one or two ranks to a core each (from 5.0 any number).",
+                "Without --bind-to, Open MPI binds one or two ranks (from 5.0: any number) to one core each.",
                 f"{step.launcher} --bind-to none, or --map-by slot:PE={threads or 'N'} --bind-to core",
                 inserted(step, "--bind-to none"),
             )
@@ -384,15 +387,15 @@ def _one_core_asked(script: Scripted) -> Iterator[Fault]:
             edits = edits + gone if gone else ()
         fix = new
         if job.node_cpus and step.per_node and step.per_node * threads > job.node_cpus:
-            fix, edits = f"OMP_NUM_THREADS={max(1, job.node_cpus // step.per_node)}, or fewer ranks of a node; then {new}", ()
+            fix, edits = f"OMP_NUM_THREADS={max(1, job.node_cpus // step.per_node)}, or fewer ranks per node; then {new}", ()
         level = (bind.value if bind else "core").partition(":")[0].lower()
-        said = f"{bind.name} {bind.value}" if bind else "The binding policy of a variable"
+        said = f"{bind.name} {bind.value}" if bind else "The binding policy set by a variable"
         yield Fault(
             "one-core",
             step.line,
-            "high" if threads > 2 else "medium",  # two may be meant for the hardware threads of a core
+            "high" if threads > 2 else "medium",  # two may be meant for the hardware threads per core
             f"each rank is bound to one {'core' if level == 'core' else 'hardware thread'}: {threads} threads share it",
-            f"{said} gives a rank no more than that, whatever OMP_NUM_THREADS and the job's CPUs of a task are.",
+            f"{said} sets this limit, regardless of OMP_NUM_THREADS and the CPUs per task.",
             fix,
             edits,
         )
@@ -405,6 +408,67 @@ def _with_cores(mapping: Option | None, count: str) -> str:
     if kind in ("", "core", "hwthread", "slot") or re.match(r"(?i)ppr:\d+:(core|hwthread)", text):
         return f"slot:PE={count}"
     return f"{text}{',' if text.count(':') > (2 if kind == 'ppr' else 0) else ':'}PE={count}"
+
+
+_BINDERS = re.compile(
+    r"\b(numactl|taskset|likwid-\w+|hwloc-bind|omplace|dplace|gmx\w*|mdrun\w*|\+setcpuaffinity|\+pemap)\b|\.(sh|bash|csh)\b"
+)
+"""What binds ranks or threads itself, and wrappers, which may."""
+
+
+def _unbound(script: Scripted) -> Iterator[Fault]:
+    """Yield several ranks of a node that the line leaves unbound, where nothing else binds them and no GPUs count."""
+    for step in script.every_turn:
+        given, first = exports(step), step.first
+        words = [*step.launch.before, *(word.text for word in step.program)]
+        off = (given.get("I_MPI_PIN") or given.get("MV2_ENABLE_AFFINITY") or "").lower() in ("0", "off", "no", "false", "disable")
+        option = first.find("--bind-to", "--cpu-bind", "cpu-bind")
+        if (
+            not (off or (option and option.value.lower() == "none"))
+            or (step.per_node or 1) < 2
+            or not step.threads
+            or step.gpus != 0
+        ):
+            continue
+        places = any(name.startswith(("OMP_PLACES", "KMP_AFFINITY", "GOMP_CPU")) for name in given)
+        if places or step.agent or first.has("--oversubscribe", "overcommit") or not all(map(is_known, words[:1])):
+            continue
+        if _BINDERS.search("\n".join(words)):
+            continue
+        pinned = step.threads > 1 and given.get("OMP_PROC_BIND", "false").lower() not in ("false", "")
+        new = _bound_apart(step, step.threads)
+        edits: tuple[Edit, ...] = ()
+        if option and new:
+            edits = replaced(step, option, new) + (removed(script, step, first.find("--map-by")) if "--map-by" in new else ())
+        yield Fault(
+            "ranks-unbound",
+            step.line,
+            "high" if pinned else "low",
+            f"{step.per_node} ranks per node are not bound"
+            + (": OpenMP pins the threads of each to the same first cores" if pinned else ", and may move between NUMA nodes"),
+            "OMP_PROC_BIND counts from the first CPU a rank may use, which is the same for all unbound ranks."
+            if pinned
+            else "Memory stays where it was first touched.",
+            new or "I_MPI_PIN=1 and I_MPI_PIN_DOMAIN=omp",
+            edits,
+        )
+
+
+def _bound_apart(step: Step, threads: int) -> str:
+    """Return the options that bind each rank to cores of its own; "" where a variable does it."""
+    if step.launcher == "srun":
+        return "--cpu-bind=cores"
+    if step.family == "pals":
+        return "--cpu-bind depth" if step.first.has("--depth") else f"--cpu-bind depth --depth={threads}"
+    if step.family in ("mpich", "hydra"):
+        return f"-bind-to core:{threads}"
+    if (step.family or "openmpi").startswith("openmpi"):
+        return (
+            f"--map-by {_with_cores(step.first.find('--map-by'), str(threads))} --bind-to core"
+            if threads > 1
+            else "--bind-to core"
+        )
+    return ""
 
 
 def _as_cpus(script: Scripted) -> Iterator[Fault]:
@@ -435,9 +499,9 @@ def _as_cpus(script: Scripted) -> Iterator[Fault]:
                 "ranks-over-tasks",
                 step.line,
                 "high",
-                f"{step.ranks} ranks start where the job has {job.total} task{'s' * (job.total != 1)}",
-                f"--cpus-per-task={job.cpus} asks for CPUs of one rank: mpirun has {job.total} slot{'s' * (job.total != 1)}"
-                + (", and --oversubscribe hides it and binds nothing." if step.first.has("--oversubscribe") else "."),
+                f"{step.ranks} ranks start, but the job has {job.total} task{'s' * (job.total != 1)}",
+                f"--cpus-per-task={job.cpus} requests CPUs for one rank: mpirun has {job.total} slot{'s' * (job.total != 1)}"
+                + (", and --oversubscribe hides this and binds nothing." if step.first.has("--oversubscribe") else "."),
                 f"#SBATCH --ntasks={step.ranks}",
                 edits,
             )
@@ -465,8 +529,8 @@ def _beyond(script: Scripted) -> Iterator[Fault]:
                 "ranks-over-tasks",
                 step.line,
                 "high",
-                f"-ppn {each} wants more ranks of a node than --ntasks-per-node={job.per_node} gives",
-                "Under Slurm Intel MPI places as the job does, unless I_MPI_JOB_RESPECT_PROCESS_PLACEMENT is off.",
+                f"-ppn {each} requests more ranks per node than --ntasks-per-node={job.per_node} allows",
+                "Under Slurm, Intel MPI follows the job's placement unless I_MPI_JOB_RESPECT_PROCESS_PLACEMENT is off.",
                 f"#SBATCH --ntasks-per-node={each}",
                 edits,
             )
@@ -476,14 +540,14 @@ def _beyond(script: Scripted) -> Iterator[Fault]:
                 "nodes-beyond",
                 step.line,
                 "high",
-                f"srun wants {nodes} nodes, the job has {job.nodes}",
-                "srun ends with: Requested node configuration is not available.",
+                f"srun requests {nodes} nodes, but the job has {job.nodes}",
+                "srun fails with: Requested node configuration is not available.",
                 f"#SBATCH --nodes={nodes}",
                 asking(script, "nodes", nodes),
             )
 
 
-_NEWEST_CORES: Final = 256
+_NEWEST_CORES = 256
 """Cores of a node before the processors of late 2024, which no Slurm older than 23.11 runs."""
 
 
@@ -506,7 +570,9 @@ def _not_inherited(script: Scripted) -> Iterator[Fault]:
         if not step.per_node or step.per_node < 2 or (step.threads or 1) < 2 or "OMP_NUM_THREADS" not in exports(step):
             continue
         bind = step.binding
-        if is_free(step) or re.search(r"socket|ldom", bind) or (not bind and (job.total_gpus or job.gpus_per_node)):
+        if is_free(step) or re.search(r"socket|ldom", bind):
+            continue
+        if not bind and (job.total_gpus or job.gpus_per_node) and script.known.slurm is None:  # centres with GPUs run newer ones
             continue
         if program_of(step).endswith(".sh") or (whole(exports(step)["OMP_NUM_THREADS"]) or 0) < job.cpus:
             continue
@@ -520,17 +586,18 @@ def _not_inherited(script: Scripted) -> Iterator[Fault]:
         what = (
             "each rank gets one core"
             if bind
-            else "all ranks pin their threads to the same first cores"
+            else "all ranks pin their threads to the same cores"
             if pinned
-            else "each rank counts as one CPU"
+            else "each rank is allocated only one CPU"
         )
         yield Fault(
             "cpus-not-inherited",
             step.line,
             "medium",
-            f"{when} does not read --cpus-per-task={job.cpus} of the header: {what}",
-            "They read SRUN_CPUS_PER_TASK alone, unset here; older ones, and 23.11 and newer, read SLURM_CPUS_PER_TASK.",
-            "srun -c $SLURM_CPUS_PER_TASK, which is right with every version",
+            f"{when} does not read --cpus-per-task={job.cpus} in the header: {what}",
+            "This Slurm version reads only SRUN_CPUS_PER_TASK, which is unset here; older versions, and 23.11 and newer, read "
+            "SLURM_CPUS_PER_TASK.",
+            "srun -c $SLURM_CPUS_PER_TASK, which is correct for every version",
             inserted(step, "-c $SLURM_CPUS_PER_TASK"),
         )
 
@@ -563,8 +630,8 @@ def _same_cores(script: Scripted) -> Iterator[Fault]:
                 other.line,
                 "high",
                 f"it binds to the same cores as line {one.line}, which runs at the same time",
-                "A list names the node's CPUs, whoever else has them.",
-                "other cores in one of the lists, or --exact without lists",
+                "A list names the node's CPUs regardless of other jobs or steps on them.",
+                "list other cores in one of the lines, or use --exact without lists",
                 edits,
             )
 
@@ -598,9 +665,9 @@ def _waiting(script: Scripted) -> Iterator[Fault]:
                 "steps-wait",
                 step.line,
                 "high",
-                "the step takes all CPUs of its nodes: steps beside it wait until it has ended",
-                "From Slurm 20.11 a step shares nothing with others, and has the whole node unless --exact.",
-                "srun --exact; state --mem and GPUs per step",
+                "the step takes all CPUs of its nodes, so other steps wait until it ends",
+                "Since Slurm 20.11 a step gets the whole node and shares nothing with other steps unless --exact is given.",
+                "srun --exact; give --mem and GPUs per step",
                 inserted(step, "--exact"),
             )
 
@@ -622,8 +689,8 @@ def _not_awaited(script: Scripted) -> Iterator[Fault]:
         line,
         "high",
         "the script ends while its steps run in the background",
-        "The job ends with its script, and what still runs is killed: no wait stands behind them.",
-        "wait, as a line of its own behind the last of them",
+        "The job ends with its script, which does not wait for these steps: those still running are killed.",
+        "add wait on its own line, after the last of these steps",
         edits,
     )
 
@@ -655,8 +722,8 @@ def _transports(script: Scripted) -> Iterator[Fault]:
                     "no-shared-memory",
                     step.line,
                     "medium",
-                    f"btl {value} takes shared memory away: ranks of a node talk by the network",
-                    "A list of btl holds all that is used.",
+                    f"btl {value} disables shared memory: ranks of a node communicate over the network",
+                    "A btl list must name every transport to be used.",
                     "--mca btl ^openib, or none",
                     edits,
                 )
@@ -682,14 +749,14 @@ def _bind_ignored(script: Scripted) -> Iterator[Fault]:
                 "bind-ignored",
                 step.line,
                 "high",
-                f"--cpu-bind={shown(bind)[:40]} does nothing here: TaskPlugin is {plugins}",
+                f"--cpu-bind={shown(bind)[:40]} has no effect here: TaskPlugin is {plugins}",
                 "Only task/affinity binds ranks.",
-                "TaskPlugin=task/affinity,task/cgroup in slurm.conf; until then bind in the program",
+                "set TaskPlugin=task/affinity,task/cgroup in slurm.conf; until then, bind in the program",
                 removed(script, step, option) if option else (),
             )
 
 
-# lists of CPUs, GPUs, workers
+# lists of CPUs
 
 
 def _odd_one(script: Scripted) -> Iterator[Fault]:
@@ -709,11 +776,17 @@ def _odd_one(script: Scripted) -> Iterator[Fault]:
             if odd // stride in missing and most == 0:
                 better = [group * stride + odd % stride for group in groups]
                 kept = odd - odd % stride
-                why = f"The others are the first of each {stride} cores; where {kept} is kept for the system, so are they."
+                why = (
+                    f"The other entries are the first of every {stride} cores; if core {kept} is reserved for the system, "
+                    f"they are too."
+                )
             elif len(missing) == 1:
                 better = [missing[0] * stride + most if entry == odd else entry for entry in entries]
                 first = missing[0] * stride
-                why = f"The others leave {most} when divided by {stride}; cores {first} to {first + stride - 1} have no rank."
+                why = (
+                    f"The other entries leave a remainder of {most} when divided by {stride}; "
+                    f"cores {first} to {first + stride - 1} have no rank."
+                )
             else:
                 continue
             new = f"map_cpu:{','.join(map(str, better))}"
@@ -721,182 +794,18 @@ def _odd_one(script: Scripted) -> Iterator[Fault]:
                 "list-odd-one",
                 step.line,
                 "medium",
-                f"{odd} falls out of the pattern of the list",
+                f"CPU {odd} does not fit the pattern of the list",
                 why,
                 f"--cpu-bind={new}",
-                _in_text(script, step, re.compile(r"map_cpu[:=]" + ",".join(map(str, entries))), new),
+                in_text(script, step, re.compile(r"map_cpu[:=]" + ",".join(map(str, entries))), new),
             )
             break
 
 
-def _in_text(script: Scripted, step: Step, pattern: re.Pattern[str], new: str) -> tuple[Edit, ...]:
-    """Return the edit of a list where the script has it: in the line itself or in a variable."""
-    match = next(iter(pattern.finditer(script.text)), None)
-    if match is None or step.launch.nested:
-        return ()
-    start = len(script.text[: match.start()].encode(errors="replace"))
-    return (Edit(start, start + len(match[0].encode(errors="replace")), new),)
-
-
-_SELECTS: Final = re.compile(r"(CUDA|ROCR|HIP)_VISIBLE_DEVICES=[\"']?(\S*(?:LOCALID|LOCAL_RANK|local_rank|localid)\S*)")
-
-
-def _wrapped(script: Scripted, step: Step) -> str:
-    """Return the text that runs for each rank before the program: of a file that the script wrote, of sh -c."""
-    texts = [word.text for word in step.program if " " in word.text]
-    for name, (text, _) in script.script.files.items():
-        base = name.rpartition("/")[2]
-        if any(word.text.rpartition("/")[2] == base for word in step.program[:3]):
-            texts.append(text)
-    return "\n".join(texts)
-
-
-_NVIDIA: Final = re.compile(r"(?i)cuda|nvhpc|nvidia")
-_AMD: Final = re.compile(r"(?i)gfx90a|rocm|ROCR_|\bHIP_|MIOPEN|partition/G")
-
-
-def _gpu_order(script: Scripted) -> Iterator[Fault]:
-    """Yield ranks in the order of cores and GPUs in their own: on nodes of MI250X they lie far apart."""
-    job = script.job
-    signs = (
-        [module for module, _ in script.script.modules]
-        + list(script.script.assigned)
-        + [text for text, _ in script.script.files.values()]
-    )
-    signs += [text for values in script.script.assigned.values() for text, _, _ in values[:1]]
-    if not script.is_slurm or not any(_AMD.search(sign) for sign in signs) or any(_NVIDIA.search(sign) for sign in signs):
-        return
-    for step in script.starting:
-        gpus = job.gpus_of_a_node
-        each = step.per_node
-        if step.launcher != "srun" or not each or not gpus or each < 2 or each != gpus or gpus > 8:
-            continue
-        bind = step.value("gpu-bind") or job.value("gpu-bind") or ""
-        if (
-            is_free(step)
-            or "closest" in bind
-            or step.first.has("gpus-per-task")
-            or job.gpus_per_task
-            or "CPU_BIND" in " ".join(step.launch.variables)
-        ):
-            continue
-        wrapped = _wrapped(script, step)
-        if re.search(r"numactl|taskset|hwloc-bind|likwid-pin|_MAP\b|\[\\?\$", wrapped):
-            continue
-        threads = min(step.threads or 1, 7)
-        order = _MI250X[:each]
-        width = 7 if threads > 1 else 1
-        masks = ",".join(f"{((1 << width) - 1) << (8 * group + 1):x}" for group in order)
-        option = f"--cpu-bind=mask_cpu:{masks}"
-        edits = removed(script, step, step.first.find("cpus-per-task"), step.first.find("distribution")) + inserted(step, option)
-        if job.has("cpus-per-task"):
-            edits += without_directive(script, job.find("cpus-per-task") or job.directives[0])
-            if places := [span for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", ()) if whole(text) == job.cpus]:
-                edits += (
-                    (over(places[-1], f"OMP_NUM_THREADS={job.cpus}"),)
-                    if script.text.encode()[places[-1].start : places[-1].start + 6] != b"export"
-                    else (over(places[-1], f"export OMP_NUM_THREADS={job.cpus}"),)
-                )
-        how = "by their local rank" if _SELECTS.search(wrapped) else "as they are numbered"
-        yield Fault(
-            "gpu-order",
-            step.line,
-            "medium",
-            f"ranks fill cores from the first and take GPUs {how}: on MI250X nodes GPU 0 is not beside core 0",
-            "There GPUs 0 to 7 are beside the L3 groups 6, 7, 2, 3, 0, 1, 4, 5 (the guides of Frontier and LUMI-G).",
-            option,
-            edits,
-        )
-
-
-_MI250X: Final = (6, 7, 2, 3, 0, 1, 4, 5)
-"""The L3 group beside each GPU of an EPYC 7A53 with four MI250X: OLCF's Frontier guide, LUMI's distribution-binding page."""
-
-
-def _gpu_numbers(script: Scripted) -> Iterator[Fault]:
-    """Yield numbers of GPUs that a step does not have."""
-    for step in script.starting:
-        here = gpus_here(script, step)
-        visible = exports(step).get("CUDA_VISIBLE_DEVICES") or exports(step).get("ROCR_VISIBLE_DEVICES")
-        if here and visible and re.fullmatch(r"\d+(,\d+)*", visible):
-            beyond = [each for each in visible.split(",") if int(each) >= here]
-            places = script.script.assigned.get("CUDA_VISIBLE_DEVICES") or script.script.assigned.get("ROCR_VISIBLE_DEVICES")
-            if beyond and places and len(visible.split(",")) > 1:
-                kept = ",".join(each for each in visible.split(",") if int(each) < here)
-                span = places[-1][1]
-                written = script.written(span)
-                yield Fault(
-                    "gpu-numbers",
-                    span.line,
-                    "medium",
-                    f"GPU {beyond[0]} is not there: a node has {here} of them for this job",
-                    "What stands behind the first number that is not there is ignored.",
-                    f"CUDA_VISIBLE_DEVICES={kept}",
-                    (over(span, written.replace(visible, kept)),),
-                )
-
-
-def _gpu_by_rank(script: Scripted) -> Iterator[Fault]:
-    """Yield numbers of GPUs that ranks take by their local number, and GPUs that no rank takes so."""
-    job = script.job
-    for step in script.starting:
-        here = gpus_here(script, step)
-        wrapped = _wrapped(script, step)
-        match = re.search(r"(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES=\\?\$\(\(\s*(\d+)\s*-\s*\$?\{?SLURM_LOCALID", wrapped)
-        if match and here and int(match[1]) >= here:
-            edits = _in_text(
-                script,
-                step,
-                re.compile(r"[ \t]*export \w+_VISIBLE_DEVICES=\\?\$\(\(\s*\d+\s*-\s*SLURM_LOCALID\s*\)\);[ \t]*\n?"),
-                "",
-            )
-            yield Fault(
-                "gpu-numbers",
-                step.line,
-                "medium",
-                f"local rank 0 takes GPU {match[1]}, and the step has {here} of a node",
-                "A step sees its own GPUs alone, numbered from 0; where devices are not confined it takes another job's.",
-                "leave the variable to Slurm",
-                edits,
-            )
-        one = not job.has("ntasks", "ntasks-per-node") and not step.first.has("ntasks", "ntasks-per-node")
-        selects = bool(_SELECTS.search(wrapped.replace("\\", "")) or match)
-        if selects and one and here and here > 1 and step.launcher == "srun":
-            yield Fault(
-                "gpus-idle",
-                step.line,
-                "high",
-                f"a node has {here} GPUs for this job, and no number of tasks is asked for: its one rank takes one of them",
-                "Each rank takes the GPU of its local number.",
-                f"#SBATCH --ntasks-per-node={here}",
-                asking(script, "ntasks-per-node", here),
-            )
-
-
-def _kokkos_gpus(script: Scripted) -> Iterator[Fault]:
-    """Yield lAMMPS -k on g N with more GPUs than the job has."""
-    here = script.job.gpus_of_a_node
-    for step in script.starting:
-        words = step.program
-        for at in range(len(words) - 3):
-            if words[at].text in ("-k", "-kokkos") and words[at + 1].text == "on" and words[at + 2].text in ("g", "gpus"):
-                count = whole(words[at + 3].text)
-                if count and here and count > here:
-                    yield Fault(
-                        "gpu-numbers",
-                        step.line,
-                        "high",
-                        f"-k on g {count} wants {count} GPUs of a node, the job has {here}",
-                        "Kokkos ends where a device is not there.",
-                        f"-k on g {here}",
-                        (over(words[at + 3].span, str(here)),) if words[at + 3].variable is None else (),
-                    )
-
-
-RULES: Final[tuple[Rule, ...]] = (
+RULES: tuple[Rule, ...] = (
     *OF_HEADER,
-    _serial, _idle, _idle_nodes, _mpiprocs, _depth, _too_many_threads, _squared, _one_core, _one_core_asked, _as_cpus,
+    _serial, _idle, _idle_nodes, _mpiprocs, _depth, _too_many_threads, _squared, _one_core, _one_core_asked, _unbound, _as_cpus,
     _beyond, _not_inherited, _same_cores, _waiting, _not_awaited, _transports, _bind_ignored, _odd_one,
-    _gpu_order, _gpu_numbers, _gpu_by_rank, _kokkos_gpus,
+    *OF_GPUS,
     *OF_AGENTS,
 )  # fmt: skip

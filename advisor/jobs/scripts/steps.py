@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
-from typing import Final
 
 from advisor.jobs.launcher import OTHERS
 from advisor.jobs.line import started_by
@@ -16,12 +15,14 @@ from advisor.jobs.scripts.expansion import Launch, Script, Span, Word, is_known,
 from advisor.jobs.scripts.options import Segment, parts, walked
 from advisor.jobs.scripts.shell import Follower, as_shell
 
-_OWN: Final = (*OTHERS, "charmrun", "torchrun", "mpirun.lsf", "lrun", "mpprun", "deepspeed", "accelerate", "horovodrun", "srun")
-_NAMED: Final = re.compile(
+_OWN = (
+    *OTHERS, "charmrun", "torchrun", "mpirun.lsf", "lrun", "mpprun", "deepspeed", "accelerate", "horovodrun", "gerun", "srun"
+)  # fmt: skip
+_NAMED = re.compile(
     r"(?i)^(mpi_?(exec|run)|.*_?srun|.*_?mpirun|.*_?mpiexec|(mpi_?)?launch(er)?|run_?mpi|jsrun|aprun|mpi_?launcher)(_?(cmd|command|bin))?$"
 )
 
-ASKS: Final = words("--version -V -version --help -h -help --usage -info --info")
+ASKS = words("--version -V -version --help -h -help --usage -info --info")
 """Options with which a launcher only says something of itself."""
 
 
@@ -35,6 +36,10 @@ def is_launcher(program: str) -> bool:
     return program not in ("numactl", "taskset", "qsub", "likwid-pin") and bool(started_by(program))
 
 
+NO_COUNT = "no -n given, and the number of slots is unknown"
+"""Why the ranks of a line are not known that counts on its hosts."""
+
+
 @dataclass
 class Step:
     """What one launch line starts, each time."""
@@ -43,10 +48,10 @@ class Step:
     launcher: str
     """The program as it is called: srun, mpirun, flux run."""
     family: str | None
-    """Whose it is: openmpi4, intelmpi, mpich, srun; None where nothing says it."""
+    """Whose it is: openmpi4, intelmpi, mpich, srun; None if nothing says it."""
     segments: list[Segment]
     loaded: str | None = None
-    """The version of the MPI that the script loads or puts in its path, "" where it does not say it; None where it loads none."""
+    """The version of the MPI that the script loads or puts in its path, "" where it does not say it; None if it loads none."""
     ranks: int | None = None
     nodes: int | None = None
     per_node: int | None = None
@@ -62,7 +67,7 @@ class Step:
     agent_count: str | None = None
     """How many it starts, as its option says it: 8, gpu."""
     inherited: bool | None = None
-    """Whether the launcher gets the job's CPUs of a task: None where the version decides."""
+    """Whether the launcher gets the job's CPUs of a task: None if the version decides."""
     why: dict[str, str] = field(default_factory=dict)
     """Of what is not known, what it depends on."""
     nothing: bool = False
@@ -110,7 +115,7 @@ class Known:
     slurm: tuple[int, int] | None = None
     """Slurm's version."""
     plugins: tuple[str, ...] | None = None
-    """What TaskPlugin names; None where no configuration was read."""
+    """What TaskPlugin names; None if no configuration was read."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +189,7 @@ def _hidden(script: Script) -> Iterator[Launch]:
             yield Launch(texts, span, script.exported, {}, nested=True)
 
 
-_HELPERS: Final = words("hostname echo scontrol nproc cat printenv env date uname whoami pwd lscpu ls awk ip getent nvidia-smi")
+_HELPERS = words("hostname echo scontrol nproc cat printenv env date uname whoami pwd lscpu ls awk ip getent nvidia-smi")
 
 
 def _is_helper(launch: Launch) -> bool:
@@ -267,18 +272,18 @@ def _plain(program: str) -> str:
 
 # whose launcher it is
 
-_MODULES: Final = (
+_MODULES = (
     ("intelmpi", r"(^|[/_-])(intel[-_]?mpi|impi|intel-oneapi-mpi|oneapi[-/]mpi|iimpi|iompi0)([/_-]|$)"),
     ("mvapich", r"mvapich"),
     ("mpt", r"(^|/)(hpe-)?mpt([/_-]|$)|mpt/\d"),
     ("pals", r"cray-pals|(^|/)pals"),
-    ("openmpi", r"open-?mpi|ompi|hpc-?x|(^|/)(foss|gompi|iomkl|gmpolf|spectrum-mpi|gomkl)([/_-]|$)"),
+    ("openmpi", r"open-?mpi|(^|[/_-])ompi|hpc-?x|(^|/)(foss|gompi|iomkl|gmpolf|spectrum-mpi|gomkl)([/_-]|$)"),
     ("mpich", r"(^|[/_-])(cray-)?mpich"),
 )
-_OF_OPEN_MPI: Final = words(
+_OF_OPEN_MPI = words(
     "--map-by -x --mca -mca --npernode -npernode --oversubscribe -oversubscribe -rf --rankfile --report-bindings -report-bindings"
 )
-_VERSIONS: Final = re.compile(r"(?:open-?mpi|ompi|mpich|impi|intel-?mpi)\w*[/_-]v?(\d+(?:\.\d+){0,3})", re.IGNORECASE)
+_VERSIONS = re.compile(r"(?:open-?mpi|ompi|mpich|impi|intel-?mpi)\w*[/_-]v?(\d+(?:\.\d+){0,3})", re.IGNORECASE)
 
 
 def _family(launcher: str, launch: Launch, script: Script) -> str | None:
@@ -292,7 +297,7 @@ def _family(launcher: str, launch: Launch, script: Script) -> str | None:
         "-d" in names and names & {"-ppn", "--ppn"}
     ):
         return "pals"
-    if names & _OF_OPEN_MPI:
+    if names & _OF_OPEN_MPI and not names & {"-ppn", "--ppn", "-envall", "--envall"}:
         return f"openmpi{_major(version) if found == 'openmpi' else ''}"
     if found:
         return f"openmpi{_major(version)}" if found == "openmpi" else found
@@ -337,7 +342,7 @@ def _known(step: Step, what: str, text: str | None) -> int | None:
         return None
     value = whole(text)
     if value is None:
-        step.why[what] = shown(text)[:80]
+        step.why[what] = f"depends on {shown(text)[:80]}"
     return value
 
 
@@ -347,7 +352,7 @@ def _of_srun(step: Step, job: Job) -> None:  # noqa: C901, PLR0912 - a case an o
     if len(step.segments) > 1:
         parts = [_known(step, "ranks", each.value("ntasks")) for each in step.segments]
         step.ranks = sum(part or 0 for part in parts) if None not in parts else job.tasks if first.has("het-group") else None
-        step.nodes, step.why["CPUs"] = job.nodes, "each part has its own"
+        step.nodes, step.why["CPUs"] = job.nodes, "they differ between the parts of the line"
         return
     has_nodes, has_tasks = first.has("nodes"), first.has("ntasks")
     step.nodes = (
@@ -377,15 +382,15 @@ def _of_srun(step: Step, job: Job) -> None:  # noqa: C901, PLR0912 - a case an o
         step.per_node = job.per_node
         step.ranks = step.per_node * step.nodes if step.nodes else None
         if step.ranks is None:
-            step.why.setdefault("ranks", "the nodes of the job")
+            step.why.setdefault("ranks", "the number of nodes is unknown")
     elif first.open:
-        step.why["ranks"] = shown(first.open[0].text)
+        step.why["ranks"] = f"depends on {shown(first.open[0].text)}"
     elif step.nodes is not None and job.tasks is None and not (first.has("cpus-per-task") or job.cpus):
         step.ranks, step.per_node = step.nodes, 1
     else:
         step.why.setdefault("ranks", "neither the line nor the header has --ntasks" if job.tasks is None else "")
     if first.open and not has_tasks:
-        step.ranks, step.why["ranks"] = None, shown(first.open[0].text)
+        step.ranks, step.why["ranks"] = None, f"depends on {shown(first.open[0].text)}"
     if step.ranks and step.nodes and step.ranks < step.nodes and not has_nodes:
         step.nodes = step.ranks
     if step.per_node is None and step.ranks and step.nodes and step.ranks % step.nodes == 0:
@@ -435,7 +440,7 @@ def _of_mpirun(step: Step, job: Job) -> None:
         text = segment.value("-n")
         own = _known(step, "ranks", text)
         if text is None and segment.open and len(step.segments) == 1:
-            step.why["ranks"] = shown(segment.open[0].text)
+            step.why["ranks"] = f"depends on {shown(segment.open[0].text)}"
             counts.append(None)
             continue
         counts.append(own if text is not None else _without_count(step, segment, job))
@@ -481,13 +486,13 @@ def _without_count(step: Step, segment: Segment, job: Job) -> int | None:
     if (match := re.match(r"(?i)ppr:(\d+):node", segment.value("--map-by") or "")) and job.nodes:
         return int(match[1]) * job.nodes
     if segment.has("--rankfile", "-rf"):
-        step.why["ranks"] = "its rankfile"
+        step.why["ranks"] = "set by its rankfile"
         return None
     if job.total is not None and job.scheduler != "none":
         return job.total
     if job.scheduler == "pbs" and job.per_node and job.nodes:
         return job.per_node * job.nodes
-    step.why.setdefault("ranks", "it has no -n, and nothing says how many slots there are")
+    step.why.setdefault("ranks", NO_COUNT)
     return None
 
 
@@ -565,7 +570,7 @@ def _of_deepspeed(step: Step, job: Job) -> None:
     step.ranks = each * step.nodes if each is not None and step.nodes else None
     step.per_node, step.gpus = each, step.ranks
     if step.ranks is None:
-        step.why.setdefault("ranks", "its host file, or the GPUs that are there")
+        step.why.setdefault("ranks", "set by the launcher's host file or the available GPUs")
     del job
 
 
@@ -581,13 +586,13 @@ def _of_accelerate(step: Step, job: Job) -> None:
 
 def _of_plain(step: Step, job: Job) -> None:
     step.nodes = job.nodes
-    step.why["ranks"] = f"lines of {step.launcher} are not predicted here"
+    step.why["ranks"] = f"lines of {step.launcher} are not predicted"
 
 
-_COUNTERS: Final = {
-    "srun": _of_srun, "ibrun": _of_ibrun, "jsrun": _of_jsrun, "aprun": _of_aprun, "flux": _of_flux, "charmrun": _of_charmrun,
-    "torchrun": _of_torchrun, "deepspeed": _of_deepspeed, "accelerate": _of_accelerate, "lrun": _of_plain,
-    "horovodrun": _of_plain,
+_COUNTERS = {
+    "srun": _of_srun, "ibrun": _of_ibrun, "gerun": _of_ibrun, "jsrun": _of_jsrun, "aprun": _of_aprun, "flux": _of_flux,
+    "charmrun": _of_charmrun, "torchrun": _of_torchrun, "deepspeed": _of_deepspeed, "accelerate": _of_accelerate,
+    "lrun": _of_plain, "horovodrun": _of_plain,
 }  # fmt: skip
 
 
@@ -621,11 +626,11 @@ def _threads(step: Step, job: Job) -> None:
     elif re.search(r"(^|/)gmx\w*$", step.program[0].text if step.program else "") and any(
         word.text == "mdrun" for word in step.program[:3]
     ):
-        step.why["threads"] = "mdrun decides, without -ntomp and OMP_NUM_THREADS"
+        step.why["threads"] = "mdrun decides, as neither -ntomp nor OMP_NUM_THREADS is set"
     elif step.launcher == "srun" and step.cpus is None and (step.value("cpus-per-gpu") or job.value("cpus-per-gpu")):
-        step.why["threads"] = "--cpus-per-gpu"
+        step.why["threads"] = "set by --cpus-per-gpu"
     elif step.value("--depth"):
-        step.why["threads"] = "OMP_NUM_THREADS is not set; --depth gives CPUs alone"
+        step.why["threads"] = "OMP_NUM_THREADS is not set; --depth only sets CPUs"
     elif step.cpus is not None:
         step.threads = step.cpus
     elif step.why.get("CPUs"):
@@ -639,7 +644,7 @@ def _threads(step: Step, job: Job) -> None:
     ):
         step.threads = 1
     else:
-        step.why["threads"] = "neither OMP_NUM_THREADS nor CPUs of a task are said"
+        step.why["threads"] = "neither OMP_NUM_THREADS nor CPUs per task are given"
 
 
 def program_threads(step: Step) -> int | None:
@@ -656,7 +661,7 @@ def program_threads(step: Step) -> int | None:
     return None
 
 
-_GPU_SIGNS: Final = re.compile(
+_GPU_SIGNS = re.compile(
     r"(?i)cuda|rocm|\bhip|nvhpc|gfx90|accel-(amd|nvidia)|nccl|\bgpu|partition/G|MPICH_GPU_SUPPORT|ROCR_|HIP_|\bZE_|torch|gpu_|-gpu\b|gh200|mps-wrapper|--nv\b|\b[ahvp]100\b|dgx|oneapi.*gpu|AFFINITY_MASK|MI\d{3}"
 )
 
@@ -687,17 +692,18 @@ def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR0912 
         step.gpus = total
         return
     if job.gpus_per_node or job.gpus_per_task or job.gpus:
-        step.why["GPUs"] = "the nodes of the job"
+        step.why["GPUs"] = "the number of nodes or ranks is unknown"
         return
     signs = [*step.launch.variables, job.value("partition", "constraint", "-q") or ""]
     signs += [shown(word.text) for word in step.launch.words]
+    signs += ["gpu" for word in step.launch.words if "gpu" in (word.variable or "").lower()]
     if script.uses_gpus is None:
         texts = [module for module, _ in script.modules] + [path for path, _ in script.sourced]
         texts += script.comments if any("system=" in each.value for each in job.directives) else []
         texts += [shown(word.text) for words, _ in script.commands for word in words[:4]]
         script.uses_gpus = any(_GPU_SIGNS.search(text) for text in texts)
     if script.uses_gpus or any(_GPU_SIGNS.search(sign) for sign in signs):
-        step.why["GPUs"] = "none are asked for, and the script looks as if it used some"
+        step.why["GPUs"] = "none requested, but the script seems to use GPUs"
     else:
         step.gpus = 0
 
@@ -714,8 +720,8 @@ def _gpus_of_a_node(step: Step, job: Job) -> None:
         step.gpus_per_node = job.gpus_of_a_node
 
 
-_AGENTS: Final = re.compile(r"torch|accelerate|deepspeed")
-_COUNTS_OF_AGENTS: Final = {"torchrun": "--nproc-per-node", "accelerate": "--num_processes", "deepspeed": "--num_gpus"}
+_AGENTS = re.compile(r"torch|accelerate|deepspeed")
+_COUNTS_OF_AGENTS = {"torchrun": "--nproc-per-node", "accelerate": "--num_processes", "deepspeed": "--num_gpus"}
 """Programs that start workers themselves, with the option that says how many on a node; of accelerate on all of them."""
 
 
@@ -745,14 +751,14 @@ def _agents(step: Step, job: Job) -> None:
     if step.agent_count in ("gpu", "auto") and step.per_node == 1:  # one agent on a node has all GPUs that the step has there
         each = (step.gpus_per_node if step.gpus_per_node is not None else job.gpus_of_a_node) or None
     if each is None:
-        step.ranks, step.why["ranks"] = None, shown(step.agent_count or f"{agent}'s processes of a node")
+        step.ranks, step.why["ranks"] = None, shown(step.agent_count or f"set by {agent}'s processes per node")
         return
     each = each // (whole(segment.value("--num_machines")) or 1) or 1 if agent == "accelerate" else each
     step.workers = each
     step.ranks = step.ranks * each if step.ranks is not None else None
     step.per_node = step.per_node * each if step.per_node is not None else None
-    if agent == "torchrun" and each > 1 and "OMP_NUM_THREADS" not in exports(step):
-        step.threads = 1  # as it sets it for each of several workers
+    if agent != "deepspeed" and each > 1 and "OMP_NUM_THREADS" not in exports(step):
+        step.threads = 1  # as torch sets it for each of several workers
 
 
 def variants(step: Step, name: str) -> int | list[int] | None:

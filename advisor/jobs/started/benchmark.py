@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.advice.whatif import runs_in
 from advisor.errors import BadInput, BadValue, CannotWork
@@ -62,13 +62,14 @@ from advisor.measure.task import Measured, Setup, before_setup, gathered, must_b
 from advisor.paths import kernels
 from advisor.show.commandline import BenchmarkStep, benchmark_document
 
-_PORTABLE: Final = ("-std=c11", "-O2", "-pthread", "-fdiagnostics-color=never")
+_PORTABLE = ("-std=c11", "-O2", "-pthread", "-fdiagnostics-color=never")
 
 
 def chosen_for(job_hosts: JobHosts, options: LauncherOptions) -> tuple[Choice, str]:
     """Return the launcher of a job's hosts, and a note on it."""
     choice = choose(job_hosts.machines[0].tools, options.launcher, options.version, job_hosts.hosts.scheduler)
-    return choice, f"launcher: {choice.launcher.name}, {choice.version or 'version not known'}: {choice.why}"
+    version = f"version {choice.version}" if choice.version else "version unknown"
+    return choice, f"launcher {choice.launcher.name}: {choice.why}; {version}"
 
 
 def placed_ranks(options: JobOptions, job_hosts: JobHosts, allowed: CpuSet | None) -> Placement:
@@ -122,7 +123,7 @@ def program_or_name(
     except CannotWork as error:
         if folder is not None:
             raise
-        return kernel, (f"{kernel} stands for the program, which is not built: {error}",)
+        return kernel, (f"{kernel} is a placeholder for the program, which could not be built: {error}",)
 
 
 @contextmanager
@@ -160,14 +161,14 @@ def heard_from(
     return launch_output(host, put.argv, put.environment, seconds)
 
 
-PROGRAMS: Final = {
+PROGRAMS = {
     "mbw_mr": "osu_mbw_mr",
     "latency": "osu_latency",
     "bw": "osu_bw",
     "bibw": "osu_bibw",
     "stream": "stream",
 }
-_PAIRS: Final = ("latency", "bw", "bibw")
+_PAIRS = ("latency", "bw", "bibw")
 """Benchmarks of two ranks."""
 
 
@@ -177,7 +178,7 @@ class Part(NamedTuple):
     name: str
     cpus: CpuSet
     nodes: tuple[int, ...]
-    """The NUMA nodes that it is; () where it is none or part of one."""
+    """The NUMA nodes that it is; () if it is none or part of one."""
 
 
 class Lines(NamedTuple):
@@ -206,7 +207,7 @@ def benchmark_lines(
     words = tuple(command) or (PROGRAMS[name],)
     if name == "stream":
         if job_options.ranks_per or host_options.hosts or host_options.hostfile or host_options.nodes:
-            raise BadValue("stream runs on one host, with threads", cure="leave hosts and ranks out")
+            raise BadValue("stream runs on one host with threads", cure="omit hosts and ranks")
         topology = _topology(machine := one_machine(host_options, observer))
         return Lines(tuple(_stream(topology, part, words) for part in _parts(machine, topology, per or "numa")), ())
     job_hosts = hosts_of_job(host_options, words, environment, observer)
@@ -214,14 +215,14 @@ def benchmark_lines(
         job_hosts = hosts_of_job(replace(host_options, nodes=2), words, environment, observer)
     names, chosen = job_hosts.hosts.names, host_options.hosts or host_options.hostfile or host_options.nodes
     if len(names) < 2 or (len(names) > 2 and chosen):
-        raise BadValue(f"it runs between two hosts, and there {'is' if len(names) == 1 else 'are'} {len(names)}", cure="name two")
+        raise BadValue(f"the test needs two hosts, but {len(names)} {'is' if len(names) == 1 else 'are'} given", cure="give two")
     job_hosts = JobHosts(replace(job_hosts.hosts, names=names[:2]), job_hosts.machines[:2])
     if job_options.ranks_per and per:
-        raise BadValue("--per makes a line for each part, --ranks-per one for all of them", cure="give one of the two")
+        raise BadValue("--per writes one line per part, --ranks-per a single line for all parts", cure="give one of the two")
     machine = job_hosts.machines[0]
     every = [hca.name for hca in machine.hcas or ()]
     if job_options.near is not None and job_options.near not in every:
-        raise BadValue(f"no adapter is called {job_options.near[:64]}", cure=f"there are: {', '.join(every) or 'none'}")
+        raise BadValue(f"no adapter is called {job_options.near[:64]}", cure=f"available: {', '.join(every) or 'none'}")
     hca = next((hca for hca in ([job_options.near] if job_options.near else every) if unusable([hca], [machine]) is None), None)
     choice, note = chosen_for(job_hosts, launcher_options)
     notes = [note, *job_hosts.hosts.notes]
@@ -238,7 +239,7 @@ def files_of(steps: Sequence[BenchmarkStep]) -> Iterator[str]:
     names = [name for step in steps for name in step.files]
     if names:
         them = "it" if len(names) == 1 else "them"
-        yield f"{', '.join(names)}: the lines need {them}; -o DIR writes {them}"
+        yield f"the lines need {', '.join(names)}; -o DIR writes {them}"
 
 
 @dataclass(frozen=True)
@@ -274,14 +275,14 @@ def _lines(bench: _Bench, options: JobOptions, per: str | None) -> Iterator[Benc
         yield step_of(f"{counted(each, 'rank')} in each {what} of both hosts", bench.launched(job), "")
     elif per is None and pair:
         near = bench.hca if home.numa_nodes else None
-        job = job.model_copy(update={"strategy": "hca-near" if near else "compact", "near": near})
+        job = job.but(strategy="hca-near" if near else "compact", near=near)
         where = f"beside {near}" if near else "on the first core"
         yield step_of(f"one rank on each host, {where}", bench.launched(job), "")
     else:
         topology = _topology(machine)
         for part in _parts(machine, topology, per or "numa"):
             many = 1 if pair else _cores(topology, part.cpus)
-            job = job.model_copy(update={"strategy": "compact", "near": None, "ranks_per_node": many})
+            job = job.but(strategy="compact", near=None, ranks_per_node=many)
             pin = ("numactl", f"--cpunodebind={part.nodes[0]}") if len(part.nodes) == 1 and not bench.options.exact else ()
             local = f" ({bench.hca} {'may be' if home.one_of else 'is'} here)" if {*home.numa_nodes} & {*part.nodes} else ""
             about = f"{part.name}{local}: {counted(many, 'rank')} on each host"
@@ -458,7 +459,7 @@ def experiment(
     hosts = max(1, len(job_hosts.hosts.names))
     legs = network_runs(job_hosts.machines, hcas if hosts > 1 else (), options.per, hosts=hosts)
     if hosts == 1:
-        notes = ("pairs inside one host: shared memory, no network; name two hosts with --hosts A,B",)
+        notes = ("pairs inside one host use shared memory, not the network; name two hosts with --hosts A,B",)
     all_notes = (note, *host_notes(job_hosts.hosts), *notes)
     made = Experiment(job_hosts, launcher_options, choice, options, legs, all_notes, asked)
     _ = made.sizes  # refused before anything is built
@@ -490,7 +491,7 @@ def _two_hosts(host_options: HostOptions, environment: Mapping[str, str] | None,
     if len(names) <= 2:
         return job_hosts
     if host_options.hosts or host_options.hostfile:
-        raise BadValue(f"messages go between two hosts, and there are {len(names)}", cure="name two: --hosts A,B")
+        raise BadValue(f"messages need two hosts, but there are {len(names)}", cure="name two: --hosts A,B")
     note = f"the first two of the job's {len(names)} hosts: {names[0]} and {names[1]}"
     hosts = replace(job_hosts.hosts, names=names[:2], notes=(*job_hosts.hosts.notes, note))
     return JobHosts(hosts, job_hosts.machines[:2])
@@ -501,20 +502,20 @@ def adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], 
     machine = job_hosts.machines[0]
     names = [hca.name for hca in machine.hcas or ()]
     if wanted is not None and wanted not in names:
-        raise BadValue(f"no adapter is called {wanted[:64]}", cure=f"there are: {', '.join(names) or 'none'}")
+        raise BadValue(f"no adapter is called {wanted[:64]}", cure=f"available: {', '.join(names) or 'none'}")
     if not names:
-        return (), False, ("no HCA is on this machine: messages use the MPI's default, usually TCP",)
+        return (), False, ("this machine has no HCA: messages use the MPI's default, usually TCP",)
     chosen = [wanted] if wanted else names
     reasons = {name: unusable([name], job_hosts.machines) for name in chosen}
-    notes = [f"{name} is not asked for: {why}" for name, why in reasons.items() if why]
+    notes = [f"{name} is not selected: {why}" for name, why in reasons.items() if why]
     if good := tuple(name for name in chosen if reasons[name] is None):
         notes += ["UCX is assumed: the MPI and UCX of this machine are unknown"] if machine.tools is None else []
         return good, True, tuple(notes)
     # The one adapter that is up; none where several are, for no one knows which is taken.
     active = tuple(hca.name for hca in machine.hcas or () if hca.name in chosen and is_up(hca))
     only = active if len(active) == 1 else ()
-    marked = (f"{name} is marked all the same: no other adapter is active" for name in only)
-    return only, False, (*notes, "the MPI chooses the path of messages", *marked)
+    marked = (f"{name} is recorded anyway: no other adapter is active" for name in only)
+    return only, False, (*notes, "the MPI chooses the message path", *marked)
 
 
 def fitting_runs(place: Path, made: Experiment) -> list[Measurements]:
@@ -522,7 +523,7 @@ def fitting_runs(place: Path, made: Experiment) -> list[Measurements]:
     before = runs_in(place)
     parts = {(leg.part, leg.index) for leg in made.legs if leg.purpose == "network"}
     if len(parts) != 1 and not any(part == "machine" for part, _ in parts):
-        raise BadValue("--before compares what all cores send", cure="leave --per out, or take --per node")
+        raise BadValue("--before compares only runs that use all cores", cure="omit --per, or use --per node")
     hcas = tuple(dict.fromkeys(leg.hca or "" for leg in made.legs))
     after = Setup(hosts=",".join(made.names), launcher=made.launcher, hcas=hcas, sizes=sizes_argument(made.sizes))
     for run in before:
@@ -531,7 +532,11 @@ def fitting_runs(place: Path, made: Experiment) -> list[Measurements]:
     return before
 
 
-_DISTANCES = {"local": "is here", "same-socket": "is on another node of this socket", "other-socket": "is on the other socket"}
+_DISTANCES = {
+    "local": "is here",
+    "same-socket": "is on another NUMA node of this socket",
+    "other-socket": "is on the other socket",
+}
 
 
 def network_lines(made: Experiment, *, folder_given: bool = False, observer: Observer = SILENT) -> Lines:
@@ -598,7 +603,7 @@ def _nothing(made: Experiment, outcome: Outcome) -> str:
     hosts = made.job_hosts.hosts.names
     why = outcome.missing[0].why if outcome.missing else "no rank printed a result"
     silent = next((name for name in hosts if name in why), hosts[-1] if hosts else "")
-    return f"nothing was measured: {why}" + (f"; see that {' and '.join(hosts)} answer: ssh {silent} true" if hosts[1:] else "")
+    return f"nothing was measured: {why}" + (f"; check that {' and '.join(hosts)} answer: ssh {silent} true" if hosts[1:] else "")
 
 
 def _one(made: Experiment, part: _Part, start: tuple[LiveHost, str, Path], outcome: Outcome) -> None:

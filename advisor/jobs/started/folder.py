@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from advisor.errors import BadValue, CannotWork
 from advisor.jobs.bind_page import plan_lines
@@ -40,7 +40,7 @@ def checked(folder: Path) -> Path:
     """Return the whole path of a folder to write into; refuse one that launchers would misread."""
     place = folder.absolute()
     if any(letter in str(place) for letter in ":,") or not str(place).isprintable():
-        problem = f"{place}: mpirun takes : and , in a file's name for its own"
+        problem = f"{place}: mpirun interprets : and , in file names"
         raise BadValue(problem, cure="name another folder")
     return place
 
@@ -57,7 +57,7 @@ def write_folder(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
             each.finish()
     except OSError as error:
         problem = (error.strerror or "cannot be written").lower()
-        raise CannotWork(f"{folder}: {problem}; name another folder to write into") from error
+        raise CannotWork(f"{folder}: {problem}; give another folder to write to") from error
     finally:
         for each in made:
             each.close()
@@ -70,13 +70,13 @@ def _fill(file: BinaryIO, lines: Iterable[str]) -> None:
         file.write((without_secrets("\n".join(some)) + "\n").encode("utf-8", "surrogateescape"))
 
 
-FOLDER: Final = "job"
-SCRIPT: Final = "launch.sh"
-BENCHMARK: Final = "benchmark.sh"
-PLAN: Final = "plan.json"
-NODES: Final = "nodes"
+FOLDER = "job"
+SCRIPT = "launch.sh"
+BENCHMARK = "benchmark.sh"
+PLAN = "plan.json"
+NODES = "nodes"
 
-_MOST_NAMED: Final = 64
+_MOST_NAMED = 64
 """Hosts that a job script names itself."""
 
 

@@ -29,13 +29,13 @@ from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
 from advisor.machine.read import read_machine
 from advisor.machine.topology import Topology
-from advisor.machine.value import Value, optional
+from advisor.machine.value import Value
 
-MOST: Final = 1 << 16
+MOST = 1 << 16
 """Hosts of a job: more are refused."""
 
-_LARGEST: Final = 16 << 20
-_LONGEST: Final = 1 << 22
+_LARGEST = 16 << 20
+_LONGEST = 1 << 22
 """Characters of a list of hosts."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?", re.ASCII)
@@ -56,7 +56,7 @@ def expand(text: str) -> tuple[str, ...]:
     ('login1', 'node08', 'node09', 'node10', 'node12')
     """
     if len(text) > _LONGEST:
-        raise BadValue(f"a list of hosts of {len(text)} characters", cure=f"{MOST} hosts are the most")
+        raise BadValue(f"the host list has {len(text)} characters", cure=f"the limit is {MOST} hosts")
     names: list[str] = []
     for pieces in _words(text.strip()):
         if prod(map(len, pieces)) + len(names) > MOST:
@@ -64,7 +64,7 @@ def expand(text: str) -> tuple[str, ...]:
         names += map("".join, product(*pieces))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BadValue(f"{_short(name)} is not a host name", cure="write such as node01,node02 or node[01-08,11]")
+            raise BadValue(f"{_short(name)} is not a host name", cure="write for example node01,node02 or node[01-08,11]")
     return tuple(names)
 
 
@@ -79,7 +79,9 @@ def _words(text: str) -> Iterator[list[list[str]]]:
         match = _WORD.match(text, at)
         end = match.end() if match else at
         if end < len(text) and text[end] != ",":
-            raise BadValue(f"{_short(text[at:])} is not a list of hosts", cure="write such as node01,node02 or node[01-08,11]")
+            raise BadValue(
+                f"{_short(text[at:])} is not a list of hosts", cure="write for example node01,node02 or node[01-08,11]"
+            )
         parts = _PART.findall(text[at:end])
         yield [_numbers(brackets[1:-1]) if brackets else [letters] for letters, brackets in parts] or [[""]]
         at = end + 1
@@ -91,7 +93,7 @@ def _numbers(inside: str) -> list[str]:
     for part in inside.split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            raise BadValue(f"[{inside[:40]}] is not a list of numbers", cure="write such as node[01-08,11]")
+            raise BadValue(f"[{inside[:40]}] is not a list of numbers", cure="write for example node[01-08,11]")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise BadValue(f"the range {part} runs backwards", cure=f"write {last}-{first}")
@@ -107,10 +109,10 @@ def names_of(text: str, what: str = "node") -> tuple[str, ...]:
     for part in re.split(r",(?![^\[\]]*\])", text.strip()):
         if part.startswith("@"):
             if not re.fullmatch(r"@[A-Za-z0-9_.:*-]{1,100}", part):
-                raise BadValue(f"{part[:60]} is not a name of a group", cure="write such as @rack1")
+                raise BadValue(f"{part[:60]} is not a group name", cure="write for example @rack1")
             inside = members(part)
             if not inside:
-                cure = "groups are ClusterShell's: see nodeset -L; or give -w names, or --hostfile FILE"
+                cure = "groups come from ClusterShell: see nodeset -L; or give names with -w, or --hostfile FILE"
                 raise BadValue(f"{part} names no {what}", cure=cure)
             names += inside
         else:
@@ -128,7 +130,7 @@ def names_in(path: Path, what: str = "node") -> tuple[str, ...]:
         except BadValue as error:
             raise BadInput(error.problem, file=str(path), place=f"line {number}", cure=error.cure) from error
     if not names:
-        raise BadInput(f"has no {what}", file=str(path), cure="write one a line")
+        raise BadInput(f"lists no {what}s", file=str(path), cure="write one per line")
     return tuple(names)
 
 
@@ -170,13 +172,13 @@ class Allocated:
 def placeholders(count: int, command: Iterable[str]) -> Allocated:
     """Return so many hosts without real names; their names occur nowhere in the command."""
     if count > MOST:
-        raise BadValue(f"{count} nodes are more than {MOST}")
+        raise BadValue(f"{count} nodes requested, but advisor plans at most {MOST}")
     if count == 1:
         return Allocated()
     words = " ".join(command)
     prefix = next(prefix for prefix in PLACEHOLDERS if prefix not in words or prefix[0] == "A")
     names = tuple(f"{prefix}{number:0{len(str(count))}}" for number in range(1, count + 1))
-    note = f"{names[0]}..{names[-1]} stand for the hosts, whose names are not known"
+    note = f"{names[0]}..{names[-1]} are placeholders for the hosts, whose names are not known"
     return Allocated(names, placeholder=prefix, notes=(note,))
 
 
@@ -184,11 +186,11 @@ def hostfile(path: Path) -> Allocated:
     """Return the hosts of a file: one a line, as ``n1``, ``n1:16`` or ``n1 slots=16``, or again for each rank."""
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
-            raise BadInput("larger than any list of hosts", file=str(path), cure=f"{MOST} hosts are the most")
+            raise BadInput("too large for a list of hosts", file=str(path), cure=f"the limit is {MOST} hosts")
         with open_trusted(path, Use.NAMED) as file:
             text = file.read(_LARGEST).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadInput("not text in UTF-8", file=str(path), cure="write one host per line") from error
+        raise BadInput("not UTF-8 text", file=str(path), cure="write one host per line") from error
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from error
     slots: Counter[str] = Counter()
@@ -200,10 +202,10 @@ def hostfile(path: Path) -> Allocated:
         if len(slots) > MOST:
             raise BadInput(f"more than {MOST} hosts", file=str(path), place=f"line {number}")
     if not slots:
-        raise BadInput("has no host", file=str(path), cure="write one host per line")
+        raise BadInput("lists no hosts", file=str(path), cure="write one host per line")
     least, most = min(slots.values()), max(slots.values())
     if least < most:
-        note = f"its hosts have {least} to {most} slots, which are not used: the ranks are placed by what fits"
+        note = f"its hosts have {least} to {most} slots, which are ignored: ranks are placed where they fit"
         return Allocated(tuple(slots), notes=(note,))
     return Allocated(tuple(slots), ranks_per_node=most if most > 1 else None)
 
@@ -216,7 +218,7 @@ def _count_slots(line: str, slots: Counter[str]) -> None:
     rest = _LIMITS.sub("", match["rest"].strip() if match else "")
     named = _SLOTS.search(rest)
     if match is None or _SLOTS.sub("", rest).strip():
-        raise BadValue(f"{_short(line)} is not a host", cure="write such as node01, node01:16 or node01 slots=16")
+        raise BadValue(f"{_short(line)} is not a host", cure="write, for example, node01, node01:16 or node01 slots=16")
     for name in expand(match["host"]):
         slots[name] += int(match["count"] or (named[1] if named else 1))
 
@@ -337,12 +339,12 @@ def hosts_of_job(
         if not equals or not _NAME.fullmatch(name) or Path(source).exists():
             plain.append(source)
         elif name in named:
-            raise BadValue(f"--from says twice what {name} is", cure="give each host one file")
+            raise BadValue(f"--from names {name} twice", cure="give one file per host")
         else:
             named[name] = file
     ways = [name for name in ("hosts", "hostfile", "nodes") if getattr(host_options, name) is not None]
     if len(ways) > 1:
-        raise BadValue(f"--{ways[0]} and --{ways[1]} both say which hosts there are", cure="give one of the two")
+        raise BadValue(f"--{ways[0]} and --{ways[1]} both name the hosts", cure="give one of the two")
     if host_options.hosts is not None:
         try:
             hosts = Allocated(expand(host_options.hosts))
@@ -382,15 +384,17 @@ def _one_each(hosts: Allocated, named: Mapping[str, Machine], plain: Sequence[Ma
     if not names:
         names = tuple(machine.name or "" for machine in plain)
         if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
-            problem = "several --from, and their hosts' names are not known"
+            problem = "several --from are given, but their host names are unknown"
             raise BadValue(problem, cure="name them: --from n1=FILE, or --hosts n1,n2")
     strange = [name for name in named if name not in names]
     if strange:
-        raise BadValue(f"--from is given for {strange[0]}, which is none of the hosts", cure=f"there are {', '.join(names[:8])}")
+        raise BadValue(
+            f"--from is given for {strange[0]}, which is not one of the hosts", cure=f"available: {', '.join(names[:8])}"
+        )
     others = [name for name in names if name not in named]
     if len(plain) not in (1, len(others)) and others:
-        problem = f"{len(plain)} --from without a name, and {len(others)} hosts without one"
-        missing = f"{len(others)} hosts, {others[0]} the first, have no --from"
+        problem = f"{len(plain)} --from options name no host, but the number of hosts without --from is {len(others)}"
+        missing = f"{len(others)} hosts, starting with {others[0]}, have no --from"
         raise BadValue(problem if plain else missing, cure=f"give each its own: --from {others[0]}=FILE")
     rest = iter(plain if len(plain) == len(others) else [*plain] * len(others))
     return JobHosts(replace(hosts, names=names), tuple(named.get(name) or next(rest) for name in names))
@@ -417,12 +421,12 @@ def shape(options: JobOptions, job_hosts: JobHosts, notes: list[str]) -> JobShap
         one, other = (name.replace("_", "-") for name in ways[:2])
         raise BadValue(f"--{one} and --{other} both give the number of ranks", cure="give one of the two")
     per, count = options.ranks_per or (None, 1)
-    must_be_one_of("strategy", options.strategy, ("auto", *STRATEGIES), f"there are auto, {', '.join(STRATEGIES)}")
+    must_be_one_of("strategy", options.strategy, ("auto", *STRATEGIES), f"available: auto, {', '.join(STRATEGIES)}")
     if options.purpose and options.strategy != "auto":
         raise BadValue("--for and --strategy both choose where ranks go", cure="give one of the two")
     twice = [name for name, count in Counter(hosts.names).items() if count > 1]
     if twice:
-        raise BadValue(f"the host {twice[0]} occurs twice", cure="name each once; --ranks-per-node says how many ranks it gets")
+        raise BadValue(f"the host {twice[0]} occurs twice", cure="name each host once; --ranks-per-node sets its number of ranks")
     values = {
         "ranks": options.ranks if ways else hosts.ranks,
         "ranks_per_node": options.ranks_per_node if ways else hosts.ranks_per_node,
@@ -447,10 +451,10 @@ def per_part(text: str | None, known: Sequence[str] = PARTS) -> tuple[str, int] 
         return None
     part, colon, count = text.lower().partition(":")
     if part not in known:
-        cure = did_you_mean(part, known, f"count ranks in {', '.join(known)}, such as --ranks-per l3 2")
-        raise BadValue(f"--ranks-per {text[:40]} is not a part of a node", cure=cure)
+        cure = did_you_mean(part, known, f"use one of {', '.join(known)}, for example --ranks-per l3 2")
+        raise BadValue(f"--ranks-per {text[:40]} does not name a part of a node", cure=cure)
     if colon and not re.fullmatch(r"\d{1,7}", count, re.ASCII):
-        raise BadValue(f"--ranks-per {text[:40]}: how many ranks in each {part}", cure=f"write --ranks-per {part} 2")
+        raise BadValue(f"--ranks-per {text[:40]}: the number of ranks per {part} is missing", cure=f"write --ranks-per {part} 2")
     return part, int(count or 1)
 
 
@@ -458,7 +462,7 @@ def _reserved(asked: int | str) -> dict[str, int | str | None]:
     """Return how many cores are left to the system, and of which parts each: ``2``, or ``l3:1``, one of each L3 group."""
     match = re.fullmatch(r"(?:(socket|numa|l3):)?(\d{1,5})", str(asked).lower(), re.ASCII)
     if match is None:
-        raise BadValue(f"--reserve {str(asked)[:40]} is not a number of cores", cure="write 2, or l3:1 for one of each L3 group")
+        raise BadValue(f"--reserve {str(asked)[:40]} is not a number of cores", cure="write 2, or l3:1 for one per L3 group")
     return {"reserve": int(match[2]), "reserve_per": match[1]}
 
 
@@ -469,7 +473,7 @@ def _refused(error: ValidationError) -> BadValue:
         return BadValue(in_words(first["msg"]))
     name, value = str(first["loc"][0]), ascii(first["input"])[:80]
     if first["type"] == "string_pattern_mismatch":
-        return BadValue(f"--{name} {value} is not a name of a device", cure="write such as mlx5_0, gpu0 or 0000:61:00.0")
+        return BadValue(f"--{name} {value} is not a device name", cure="write for example mlx5_0, gpu0 or 0000:61:00.0")
     option = {"per_count": "ranks-per"}.get(name, name.replace("_", "-"))
     return BadValue(f"--{option} {value}: it {in_words(first['msg'])}")
 
@@ -478,13 +482,13 @@ def _threads(hosts: Allocated, machine: Machine, smt: str | None, notes: list[st
     """Return the threads of a rank that the scheduler was asked for: Slurm counts hardware threads."""
     if hosts.cpus is None:
         if hosts.threads and hosts.threads > 1:
-            notes.append(f"{hosts.threads} threads per rank: OMP_NUM_THREADS of the job")
+            notes.append(f"{hosts.threads} threads per rank: the job's OMP_NUM_THREADS")
         return hosts.threads or 1
     cores = machine.topology.cores if machine.topology else ()
     each = max((len(core.cpuset) for core in cores), default=1) if smt != "use" else 1
     threads = max(1, hosts.cpus // each)
     if threads > 1:
-        why = f", of which a core has {each}" if each > 1 else ""
+        why = f" ({each} per core)" if each > 1 else ""
         notes.append(f"{threads} threads per rank: SLURM_CPUS_PER_TASK is {hosts.cpus}{why}")
     return threads
 
@@ -494,7 +498,7 @@ def _slice(text: str | None) -> dict[str, int] | None:
         return None
     match = _SLICE.fullmatch(text)
     if not match or not 1 <= int(match[1]) <= int(match[2]) <= 1024:
-        raise BadValue(f"--slice {text[:40]} is not a part of a node", cure="write k/n, such as 1/4 for the first quarter")
+        raise BadValue(f"--slice {text[:40]} is not a part of a node", cure="write k/n, for example 1/4 for the first quarter")
     return {"part": int(match[1]), "of": int(match[2])}
 
 
@@ -507,12 +511,18 @@ class PlannedSlot(Value):
 
     model_config = ConfigDict(extra="ignore")
 
-    cpus: CpuSet = Field(description="its CPUs by the kernel's numbers")
-    numa_nodes: tuple[int, ...] | None = optional("NUMA nodes of its CPUs; null: the plan does not say")
-    memory: tuple[int, ...] | None = optional("NUMA nodes its memory shall come from; null or empty: not planned")
-    policy: MemoryPolicy | None = optional("prefer: from these nodes first; only: from no others; null: as it is by default")
-    hca: str | None = optional("the adapter it should use")
-    gpu: str | None = optional("address of the GPU it should use")
+    cpus: CpuSet
+    """its CPUs in the kernel's numbers"""
+    numa_nodes: tuple[int, ...] | None = None
+    """NUMA nodes of its CPUs; null: not in the plan"""
+    memory: tuple[int, ...] | None = None
+    """NUMA nodes its memory should come from; null or empty: not planned"""
+    policy: MemoryPolicy | None = None
+    """prefer: from these nodes first; only: from no others; null: the default"""
+    hca: str | None = None
+    """the adapter it should use"""
+    gpu: str | None = None
+    """address of the GPU it should use"""
 
 
 class PlannedNode(Value):
@@ -520,7 +530,8 @@ class PlannedNode(Value):
 
     model_config = ConfigDict(extra="ignore")
 
-    slots: tuple[PlannedSlot, ...] = Field(description="in the order of local ranks")
+    slots: tuple[PlannedSlot, ...]
+    """in the order of local ranks"""
 
 
 class PlannedHosts(Value):
@@ -528,13 +539,12 @@ class PlannedHosts(Value):
 
     model_config = ConfigDict(extra="ignore")
 
-    names: tuple[str, ...] | None = Field(
-        description="in the order of their ranks: names, or sets of them such as node[001-400]; null for one node without a name"
-    )
-    node: int = Field(ge=0, description="position in nodes")
-    ranks: str = Field(
-        description="in rising order, as the kernel writes lists: 0-1023,4096-5119, or 0-1023:1/8 for every eighth"
-    )
+    names: tuple[str, ...] | None
+    """in the order of their ranks: names, or sets of them such as node[001-400]; null for one node without a name"""
+    node: int = Field(ge=0)
+    """position in nodes"""
+    ranks: str
+    """in rising order, in the kernel's list format: 0-1023,4096-5119, or 0-1023:1/8 for every eighth"""
 
 
 class FoldedPlan(Value):
@@ -619,7 +629,7 @@ def _range(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-_NUMBERED: Final = re.compile(r"(.*?)(\d{1,9})(\D*)", re.ASCII)
+_NUMBERED = re.compile(r"(.*?)(\d{1,9})(\D*)", re.ASCII)
 
 
 def folded_in_order(names: Iterable[str]) -> Iterator[str]:
@@ -649,9 +659,9 @@ def _parts(name: str) -> tuple[str, int, str, int]:
     return (match[1], len(match[2]), match[3], int(match[2])) if match else (name, 0, "", 0)
 
 
-FAMILY: Final = "advisor-plan/"
-SPELT_OUT: Final = "advisor-plan/1"
-MOST_RANKS: Final = 1 << 20
+FAMILY = "advisor-plan/"
+SPELT_OUT = "advisor-plan/1"
+MOST_RANKS = 1 << 20
 """Ranks of a plan: as many as reports are read of."""
 _ROOM = 720 << 20
 """Bytes that the values of a plan may announce: those of 500,000 ranks spelt out, as many as a document may have."""
@@ -659,7 +669,7 @@ _PARTS = 100_000
 """Objects that are no ranks: those of a topology, and the slots of unlike nodes."""
 _CURE = "write it with advisor bind -o DIR -- ./app"
 _KEYS = ("rank", "host", "local", "cpus", "memory", "policy", "nodes")
-_RANK: Final = TypeAdapter(PlannedRank)
+_RANK = TypeAdapter(PlannedRank)
 
 
 def read_bytes(name: str, what: str) -> bytes:
@@ -674,7 +684,7 @@ def read_bytes(name: str, what: str) -> bytes:
         cure = _CURE if what == "plan" else None
         raise BadInput((error.strerror or "cannot be read").lower(), file=name, cure=cure) from error
     if len(data) > LARGEST_DOCUMENT:
-        raise BadInput(f"larger than any {what}", file=name, cure="refused as unsafe")
+        raise BadInput(f"too large for a {what}", file=name, cure="refused as unsafe")
     return data
 
 
@@ -700,7 +710,7 @@ class _Ranks:
         if "rank" not in each or "cpus" not in each:
             self._others += 1
             if self._others > _PARTS:
-                raise BadInput(f"more than {_PARTS} objects that are no ranks", cure="refused as unsafe")
+                raise BadInput(f"more than {_PARTS} objects that are not ranks", cure="refused as unsafe")
             return each
         place = f"ranks[{self._count}]"
         self._count += 1
@@ -711,12 +721,12 @@ class _Ranks:
 
 def _plan(data: Any) -> PlannedBinding:
     if not isinstance(data, dict):
-        raise BadInput("not a plan: no JSON object", cure=_CURE)
+        raise BadInput("not a plan: not a JSON object", cure=_CURE)
     schema = data.get("schema")
     if schema == SCHEMA:
         return PlannedBinding(ranks=tuple(unfolded(_folded(data))), topology=_topology(data))
     if isinstance(schema, str) and schema.startswith(FAMILY) and schema != SPELT_OUT:
-        problem = f"its schema is {schema[:40]}, this advisor reads {SPELT_OUT} and {SCHEMA}"
+        problem = f"its schema is {schema[:40]}, but this advisor reads {SPELT_OUT} and {SCHEMA}"
         raise BadInput(problem, cure="update advisor")
     return PlannedBinding(ranks=_spelt_out(data.get("ranks")), topology=_topology(data))
 
@@ -727,7 +737,7 @@ def _folded(data: dict[str, Any]) -> FoldedPlan:
     except ValidationError as error:
         raise _first_of(error, "") from error
     except TypeError as error:  # a rank of the other form, which is a value already
-        raise BadInput(f"ranks one by one are no part of {SCHEMA}", cure=_CURE) from error
+        raise BadInput(f"a plan with schema {SCHEMA} must not list ranks one by one", cure=_CURE) from error
 
 
 def unfolded(plan: FoldedPlan) -> list[PlannedRank]:
@@ -740,7 +750,7 @@ def unfolded(plan: FoldedPlan) -> list[PlannedRank]:
         except BadInput as error:
             raise BadInput(error.problem, place=f"hosts[{at}]", cure=_CURE) from error
     if not found:
-        raise BadInput("not a plan: it has no ranks", cure=_CURE)
+        raise BadInput("not a plan: it contains no ranks", cure=_CURE)
     return [found[rank] for rank in sorted(found)]
 
 
@@ -752,7 +762,7 @@ def _once(found: dict[int, PlannedRank], rank: PlannedRank) -> None:
 def _ranks_of(entry: PlannedHosts, nodes: tuple[PlannedNode, ...], most: int) -> Iterator[PlannedRank]:
     """Yield the ranks of an entry, of no more hosts than ranks and no more ranks than there is room for."""
     if entry.node >= len(nodes):
-        raise BadValue(f"there is no node {entry.node}")
+        raise BadValue(f"the plan has no node {entry.node}")
     numbers, names, slots = _ranks_in(entry.ranks), _names(entry.names), nodes[entry.node].slots
     each, rest = divmod(len(numbers), len(names))
     if rest or not 0 < each <= len(slots):
@@ -770,7 +780,7 @@ def _ranks_in(text: str) -> CpuSet:
     try:
         return CpuSet.parse(text)
     except BadValue as error:
-        raise BadValue(f"{text[:40]!a} is not a list of ranks below {MOST_RANKS}") from error
+        raise BadValue(f"{text[:40]!a} is not a list of rank numbers below {MOST_RANKS}") from error
 
 
 def _names(texts: tuple[str, ...] | None) -> list[str | None]:
@@ -789,7 +799,7 @@ def _names(texts: tuple[str, ...] | None) -> list[str | None]:
 
 def _spelt_out(ranks: Any) -> tuple[PlannedRank, ...]:
     if not isinstance(ranks, list) or not ranks:
-        raise BadInput("not a plan: it has no list of ranks", cure=_CURE)
+        raise BadInput("not a plan: it contains no list of ranks", cure=_CURE)
     planned: dict[int, PlannedRank] = {}
     for at, each in enumerate(ranks):
         place = f"ranks[{at}]"

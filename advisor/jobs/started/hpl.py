@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from advisor.errors import BadInput, BadValue, CannotWork
 from advisor.jobs.bind import openmp
@@ -60,11 +59,11 @@ from advisor.measure.run import STOPPED, BusyWatch, Outcome, RunContext, conditi
 from advisor.measure.task import Measured, gathered, programs_for
 from advisor.show.commandline import BenchmarkStep
 
-_OF_PEAK: Final = 0.7
+_OF_PEAK = 0.7
 """What HPL gives of the peak at base clock, with which a full run's time is estimated."""
 
 
-_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ def placed(job_hosts: JobHosts, options: HplOptions, allowed: CpuSet | None) -> 
     part, count = options.per or ("core", 1)
     cores = [len(piece.cpus) for piece in Resources(job_hosts.machines[0]).pieces(part_named(part))]
     if not cores or min(cores) < count:
-        raise BadValue(f"--ranks-per {part}:{count}: each has fewer cores", cure="ask for fewer, or --ranks-per core")
+        raise BadValue(f"--ranks-per {part}:{count}: not enough cores for that", cure="request fewer, or use --ranks-per core")
     strategy = "compact" if part == "core" else "auto"
     wanted = JobOptions(ranks_per=(part, count), threads=min(cores) // count, strategy=strategy)
     return placed_ranks(wanted, job_hosts, allowed)
@@ -208,7 +207,7 @@ def program_of(path: Path) -> str:
     """Return another HPL's program; refuse what is none."""
     found = find(str(path.absolute() if path.exists() else path))
     if found is None:
-        raise BadValue(f"--xhpl {path}: there is no such program", cure="give the path of xhpl")
+        raise BadValue(f"--xhpl {path}: no such program", cure="give the path of xhpl")
     return found
 
 
@@ -248,7 +247,7 @@ def scaling_runs(whole: HplJob) -> tuple[HplJob, ...]:
         return (whole,)
     runs = (*(_hosts(whole) if whole.job > 1 else _parts(whole)), whole)
     if len(runs) == 1:
-        raise BadValue("--scaling has nothing to compare: one host with one NUMA node", cure="name several hosts: --hosts A,B,..")
+        raise BadValue("--scaling has nothing to compare: one host with one NUMA node", cure="give several hosts: --hosts A,B,..")
     return runs
 
 
@@ -284,8 +283,8 @@ def hpl_lines(runs: tuple[HplJob, ...], observer: Observer = SILENT) -> Lines:
     """Return the line of each run, and HPL.dat where another's HPL is named."""
     options, host, first = runs[-1].options, LiveHost(), runs[0]
     if options.xhpl is not None and len(runs) > 1:
-        problem = "--scaling --dry-run shows no lines of --xhpl: each would read an HPL.dat of its own"
-        raise BadValue(problem, cure="leave --scaling out and plan them one by one, with --hosts and -o DIR")
+        problem = "--scaling --dry-run cannot show lines for --xhpl: each run would read its own HPL.dat"
+        raise BadValue(problem, cure="omit --scaling and plan the runs one by one with --hosts and -o DIR")
     nb = options.nb or BLOCKS[1]
     steps: list[BenchmarkStep] = []
     notes: tuple[str, ...] = ()
@@ -309,7 +308,7 @@ def _step(made: HplJob, observer: Observer, size: Size) -> tuple[BenchmarkStep, 
     return step_of(about, made.launch(command_of(options, program, size, 1, Path())), label), notes
 
 
-_WHERE = "HPL.dat must be in the folder where the command is started: -o DIR writes it"
+_WHERE = "HPL.dat must be in the folder where the command runs: -o DIR writes it"
 
 
 _PROBE = 1536
@@ -421,7 +420,7 @@ class _Runner:
             self.outcome.lacks(task, why or "it exited without a result")
             return None
         self.dgemm = max(self.dgemm, measurement.reported_or_zero(found, "dgemm"))
-        return found.model_copy(update={"details": {**found.details, **self._told()}})
+        return found.but(details={**found.details, **self._told()})
 
     def _heard(self, size: Size, repeats: int, seconds: float) -> LaunchOutput:
         command = command_of(self.made.options, self.start_with.program, size, repeats, self.start_with.folder)
@@ -463,7 +462,7 @@ def _linpack(runners: list[_Runner]) -> None:
         if not _counted(runner, _size(first, n, runner, nb), rate * runner.made.cores / first.made.cores):
             if number == 0:
                 raise CannotWork(f"nothing was measured: {first.outcome.missing[-1].why}")
-            why = f"not started, as there was no result on {runner.made.where}"
+            why = f"not started, because there was no result on {runner.made.where}"
             first.outcome.missing += [Missing(task=each.made.name, why=why) for each in runners[number + 1 :]]
             return
 
@@ -488,7 +487,7 @@ def _counted(runner: _Runner, size: Size, rate: float) -> bool:
     if found is None:
         return False
     best = {"dgemm": runner.dgemm} if runner.dgemm else {}
-    runner.outcome.results.append(found.model_copy(update={"details": {**found.details, **best}}))
+    runner.outcome.results.append(found.but(details={**found.details, **best}))
     return True
 
 
@@ -527,7 +526,7 @@ def _with_peaks(made: HplJob, results: list[Result]) -> Iterator[Result]:
                 "dgemm_all": measurement.reported_or_zero(result, "dgemm") * measurement.reported_or_zero(result, "ranks"),
                 "blas_doubt": doubt or "",
             }
-            yield result.model_copy(update={"details": {**result.details, **{name: v for name, v in more.items() if v}}})
+            yield result.but(details={**result.details, **{name: v for name, v in more.items() if v}})
         else:
             yield result
 

@@ -25,7 +25,7 @@ from advisor.machine.secrecy import (
 class Why(StrEnum):
     """Why an answer has no content."""
 
-    ABSENT = "not there"
+    ABSENT = "not present"
     REFUSED = "permission denied"
     FAILED = "could not be read"
     TIMEOUT = "took too long"
@@ -118,7 +118,7 @@ def _expand(host: Host, base: str, parts: list[str], budget: Iterator[int]) -> I
         return
     for name in host.list(base or "/"):
         if next(budget, None) is None:
-            raise BadCapture(f"more than {_NAMES} names lie under {'/'.join(parts)}", file=host.name, place=base or "/")
+            raise BadCapture(f"more than {_NAMES} names under {'/'.join(parts)}", file=host.name, place=base or "/")
         if fnmatchcase(name, parts[0]):
             yield from _expand(host, f"{base}/{name}", parts[1:], budget)
 
@@ -235,7 +235,8 @@ SLURM_CONFS = (
     "/usr/local/etc/slurm.conf",
     "/usr/local/etc/slurm/slurm.conf",
 )
-"""Where distributions, slurmd of a configless cluster and a plain build put it (https://slurm.schedmd.com/configless_slurm.html)."""
+"""Where distributions, slurmd of a configless cluster and a plain build put it
+(https://slurm.schedmd.com/configless_slurm.html)."""
 
 
 def asks_the_network(name: str, program: str) -> bool:

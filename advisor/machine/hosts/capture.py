@@ -95,7 +95,7 @@ class MemoryStore:
             self._enter(path)
         for folder in self._folders:
             if nodes.get(folder) is not None:
-                raise BadCapture("members lie inside what is not a folder", file=file, place=ascii(folder[1:101]))
+                raise BadCapture("not a folder, but other members are inside it", file=file, place=ascii(folder[1:101]))
 
     def below(self, place: str) -> "MemoryStore":
         """Return the tree below one of the folders, as a store of its own."""
@@ -401,7 +401,7 @@ class CaptureHost(TreeHost):
         line = self._text("format").strip()
         if line != FORMAT:
             cure = "update advisor" if line.startswith(_SIGN.decode()) else None
-            raise BadCapture(f"its format is {line[:40]!a}, this advisor reads {FORMAT!r}", file=self.name, cure=cure)
+            raise BadCapture(f"its format is {line[:40]!a}, but this advisor reads {FORMAT!r}", file=self.name, cure=cure)
 
     def _read_gaps(self) -> dict[str, Why]:
         gaps: dict[str, Why] = {}
@@ -500,8 +500,8 @@ class _Room:
         """Take room for members, or refuse what has more than any machine."""
         self._left -= sum(_HEADER + (len(node) if isinstance(node, bytes) else 0) for node in nodes)
         if self._left < 0:
-            problem = f"holds more than {_MOST >> 20} MiB of files that advisor reads, and no machine has as much"
-            raise BadInput(problem, file=self._name, cure="name the folder that holds its sys and proc")
+            problem = f"contains more than {_MOST >> 20} MiB of files that advisor reads, more than any machine has"
+            raise BadInput(problem, file=self._name, cure="name the folder that contains its sys and proc")
 
 
 def _again(host: Host, patterns: tuple[str, ...], begun: float) -> dict[str, Entry]:

@@ -94,7 +94,7 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names, each once; refuse what is no plain host name: options, users, addresses of IPv6, paths."""
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BadValue(f"{name[:60]!a} is not a plain host name", cure="write such as node01 or node[01-08,11]")
+            raise BadValue(f"{name[:60]!a} is not a plain host name", cure="write for example node01 or node[01-08,11]")
     return tuple(dict.fromkeys(names))
 
 
@@ -131,14 +131,14 @@ def nodes_of_partition(partition: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys((ran.text or "").split()))
     if not names:
         said = ran.err.decode("utf-8", "replace").strip().split("\n")[-1][:200] or ran.why or "nothing"
-        raise CannotWork(f"sinfo names no node of the partition {partition}: {said}; see sinfo, or give -w")
+        raise CannotWork(f"sinfo lists no node in the partition {partition}: {said}; see sinfo, or give -w")
     return names
 
 
 def checked_partition(partition: str) -> str:
     """Return the name of a partition; refuse what is none."""
     if not _PARTITION.fullmatch(partition):
-        raise BadValue(f"{partition[:60]!a} is not a name of a partition", cure="see sinfo")
+        raise BadValue(f"{partition[:60]!a} is not a partition name", cure="see sinfo")
     return partition
 
 

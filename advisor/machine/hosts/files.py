@@ -39,9 +39,9 @@ _FOLDERS_OF_HOME = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "MPLCO
 class Use(Enum):
     """What a file is for; it matters to callers who are not root."""
 
-    FOUND = "found where files of its kind are looked for, nobody named it"
+    FOUND = "found in a default location, not named by the caller"
     NAMED = "named by the caller"
-    RUNS = "named by the caller, and says which programs are started"
+    RUNS = "named by the caller, and defines which programs are started"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def trusted(path: Path | str, use: Use = Use.FOUND) -> os.stat_result | None:
     """Return what the path leads to, None where nothing is there yet; refuse what the caller must not believe."""
     doubt, about = _judged(str(path), use)
     if doubt is not None and doubt.grave:
-        who = "root does not believe it" if os.geteuid() == 0 else "it is not believed"
+        who = "root does not trust it" if os.geteuid() == 0 else "it is not trusted"
         raise BadInput(f"{who}: {doubt.problem}", file=str(path), cure=doubt.cure)
     if doubt is not None:
         ledger.name(doubt)
@@ -85,7 +85,7 @@ def open_trusted(path: Path | str, use: Use = Use.FOUND) -> BinaryIO:
         raise
     if not same:
         file.close()
-        raise BadInput("was replaced while it was read", file=str(path), cure="look who writes into its folder, and repeat")
+        raise BadInput("was replaced while it was read", file=str(path), cure="check who writes to its folder, and retry")
     return file
 
 
@@ -111,7 +111,7 @@ def _judged(path: str, use: Use) -> tuple[Doubt | None, os.stat_result | None]:
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             return lesser, None
-        return Doubt(path, (error.strerror or "cannot be looked at").lower(), "name another"), None
+        return Doubt(path, (error.strerror or "cannot be examined").lower(), "name another"), None
     return lesser, last
 
 
@@ -159,9 +159,9 @@ def _doubt(where: str, about: os.stat_result, use: Use, *, end: bool) -> Doubt |
         return None
     mode = f"mode {stat.S_IMODE(about.st_mode):04o}"
     if about.st_mode & stat.S_IWOTH:
-        return Doubt(where, f"everybody may write the {kind} {where} ({mode})", f"chmod go-w {shlex.quote(where)}")
+        return Doubt(where, f"anyone may write to the {kind} {where} ({mode})", f"chmod go-w {shlex.quote(where)}")
     if about.st_mode & stat.S_IWGRP and not _is_alone_in(about.st_gid):
-        problem = f"group {_group(about.st_gid)} may write the {kind} {where} ({mode})"
+        problem = f"group {_group(about.st_gid)} may write to the {kind} {where} ({mode})"
         return Doubt(where, problem, f"chmod g-w {shlex.quote(where)}", grave=root)
     return None
 
@@ -170,14 +170,12 @@ def _own(where: str, kind: str) -> str:
     """Return what to do about an owner; files that lie in a home which is not root's are best left alone."""
     root, home = os.geteuid() == 0, home_given()
     if root and home and (where == home or where.startswith(f"{home}/") or home.startswith(f"{where}/")):
-        return (
-            f"HOME is {home}: start it with root's (sudo -H, or HOME={own_home() or '/root'}), or put the file into /etc/advisor"
-        )
+        return f"HOME is {home}: use root's (sudo -H, or HOME={own_home() or '/root'}), or put the file into /etc/advisor"
     if kind == "link":
-        return "remove the link, and name the file that it leads to"
+        return "remove the link, and name its target"
     if kind == "folder":
-        return f"use a folder {'of root' if root else 'of your own'}: read what is in this one, and copy it there"
-    return f"read it, then chown root {shlex.quote(where)}" if root else "read it, and use a copy of your own"
+        return f"use a folder {'owned by root' if root else 'of your own'}: check what is in this one, then copy it there"
+    return f"read it, then chown root {shlex.quote(where)}" if root else "read it, then use your own copy"
 
 
 _OVERFLOW = 65534
@@ -188,7 +186,7 @@ def _user(uid: int) -> str:
     import pwd
 
     if uid == _OVERFLOW:
-        return "uid 65534, whom the kernel cannot name: root on NFS with root_squash, or a user outside of this container"
+        return "uid 65534, which the kernel cannot map to a user: root on NFS with root_squash, or a user outside this container"
     with suppress(KeyError):
         return f"{pwd.getpwuid(uid).pw_name}, uid {uid}"
     return f"uid {uid}"
@@ -239,7 +237,7 @@ class _Ledger:
 
     def name(self, doubt: Doubt) -> None:
         """Say once what is believed although others may write it."""
-        self.say(doubt.where, f"{doubt.problem}; believed, for you are not root")
+        self.say(doubt.where, f"{doubt.problem}; accepted because you are not root")
 
     def say(self, about: str, text: str) -> None:
         """Say something once."""
@@ -283,7 +281,7 @@ def keep_to_own_home() -> None:
     home = os.environ.get("HOME")
     if home and (doubt := doubt_about(home)) is not None:
         ledger.home, os.environ["HOME"] = home, own_home() or "/"
-        ledger.say(home, f"HOME={home} is not used by what advisor starts: {doubt.problem}")
+        ledger.say(home, f"programs started by advisor do not use HOME={home}: {doubt.problem}")
 
 
 LIMIT = 16 << 20
@@ -432,7 +430,7 @@ def begin_file(path: Path, *, program: bool = False) -> PendingFile:
         kept = _lstat(folder, name)
         _refuse(folder, kept, str(path))
         if kept is not None and not stat.S_ISREG(kept.st_mode):
-            raise CannotWork(f"{path}: is not a regular file; name another folder to write into")
+            raise CannotWork(f"{path}: not a regular file; name another folder to write into")
         return _begin(os.dup(folder), name, kept, private=False, program=program)
 
 
@@ -467,7 +465,7 @@ def _opened(path: str, hops: int = MOST_LINKS) -> Iterator[tuple[int, str]]:
                 if hops < 0:
                     raise CannotWork(f"{path}: too many symbolic links; name another file to write")
                 if is_strangers(about):
-                    raise CannotWork(f"{path}: {part} is a link that another user made; name another file to write")
+                    raise CannotWork(f"{path}: {part} is a link made by another user; name another file to write")
                 target = os.readlink(part, dir_fd=here)
                 todo += [each for each in target.split("/") if each not in ("", ".")][::-1]
                 if target.startswith("/"):
@@ -477,7 +475,7 @@ def _opened(path: str, hops: int = MOST_LINKS) -> Iterator[tuple[int, str]]:
             else:
                 yield here, part
                 return
-        raise CannotWork(f"{path}: is a folder; name a file to write")
+        raise CannotWork(f"{path} is a folder; name a file to write")
     finally:
         os.close(here)
 
@@ -502,7 +500,7 @@ def _refuse(folder: int, kept: os.stat_result | None, path: str) -> None:
         raise CannotWork(f"{path}: is a directory; name another file to write")
     above = os.fstat(folder)
     if above.st_mode & stat.S_IWOTH and is_strangers(kept):
-        raise CannotWork(f"{path}: is another user's, in a folder for everybody; name another file to write")
+        raise CannotWork(f"{path}: belongs to another user, in a world-writable folder; name another file to write")
 
 
 def _begin(folder: int, name: str, kept: os.stat_result | None, *, private: bool, program: bool) -> PendingFile:
@@ -550,7 +548,7 @@ class JournalFile:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise CannotWork(f"{self.path}: {_why(error)}; make room, and resume") from error
+            raise CannotWork(f"{self.path}: {_why(error)}; free some space, and resume") from error
 
     def cut_after(self, size: int) -> None:
         """Go on after so many bytes."""
@@ -588,7 +586,7 @@ class Kind:
         path = folder / FILE
         trusted(path, Use.RUNS)
         if path.exists():
-            raise CannotWork(f"{folder} holds {self.what}; continue it with --resume {folder}, or name {self.other}")
+            raise CannotWork(f"{folder} contains {self.what}; continue it with --resume {folder}, or name {self.other}")
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=mode)
             file = self._open(path, "xb")
@@ -607,11 +605,11 @@ class Kind:
         except OSError as error:
             raise BadInput(f"there is no {self._word} here: {_why(error, '')}", file=str(path), cure=self.cure) from error
         if len(data) > _LARGEST:
-            raise BadInput(f"larger than any {self._word}", file=str(path), cure="refused as unsafe")
+            raise BadInput(f"too large for a {self._word}", file=str(path), cure="refused as unsafe")
         size = data.rfind(b"\n") + 1
         lines = list(self._lines(data[:size], str(path)))
         if not lines or lines[0].get("schema") != self.schema:
-            raise BadInput(f"is not the journal of {self.what}", file=str(path), place="line 1", cure=self.cure)
+            raise BadInput(f"not the journal of {self.what}", file=str(path), place="line 1", cure=self.cure)
         return lines, size
 
     def go_on(self, folder: Path, size: int, *, cure: str = "") -> JournalFile:
@@ -631,7 +629,7 @@ class Kind:
                 file.lock()
         except BlockingIOError as error:
             file.close()
-            raise CannotWork(f"{path.parent}: somebody works on it now; end that one first") from error
+            raise CannotWork(f"{path.parent}: in use by another run; stop that run first") from error
         return file
 
     @property
@@ -643,9 +641,9 @@ class Kind:
             try:
                 found = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise BadInput("is not JSON", file=name, place=f"line {number}", cure=self.cure) from error
+                raise BadInput("not JSON", file=name, place=f"line {number}", cure=self.cure) from error
             if not isinstance(found, dict):
-                raise BadInput("is not an object", file=name, place=f"line {number}", cure=self.cure)
+                raise BadInput("not an object", file=name, place=f"line {number}", cure=self.cure)
             yield screened(found)
 
 

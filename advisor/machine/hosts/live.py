@@ -171,7 +171,7 @@ def opened_to_read(device: str) -> Iterator[int]:
     handle = os.open(device, _READ_ONLY)
     try:
         if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
-            raise PermissionError(f"{device} is not open for reading alone")
+            raise PermissionError(f"{device} was not opened read-only")
         yield handle
     finally:
         os.close(handle)
@@ -259,7 +259,7 @@ class LiveHost:
         if program is None:
             return Ran(why=Why.ABSENT)
         # abspath() as in launch
-        process = _started(argv, os.path.abspath(program), variables)  # noqa: PTH100
+        process = _started(argv, os.path.abspath(program), variables)  # noqa: PTH100 - a link by its own name
         if isinstance(process, Ran):
             return process
         try:
@@ -361,7 +361,7 @@ def begun(work: Callable[[], _T]) -> "Future[_T]":
     if (
         getrlimit(RLIMIT_AS)[0] != RLIM_INFINITY
     ):  # a thread without memory to begin in is waited for without end, by Python itself
-        raise RuntimeError("the address space is limited")
+        raise RuntimeError("the address space is limited (ulimit -v)")
     answer: Future[_T] = Future()
 
     def run() -> None:
@@ -387,7 +387,7 @@ def find(program: str) -> str | None:
         if place and doubt is None:
             return place
         if place and doubt:
-            ledger.say(place, f"{place} is not started as root: {doubt.problem}; {doubt.cure}")
+            ledger.say(place, f"{place} is not run as root: {doubt.problem}; {doubt.cure}")
     return None
 
 
@@ -436,6 +436,16 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Let nothing that ends a command interrupt what takes a moment and must be done: putting a kernel's settings back."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _listen(

@@ -129,7 +129,7 @@ def ask_nodes(nodes: Sequence[str], errand: Errand, way: Way, heard: Callable[[R
     names = checked_names(nodes)
     program = find(way.name)
     if program is None:
-        raise CannotWork(f"there is no {way.name} here; install it, or ask from a node that has it")
+        raise CannotWork(f"{way.name} was not found on this host; install it, or run this on a node that has it")
     task = task_self()
     if way.partition is None and has_gateways(task):
         _run(None, way.fan_out, way.name, lambda: ask_over_gateways(task, names, errand, way, shell=_SHELL, heard=heard))
@@ -144,7 +144,7 @@ def start_lines(lines: Sequence[Line], heard: Callable[[Reply], None], *, at_onc
     """
     for program in dict.fromkeys(line.argv[0] for line in lines):
         if find(program) is None:
-            raise CannotWork(f"{program} is not here; load the MPI's module")
+            raise CannotWork(f"{program} is not installed here; load the MPI's module")
     if lines:
         _run(_Launchers(lines, timeout, heard), at_once, lines[0].argv[0])
 
@@ -349,7 +349,7 @@ _LONGEST = 300
 _SSH = 255
 _SIGNALS = 128
 _KILLED = (128 + 9, 128 + 15)
-_LOGIN = "the login did not start sh -s; look for a restricted shell, a forced command, an exit in .bashrc"
+_LOGIN = "the login did not start sh -s; look for a restricted shell, a forced command or an exit in .bashrc"
 _PROGRESS = re.compile(r"(?:capture|measure)\.sh: (?:looking|copying|running|wrote)|\s*$")
 _REASONS = (
     (r"host key verification failed|remote host identification has changed|no .*host key is known", Outcome.HOST_KEY),
@@ -411,11 +411,9 @@ def brought(reply: Reply, mark: str) -> Brought:
         return _unwell(status, said)
     data = _decoded(begun, file)
     if data is None:
-        return Brought(
-            Outcome.TRUNCATED, "something else was printed into the answer; stop what login files run in the background"
-        )
+        return Brought(Outcome.TRUNCATED, "other output is mixed into the answer; do not start background jobs in login files")
     if len(data) != size:
-        return Brought(Outcome.TRUNCATED, f"the answer has {len(data)} bytes of {size}")
+        return Brought(Outcome.TRUNCATED, f"the answer has {len(data)} bytes instead of {size}")
     if not data:
         return Brought(Outcome.FAILED, _last(said) or "the script ended with status 0 but wrote no file")
     return Brought(Outcome.ANSWERED, None, data)
@@ -445,7 +443,7 @@ def _unwell(status: int, said: str) -> Brought:
     outcome = Outcome.NO_SPACE if _reason(said) is Outcome.NO_SPACE else Outcome.FAILED
     if status > _SIGNALS:
         killed = Outcome.KILLED if outcome is Outcome.FAILED else outcome
-        return Brought(killed, f"the script was ended by signal {status - _SIGNALS} on the node")
+        return Brought(killed, f"the script was killed by signal {status - _SIGNALS} on the node")
     words = _last(said) if outcome is Outcome.FAILED else _words(said)
     return Brought(outcome, words or f"the script ended with status {status} on the node and printed no error")
 

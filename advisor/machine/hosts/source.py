@@ -55,11 +55,11 @@ def _expand(data: bytes, file: str, start: Callable[[], Any], magic: bytes, torn
             except (torn, OSError, EOFError, ValueError, MemoryError) as error:
                 raise BadCapture(f"cannot be decompressed: {error}", file=file, cure="copy it again") from error
             if not piece and not given and not stream.eof:
-                raise BadCapture("ends early: it was cut short", file=file, cure="copy it again")
+                raise BadCapture("ends early: it was truncated", file=file, cure="copy it again")
             given = getattr(stream, "unconsumed_tail", b"")  # zlib's; the two others keep it
             expanded.write(piece)
             if expanded.tell() > LIMIT:
-                raise BadCapture(f"holds more than {LIMIT >> 20} MiB", file=file, cure="unpack it and name the folder")
+                raise BadCapture(f"contains more than {LIMIT >> 20} MiB", file=file, cure="unpack it and name the folder")
         position -= len(stream.unused_data)
         if not data.startswith(magic, position):
             return expanded.getvalue()
@@ -115,12 +115,12 @@ class Tar:
         """Return every member by its path."""
         data, position, count = self._data, 0, 0
         if not is_tar(data):
-            raise BadCapture("is not a tar archive", file=self._file, cure="give an advisor capture or a /sys + /proc root")
+            raise BadCapture("not a tar archive", file=self._file, cure="give an advisor capture or a /sys + /proc root")
         while (header := data[position : position + BLOCK]) != _END:
             self._place = f"byte {position}"
             count += 1
             if len(header) < BLOCK:
-                raise self._bad("ends early: it was cut short", cure="copy it again")
+                raise self._bad("ends early: it was truncated", cure="copy it again")
             if count > MEMBERS:
                 raise self._bad(f"more than {MEMBERS} members")
             if not checksum_holds(header):
@@ -128,7 +128,7 @@ class Tar:
             kind, start = header[156], position + BLOCK
             size = 0 if kind in _WITHOUT_DATA else self._size(header)
             if start + size > len(data):
-                raise self._bad("ends early: it was cut short", cure="copy it again")
+                raise self._bad("ends early: it was truncated", cure="copy it again")
             path = self._take(kind, header, data[start : start + size])
             self.members.append(Member(position, kind, size, path))
             position = start + size + -size % BLOCK
@@ -152,7 +152,7 @@ class Tar:
         elif kind in (_SYMBOLIC, _HARD):
             self._link(kind, path, header)
         elif kind not in _PASSED_OVER:
-            raise self._bad(f"member {_shown(name)} is of a kind ({chr(kind)!r}) that no capture has")
+            raise self._bad(f"member {_shown(name)} has a file type ({chr(kind)!r}) that captures never contain")
         self._nodes.pop("", None)  # the folder itself: ./
         if self._long:
             self._long = {}
@@ -166,7 +166,8 @@ class Tar:
             return
         content = self._nodes.get(self._path(target))
         if not isinstance(content, bytes):
-            raise self._bad(f"member {_shown(path)} is a hard link to {_shown(target)}, which is not a file before it")
+            problem = f"member {_shown(path)} is a hard link to {_shown(target)}, which is not an earlier file in the archive"
+            raise self._bad(problem)
         self._nodes[path] = content
 
     def _pax(self, content: bytes) -> None:
@@ -180,7 +181,7 @@ class Tar:
                 raise self._bad("broken extended header", cure="copy it again")
             key = match[2].decode("ascii", "replace")
             if key.startswith("GNU.sparse."):
-                raise self._bad("a sparse member, which no capture has")
+                raise self._bad("a sparse member, which no capture contains")
             if key in ("path", "linkpath", "size"):
                 self._long[key] = self._text(content[match.end() : end - 1])
             position = end
@@ -262,29 +263,29 @@ def read_json(data: bytes, cure: str, *, room: int = ROOM, hook: Hook = lambda e
     if len(data) > LARGEST_DOCUMENT:
         raise BadInput(f"larger than {LARGEST_DOCUMENT >> 20} MiB", cure="refused as unsafe")
     if sum(map(data.count, (b",", b"[", b"{"))) * _VALUE + data.count(b'"') * _QUOTE > room:
-        raise BadInput("its values would fill the memory", cure="refused as unsafe")
+        raise BadInput("loading its values would exhaust the memory", cure="refused as unsafe")
 
     def checked(each: dict[str, Any]) -> Any:
         if len(each) > _NAMES:
-            raise BadInput(f"an object of {len(each)} entries, more than {_NAMES}", cure="refused as unsafe")
+            raise BadInput(f"an object has {len(each)} entries, more than {_NAMES}", cure="refused as unsafe")
         return hook({key: screened_at(key, value) for key, value in each.items()})
 
     try:
         return json.loads(str(data, "utf-8"), parse_int=_whole, parse_constant=_no_number, object_hook=checked)
     except UnicodeDecodeError as error:
-        raise BadInput("not text in UTF-8", place=f"byte {error.start}", cure=cure) from error
+        raise BadInput("not UTF-8 text", place=f"byte {error.start}", cure=cure) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise BadInput("not well-formed JSON", place=place, cure=cure) from error
     except RecursionError as error:
-        raise BadInput("lists inside of lists without end", cure=cure) from error
+        raise BadInput("lists nested too deeply", cure=cure) from error
     except ValueError as error:
         raise BadInput(str(error)[:120], cure=cure) from error
 
 
 def _whole(text: str) -> int:
     if len(text) > _DIGITS:
-        raise ValueError(f"a number of {len(text)} digits")
+        raise ValueError(f"a number with {len(text)} digits is too long")
     return int(text)
 
 
@@ -313,8 +314,8 @@ class XmlHost(TreeHost):
         return Ran(self._data) if xml else super().run(argv, timeout)
 
 
-_CURE = "take one with: advisor capture"
-_NONE_OF_THESE = "is neither a capture, a /sys + /proc root, an hwloc XML nor a Machine JSON"
+_CURE = "take a capture with: advisor capture"
+_NONE_OF_THESE = "not a capture, a /sys + /proc root, an hwloc XML or a Machine JSON"
 _CONVERTER = "lstopo-no-graphics"
 # <topology version="2.0">; hwloc 1.x wrote <topology> alone (hwloc/topology-xml.c).
 _ROOT = re.compile(rb"<(?![?!])\s*([^\s/>]{1,100})([^>]{0,1000})>")
@@ -334,21 +335,23 @@ def contents(path: str) -> bytes | None:
     """Return what a file holds, decompressed; None of a folder."""
     place = Path(path)
     if not path:
-        raise BadInput("the empty text is not a path", cure="give the path of a capture, a root or an hwloc XML")
+        raise BadInput("the path is empty", cure="give the path of a capture, a copy of /sys and /proc, or an hwloc XML")
     try:
         mode = place.stat().st_mode
         if stat.S_ISDIR(mode):
             next(place.iterdir(), None)  # says whether it may be read
             return None
         if not stat.S_ISREG(mode):
-            raise BadInput("is not a regular file", file=path, cure="give a file or a folder")
+            raise BadInput("not a regular file", file=path, cure="give a file or a folder")
         with open_here(place) as file:
             data = file.read(LIMIT + 1) or b""
     except (OSError, ValueError) as error:
-        problem = (error.strerror or "cannot be read").lower() if isinstance(error, OSError) else "is not a path"
-        raise BadInput(problem, file=path, cure="give the path of a capture, a root or an hwloc XML") from error
+        problem = (error.strerror or "cannot be read").lower() if isinstance(error, OSError) else "not a path"
+        raise BadInput(
+            problem, file=path, cure="give the path of a capture, a copy of /sys and /proc, or an hwloc XML"
+        ) from error
     if len(data) > LIMIT:
-        raise BadInput(f"is larger than {LIMIT >> 20} MiB", file=path, cure=_CURE)
+        raise BadInput(f"larger than {LIMIT >> 20} MiB", file=path, cure=_CURE)
     return decompressed(data, place.name)
 
 
@@ -375,7 +378,7 @@ def host_of_store(store: Store, name: str) -> Host:
         return CaptureHost(capture, name)
     top = top_of(store)
     if top is None:
-        raise BadCapture("holds neither sys nor proc", file=name, cure=_CURE)
+        raise BadCapture("contains neither sys nor proc", file=name, cure=_CURE)
     return TreeHost(store.below(top), name)
 
 
@@ -398,8 +401,8 @@ def _converted(place: Path) -> bytes:
     asked = (_CONVERTER, "-i", str(place.resolve()), "--if", "xml", "--of", "xml", "-")
     ran = LiveHost().run(asked, timeout=30)
     if ran.why is not None:
-        raise CannotWork(f"{place.name}: is an XML of hwloc 1.x, and {_CONVERTER} to convert it: {ran.why}; install hwloc 2")
+        raise CannotWork(f"{place.name}: hwloc 1.x XML, and {_CONVERTER} cannot convert it ({ran.why}); install hwloc 2")
     if ran.status or not ran.out.lstrip().startswith(b"<"):
         said = ran.err.decode("utf-8", "replace").strip().split("\n")[-1][:200]
-        raise BadXml(f"is an XML of hwloc 1.x that {_CONVERTER} refuses: {said!a}", file=place.name)
+        raise BadXml(f"hwloc 1.x XML refused by {_CONVERTER}: {said!a}", file=place.name)
     return ran.out

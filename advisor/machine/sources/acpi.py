@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     def need(self, size: int) -> bytes:
         """Return the entry's bytes, or raise if they are fewer than its type has."""
         if len(self.data) < size:
-            raise BadTable(f"entry at byte {self.at}: type {self.kind} needs {size} bytes, has {len(self.data)}")
+            raise BadTable(f"entry at byte {self.at}: type {self.kind} needs {size} bytes but has {len(self.data)}")
         return self.data
 
 
@@ -50,7 +50,7 @@ def table(data: bytes, signature: str) -> bytes:
         raise BadTable(f"begins with {data[:4]!r} instead of {signature!r}")
     (length,) = unpack_from("<I", data, 4)
     if not HEADER <= length <= len(data):
-        raise BadTable(f"says it is {length} bytes long, the file has {len(data)}")
+        raise BadTable(f"claims {length} bytes, but the file has {len(data)}")
     return data[:length]
 
 
@@ -122,14 +122,14 @@ def _affinity(entry: Entry, high: int) -> SratCpu:
 
 
 def slit(whole: bytes) -> tuple[tuple[int, ...], ...]:
-    """Return the distances, one row a proximity domain (5.2.17)."""
+    """Return the distances, one row per proximity domain (5.2.17)."""
     if len(whole) < 44:
-        raise BadTable(f"{len(whole)} bytes, too few to say how many localities it has")
+        raise BadTable(f"{len(whole)} bytes, too few for the number of localities")
     (count,) = unpack_from("<Q", whole, 36)
     if count > LOCALITIES:
         raise BadTable(f"claims {count} localities, more than the {LOCALITIES} that Linux knows")
     if len(whole) != 44 + count * count:
-        raise BadTable(f"{count} localities need {44 + count * count} bytes, the table has {len(whole)}")
+        raise BadTable(f"{count} localities need {44 + count * count} bytes, but the table has {len(whole)}")
     return tuple(tuple(whole[44 + row * count : 44 + (row + 1) * count]) for row in range(count))
 
 
@@ -137,7 +137,7 @@ def hmat(whole: bytes) -> tuple[HmatEntry, ...]:
     """Return the latencies and bandwidths of the memory itself, not of caches in front of it (5.2.27.4)."""
     revision = whole[8]
     if revision == 0:
-        raise BadTable("revision 0 is not known")
+        raise BadTable("revision 0 is unknown")
     found: list[HmatEntry] = []
     for entry in _entries(whole, 40, head="<HxxI"):
         if entry.kind != 1 or entry.need(32)[8] & 0x0F or entry.data[9] >= len(_KINDS):
@@ -192,7 +192,7 @@ def _entries(whole: bytes, at: int, head: str = "<BB") -> Iterator[Entry]:
         if length < smallest:
             raise BadTable(f"entry at byte {at} is {length} bytes long")
         if length > len(whole) - at:
-            raise BadTable(f"entry at byte {at} is {length} bytes long, {len(whole) - at} are left")
+            raise BadTable(f"entry at byte {at} is {length} bytes long, but only {len(whole) - at} are left")
         yield Entry(at, kind, whole[at : at + length])
         at += length
 
@@ -239,7 +239,7 @@ def _facts(reader: Reader, path: str, reading: Reading) -> dict[str, Any]:
             return {}
         if not checksum_holds(whole):
             # Worth telling, not worth refusing: Linux warns and uses the table, so what it says is what the kernel believes.
-            why = f"{path}: the checksum is wrong; used as the kernel does"
+            why = f"{path}: the checksum is wrong; used anyway, as the kernel does"
             reader.lacks(f"acpi.{signature.lower()}.checksum", why, UPDATE_HELP)
     for name in names:
         reader.found(f"acpi.{name}", path)

@@ -123,20 +123,33 @@ _HEAD = 1 << 14
 def collect_cpu(host: Host) -> Machine:
     """Return the identity that the CPUs share."""
     reader = Reader(host)
-    text = reader.text(CPUINFO, "cpu")
-    if not text:
+    told = dict(reader.view(CPUINFO, _identity))
+    if not told:
+        reader.text(CPUINFO, "cpu")
         return Machine(gaps=reader.gaps or (Gap(fact="cpu", why=f"{CPUINFO} is empty", help=CAPTURE_HELP),))
-    facts = {fact: _shared(reader, text, fact) for fact in _KEYS if fact != "flags"}
-    arm = arm_name(number(facts["vendor"]), number(facts["model"])) if "cpu part" in first_cpu(text) else None
-    words = next((words for key in _KEYS["flags"] if (words := first_cpu(text).get(key))), None)
+    reader.found("cpu", CPUINFO)
+    facts = {fact: _shared(reader, told.get(fact, ()), fact) for fact in _KEYS if fact != "flags"}
+    arm = arm_name(number(facts["vendor"]), number(facts["model"])) if "cpu part" in told["form"] else None
     cpu = Cpu(
         vendor=facts["vendor"],
         model_name=" ".join(facts["model_name"].split()) if facts["model_name"] else arm,
         **{fact: number(facts[fact]) for fact in ("family", "model", "stepping")},
-        flags=None if words is None else tuple(sorted(set(words.split()))),
-        microcode=_microcode(reader, text),
+        flags=told.get("flags"),
+        microcode=_microcode(reader, told),
     )
     return reader.machine(cpu=cpu)
+
+
+def _identity(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what the CPUs say of themselves, each fact with its distinct values; nothing of an empty file."""
+    head = first_cpu(text)
+    found = {fact: key for fact, keys in _KEYS.items() if (key := next((key for key in keys if head.get(key)), None))}
+    told = {fact: tuple(sorted(_values(text, key))) for fact, key in found.items() if fact != "flags"}
+    if "flags" in found:
+        told["flags"] = tuple(sorted(set(head[found["flags"]].split())))
+    told["microcode"] = tuple(sorted(_values(text, "microcode") - {""}))
+    told["form"] = tuple(key for key in ("cpu part", "flags") if key in head)
+    return tuple(told.items()) if text else ()
 
 
 def first_cpu(text: str) -> dict[str, str]:
@@ -161,16 +174,10 @@ def model_name(text: str) -> str | None:
     return first_cpu(text).get("model name")
 
 
-def _shared(reader: Reader, text: str, fact: str) -> str | None:
-    head = first_cpu(text)
-    key = next((key for key in _KEYS[fact] if head.get(key)), None)
-    if key is None:
-        return None
-    values = sorted(_values(text, key))
+def _shared(reader: Reader, values: Sequence[str], fact: str) -> str | None:
     if len(values) > 1:
         reader.lacks(f"cpu.{fact}", f"{CPUINFO}: the CPUs differ: {', '.join(values[:4])}", "the machine mixes processors")
-        return None
-    return head[key]
+    return values[0] if len(values) == 1 else None
 
 
 def _values(text: str, key: str) -> set[str]:
@@ -180,12 +187,11 @@ def _values(text: str, key: str) -> set[str]:
     return {value.strip() for value in re.findall(rf"\n{re.escape(literal)}([^\n]*)", "\n" + text)}
 
 
-def _microcode(reader: Reader, text: str) -> tuple[str, ...] | None:
-    revisions = _values(text, "microcode") - {""}
-    if revisions:
+def _microcode(reader: Reader, told: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    if told["microcode"]:
         reader.found("cpu.microcode", CPUINFO)
-        return tuple(sorted(revisions))
-    if "flags" not in first_cpu(text):
+        return told["microcode"]
+    if "flags" not in told["form"]:
         # Off x86 nothing is loaded into the CPUs, and asking hundreds of them in vain is not free.
         return None
     found = {version for path in expand(reader.host, _MICROCODE) if (version := reader.text(path))}
@@ -385,7 +391,7 @@ def collect_power(host: Host) -> Machine:
     if told:
         reader.found("cpu.vulnerabilities", folder)
     else:
-        reader.lacks("cpu.vulnerabilities", f"{folder}: not there", "kernels since 4.15 have it")
+        reader.lacks("cpu.vulnerabilities", f"{folder}: not present", "kernel 4.15 or later reports them")
     cpu = Cpu(**facts, smt_control=reader.text(f"{_CPU}/smt/control", "cpu.smt_control"), vulnerabilities=told or None)
     if cpu == Cpu():
         # The section "cpu" is often known by another source, which would drop a gap of that name.
@@ -475,7 +481,7 @@ def _idle(cpus: _Cpus) -> dict[str, object]:
     if states:
         reader.found("cpu.idle_states", f"{folder}/state*")
     elif driver != "none":
-        reader.lacks("cpu.idle_states", f"{folder}: not there", "this kernel or platform does not offer it")
+        reader.lacks("cpu.idle_states", f"{folder}: not present", "this kernel or platform does not offer it")
     return {
         "idle_driver": driver,
         "idle_states": tuple(states) if states or driver == "none" else None,
@@ -527,7 +533,7 @@ def collect_tuned(host: Host) -> Machine:
     reader = Reader(host)
     for path, kept in ((_ACTIVE, host.list("/etc")), (_PID, host.kind in ("live", "capture"))):
         if kept and host.read(path).why is Why.ABSENT:
-            reader.found("kernel.tuned_latency", f"{path}: not there")
+            reader.found("kernel.tuned_latency", f"{path}: not present")
             return Machine(kernel=Kernel(tuned_latency="none"), sources=reader.sources)
     names = (reader.text(_ACTIVE) or "").split()
     told = [_latency(reader, name, _DEPTH) for name in names]
@@ -575,20 +581,20 @@ def option(text: str, section: str, name: str) -> str | None:
 SOURCES = (
     FactSource(
         "cpu",
-        "Who the processors are: /proc/cpuinfo in the forms of x86, Arm, POWER, RISC-V, LoongArch and s390.",
+        "Processor identity: /proc/cpuinfo in the formats of x86, Arm, POWER, RISC-V, LoongArch and s390.",
         collect_cpu,
         CPU_PATHS,
     ),
     FactSource(
         "core_kinds",
-        "Machines whose cores are not all alike: Intel's performance and efficient cores, Arm's of several parts.",
+        "Machines with several kinds of cores: Intel's performance and efficient cores, different Arm parts.",
         collect_core_kinds,
         CORE_KINDS_PATHS,
         rank=5,
     ),
     FactSource(
         "powercap",
-        "What holds a package's power back: the limits of RAPL as Linux shows them.",
+        "The power limits of a package: RAPL as Linux shows it.",
         collect_powercap,
         POWERCAP_PATHS,
         public=(
@@ -605,8 +611,8 @@ SOURCES = (
     ),
     FactSource(
         "tuned",
-        "How long waking may take by the active tuned profile: it holds "
-        "/dev/cpu_dma_latency open, which nobody else can read back.",
+        "The wake-up latency that the active tuned profile allows: tuned holds "
+        "/dev/cpu_dma_latency open, so no other process can read the value back.",
         collect_tuned,
         TUNED_PATHS,
     ),

@@ -130,25 +130,23 @@ class _Kind(NamedTuple):
     where: str
     example: str
     lack: tuple[str, str] | None = None
-    """None where nothing that counts means that there is nothing to count."""
+    """None if nothing that counts means that there is nothing to count."""
 
 
 _TOOL = "install the driver with its tool (nvidia-smi) and audit again"
-_LOADS = (
-    "load the processor's memory controller driver (amd64_edac, skx_edac, i10nm_edac); some firmware keeps the errors to itself"
-)
+_LOADS = "load the processor's memory controller driver (amd64_edac, skx_edac, i10nm_edac); some firmware hides the errors"
 _KINDS = {
     "ports": _Kind(_COUNTERS, "/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error"),
     "devices": _Kind(
         f"{_DEVICES}/*/aer_dev_*",
         f"{_DEVICES}/0000:00:00.0/aer_dev_correctable",
-        ("no PCIe device shows error counters (AER)", "a kernel since 4.19 shows them where the firmware hands AER over to it"),
+        ("no PCIe device has error counters (AER)", "kernels since 4.19 show them if the firmware hands over AER"),
     ),
     "memory": _Kind(
         f"{_EDAC}/mc*",
         f"{_EDAC}/mc0/ce_count",
         (
-            f"{_EDAC}: no memory controller counts",
+            f"{_EDAC}: no memory controller reports error counts",
             _LOADS,
         ),
     ),

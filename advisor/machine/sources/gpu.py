@@ -97,7 +97,7 @@ def collect(host: Host) -> Machine:
     for gpu in gpus:
         tool = tools.get(gpu.vendor or "")
         if tool and (gpu.model is None or tool.problem):
-            why = tool.problem or f"the tool of {gpu.vendor} does not list {gpu.address}"
+            why = tool.problem or f"the {gpu.vendor} tool does not list {gpu.address}"
             reader.lacks("gpus.model", why, "install the driver with its tool (nvidia-smi, rocm-smi) and audit again")
     return reader.machine(gpus=gpus)
 
@@ -265,10 +265,10 @@ def _explain(reader: Reader, ran: Ran) -> None:
     if ran.why is Why.NOT_KEPT:
         reader.missed("gpus.persistence", "nvidia-smi", ran.why)
     elif ran.why is Why.ABSENT:
-        reader.lacks("gpus.persistence", "nvidia-smi: not there", "install the driver with its tool (nvidia-smi)")
+        reader.lacks("gpus.persistence", "nvidia-smi: not present", "install the driver with its tool (nvidia-smi)")
     else:
         why = f"nvidia-smi: {ran.why or f'ended with status {ran.status}'}"
-        reader.lacks("gpus.persistence", why, "see what nvidia-smi says by hand; old drivers know fewer words")
+        reader.lacks("gpus.persistence", why, "run nvidia-smi by hand; old drivers support fewer queries")
 
 
 def _settings(row: list[str]) -> Gpu | None:
@@ -360,7 +360,7 @@ SOURCES = (
     ),
     FactSource(
         "gpu_state",
-        "How GPUs are set: persistence, ECC, power limit, NVLinks, rows that wait for a reset; partitions of AMD's.",
+        "GPU settings: persistence, ECC, power limit, NVLinks, row remaps that need a reset; partitions of AMD GPUs.",
         collect_state,
         STATE_PATHS,
         STATE_COMMANDS,

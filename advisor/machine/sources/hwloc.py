@@ -54,7 +54,7 @@ MOST_NODES = 1024
 """As in Linux, where CONFIG_NODES_SHIFT is 10 at most."""
 DEEPEST = 64
 
-_AGAIN = "write it again with lstopo"
+_AGAIN = "write the XML again with lstopo"
 _GIVE = "give an XML written by lstopo --of xml"
 _UNSAFE = "refused as unsafe"
 
@@ -101,9 +101,9 @@ def parse_document(data: bytes) -> Document:
     version = major
     root = top.find("object")
     if root is None or root.get("type") != "Machine":
-        raise BadXml("no Machine object in it", cure=_GIVE)
+        raise BadXml("it contains no Machine object", cure=_GIVE)
     if root.get("cpuset") is None:
-        raise BadXml("the Machine object has no cpuset", cure="write it again with lstopo 2.0 or newer")
+        raise BadXml("the Machine object has no cpuset", cure="write the XML again with lstopo 2.0 or newer")
     parents: dict[int, Element] = {}
     objects: list[Element] = []
     stack = [(root, 1)]
@@ -121,7 +121,7 @@ def parse_document(data: bytes) -> Document:
 def _parse(data: bytes) -> Element:
     # Before they take many times the memory of the file: elements, attributes, and sets of a million CPUs in seven letters.
     if data.count(b"<") > MOST_TAGS or data.count(b"=") > MOST_ATTRIBUTES or data.count(b"f...f") > MOST_ENDLESS:
-        raise BadXml("more elements than any machine has", cure=_UNSAFE)
+        raise BadXml("the XML has more elements than any real machine needs", cure=_UNSAFE)
     # Imported here: half the start-up time of a command that reads no XML.
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import fromstring
@@ -135,7 +135,7 @@ def _parse(data: bytes) -> Element:
     except DefusedXmlException as error:
         raise BadXml("it declares entities, which no hwloc XML does", cure=_UNSAFE) from error
     except (ValueError, LookupError, RecursionError, MemoryError) as error:
-        raise BadXml(f"not XML that can be read ({type(error).__name__})", cure=_AGAIN) from error
+        raise BadXml(f"unreadable XML ({type(error).__name__})", cure=_AGAIN) from error
     return element
 
 
@@ -380,7 +380,7 @@ def _topology(document: Document) -> Topology:
     root = document.root
     pus = CpuSet(_os_index(pu) for pu in document.of_type("PU"))
     if not pus:
-        raise BadXml("no PU in it", cure="write it again with lstopo, without --filter")
+        raise BadXml("it contains no PU", cure="write the XML again with lstopo, without --filter")
     nodes = _nodes(document)
     numbers = CpuSet(node.os_index for node in nodes)
     packages = _sorted([Package(os_index=_whole_number(e), cpuset=_own(e)) for e in document.of_type("Package")])
@@ -463,7 +463,7 @@ def _nodes(document: Document) -> tuple[NumaNode, ...]:
         size = 0 if memory is None and sized else memory
         nodes.append(NumaNode(os_index=_os_index(element), cpuset=near, near=near, memory=size, kind=kind))
     if len({node.os_index for node in nodes}) < len(nodes):
-        raise BadXml("two NUMA nodes of one number", cure=_AGAIN)
+        raise BadXml("two NUMA nodes with the same number", cure=_AGAIN)
     owners: list[NumaNode] = []
     speed = {tier.node: tier.read_bandwidth or 0 for tier in _memory_tiers(document) or ()}
     # Who is asked first whether CPUs are its own: DRAM, the node of fewer CPUs, the lower number.
@@ -498,9 +498,9 @@ def _distances(document: Document, numbers: CpuSet) -> Distances | None:
     indexes, values = _values(table, "indexes"), _values(table, "u64values")
     n = len(indexes)
     if len(values) != n**2 or n > MOST_NODES:
-        raise BadXml(f"distances of {n} nodes with {len(values)} values", cure=_AGAIN)
+        raise BadXml(f"distances for {n} nodes, but {len(values)} values", cure=_AGAIN)
     if not CpuSet(indexes) <= numbers:
-        raise BadXml("distances name a NUMA node that is not there", cure=_AGAIN)
+        raise BadXml("distances name a NUMA node that does not exist", cure=_AGAIN)
     return Distances(nodes=indexes, rows=tuple(values[i * n : (i + 1) * n] for i in range(n)))
 
 
@@ -508,7 +508,7 @@ def _values(table: Element, tag: str) -> tuple[int, ...]:
     numbers = [number(word) for part in table.findall(tag) for word in (part.text or "").split()]
     good = tuple(value for value in numbers if value is not None and 0 <= value < 1 << 32)
     if len(good) < len(numbers):
-        raise BadXml(f"<{tag}> of the distances holds a word that is not a number", cure=_AGAIN)
+        raise BadXml(f"<{tag}> of the distances contains a word that is not a number", cure=_AGAIN)
     return good
 
 
@@ -659,7 +659,7 @@ def _absence(answer: Ran) -> tuple[str, str]:
     if answer.why is Why.ABSENT:
         return "lstopo is not installed; the topology is read from /sys alone", "install hwloc"
     reason = answer.why or f"status {answer.status}"
-    return f"lstopo did not answer ({reason}); the topology is read from /sys alone", "run lstopo by hand"
+    return f"lstopo did not answer ({reason}); the topology is read from /sys alone", "run lstopo by hand to see the error"
 
 
 def _cpu(document: Document) -> Cpu | None:

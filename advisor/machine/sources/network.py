@@ -176,11 +176,11 @@ def _locality(reader: Reader, bus: Bus, name: str, address: str | None, ports: t
     netdev = parent or next((port.netdev for port in ports or () if port.netdev), None)
     place = device_of(reader.host, netdev) if netdev else None
     if netdev is None or place is None:
-        why = f"{name} is a soft device on no network card"
-        reader.lacks(f"hcas.{name}.locality", why, "use an adapter with hardware behind it")
+        why = f"{name} is a software device without a network card"
+        reader.lacks(f"hcas.{name}.locality", why, "use a hardware adapter")
         return None
     found = interface_locality(reader, bus, netdev, place)
-    reasons = "; ".join(filter(None, (f"soft device on {netdev}", found.inferred)))
+    reasons = "; ".join(filter(None, (f"software device on {netdev}", found.inferred)))
     return Locality(numa_nodes=found.numa_nodes, inferred=reasons)
 
 
@@ -364,10 +364,10 @@ def _explain(reader: Reader, ran: Mapping[tuple[str, ...], Ran]) -> None:
     if whys == {Why.NOT_KEPT}:
         reader.missed(fact, "mlxconfig", Why.NOT_KEPT)
     elif whys == {Why.ABSENT}:
-        reader.lacks(fact, "neither mstconfig nor mlxconfig is there", "install mstflint, and run as root")
+        reader.lacks(fact, "neither mstconfig nor mlxconfig is installed", "install mstflint, and run as root")
     else:
         printed = next((a.err or a.out for a in ran.values() if a.why is None), b"").decode("utf-8", "replace").strip()
-        first = printed.splitlines()[0][:100] if printed else "they took too long"
+        first = printed.splitlines()[0][:100] if printed else "they did not finish in time"
         reader.lacks(fact, f"mstconfig, mlxconfig: {first}", ROOT_HELP)
 
 
@@ -458,16 +458,16 @@ def _layer(hca: Hca, port: Port, card: PciDevice | None) -> str | None:
 
 
 SOURCES = (
-    FactSource("network", "Network interfaces with hardware behind them.", collect_network, NETWORK_PATHS),
+    FactSource("network", "Network interfaces backed by hardware.", collect_network, NETWORK_PATHS),
     FactSource(
         "infiniband",
-        "InfiniBand, Omni-Path and RoCE adapters as the RDMA drivers show them. Of GUIDs only which are equal is kept.",
+        "InfiniBand, Omni-Path and RoCE adapters as the RDMA drivers show them. GUIDs are not stored, only whether they match.",
         collect_infiniband,
         INFINIBAND_PATHS,
     ),
     FactSource(
         "slingshot",
-        "Slingshot adapters as their driver shows them: cxi0, the name that libfabric and Cray MPICH know them by.",
+        "Slingshot adapters as their driver shows them: cxi0, the name that libfabric and Cray MPICH use.",
         collect_slingshot,
         SLINGSHOT_PATHS,
         rank=25,

@@ -274,43 +274,39 @@ def downstream(config: bytes) -> bool | None:
 
 def redirects(config: bytes) -> bool:
     """Return whether a port's ACS sends requests or completions between devices up to the root."""
-    offset = _extended(config, _ACS)
+    offset = next((offset for offset, name in extended(config).items() if name == _ACS), None)
     control = None if offset is None else _word(config, offset + _ACS_CONTROL)
     return bool(control and control & _REDIRECT)
 
 
-def _extended(config: bytes, wanted: int) -> int | None:
-    """Return the offset of an extended capability; the list is as little trusted as the other."""
+def extended(config: bytes) -> dict[int, int]:
+    """Return the extended capabilities by their offsets; the list is as little trusted as the other."""
+    found: dict[int, int] = {}
     pointer = _FIRST_EXTENDED
-    seen: set[int] = set()
-    while pointer >= _FIRST_EXTENDED and pointer not in seen:
-        seen.add(pointer)
+    while pointer >= _FIRST_EXTENDED and pointer not in found:
         name, rest = _word(config, pointer), _word(config, pointer + 2)
         if name is None or rest is None or name in (0, 0xFFFF):
-            return None
-        if name == wanted:
-            return pointer
+            break
+        found[pointer] = name
         pointer = rest >> 4 & 0xFFC
-    return None
+    return found
+
+
+def capabilities(config: bytes) -> dict[int, int]:
+    """Return the capabilities by their offsets; a list that runs in circles or out of the bytes ends where it does."""
+    found: dict[int, int] = {}
+    status = _word(config, _STATUS)
+    place = _POINTER.get(config[_HEADER_TYPE] & 0x7F) if len(config) >= _FIRST else None
+    pointer = config[place] & 0xFC if status and status & _HAS_LIST and place is not None else 0
+    while pointer >= _FIRST and pointer not in found and (entry := _word(config, pointer)) is not None:
+        found[pointer] = entry & 0xFF
+        pointer = entry >> 8 & 0xFC
+    return found
 
 
 def capability(config: bytes, wanted: int) -> int | None:
-    """Return the offset of a capability; a list that runs in circles or out of the bytes ends where it does."""
-    status = _word(config, _STATUS)
-    if status is None or not status & _HAS_LIST or len(config) < _FIRST:
-        return None
-    place = _POINTER.get(config[_HEADER_TYPE] & 0x7F)
-    pointer = config[place] & 0xFC if place is not None else 0
-    seen: set[int] = set()
-    while pointer >= _FIRST and pointer not in seen:
-        seen.add(pointer)
-        entry = _word(config, pointer)
-        if entry is None:
-            return None
-        if entry & 0xFF == wanted:
-            return pointer
-        pointer = entry >> 8 & 0xFC
-    return None
+    """Return the offset of a capability."""
+    return next((offset for offset, number in capabilities(config).items() if number == wanted), None)
 
 
 def _word(config: bytes, offset: int) -> int | None:
@@ -360,7 +356,7 @@ def locality(clues: Clues, nodes: Nodes) -> Locality:
     for found, because in _inferred(clues, nodes):
         if found:
             return Locality(numa_nodes=found, inferred=f"numa_node {said}; {because}")
-    return Locality(numa_nodes=(), inferred=f"numa_node {said}, and nothing around it says where it is")
+    return Locality(numa_nodes=(), inferred=f"numa_node {said}, and no neighbouring device shows its location")
 
 
 def _exists(node: int | None, nodes: Nodes) -> bool:
@@ -653,11 +649,11 @@ def _redirecting(reader: Reader) -> tuple[str, ...] | None:
 
 SOURCES = (
     FactSource(
-        "pci", "PCI devices worth a sysadmin's look: network cards, GPUs, NVMe disks, accelerators.", collect_pci, PCI_PATHS
+        "pci", "PCI devices that matter to a sysadmin: network cards, GPUs, NVMe disks, accelerators.", collect_pci, PCI_PATHS
     ),
     FactSource(
         "iommu",
-        "Whether the IOMMU translates, and whether PCIe switches let devices talk to each other, as it is now.",
+        "Whether the IOMMU translates, and whether PCIe switches let devices talk to each other directly.",
         collect_iommu,
         IOMMU_PATHS,
     ),

@@ -26,8 +26,8 @@ def invalid_names(fact: str, names: Iterable[str]) -> tuple[Gap, ...]:
     if not odd:
         return ()
     others = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
-    why = f"{odd[0][:40]!a}{others}: no kernel calls a device or a host so"
-    return (Gap(fact=f"{fact}.name", why=why, help="nothing is said of it; rename it, or ask who made this input"),)
+    why = f"{odd[0][:40]!a}{others}: not a valid device or host name"
+    return (Gap(fact=f"{fact}.name", why=why, help="ignored; rename it, or ask whoever created this input"),)
 
 
 NUMBERS = r"\d{1,20}"

@@ -19,7 +19,7 @@ _PLAIN = (str, int, float, bool, NoneType)
 def resource_of(text: str, file: str) -> dict[str, Any]:
     """Return a resource of a management controller: one JSON object."""
     if len(text) > _LARGEST:
-        raise BadCapture(f"a Bios resource of {len(text)} letters", file=file, cure=f"at most {_LARGEST}")
+        raise BadCapture(f"a Bios resource of {len(text)} characters", file=file, cure=f"at most {_LARGEST}")
     try:
         resource = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, file))
     except (ValueError, RecursionError) as error:
@@ -27,7 +27,7 @@ def resource_of(text: str, file: str) -> dict[str, Any]:
         cure = "write it with advisor bios read --bmc HOST -o FILE"
         raise BadCapture("not JSON", file=file, place=place, cure=cure) from error
     if not isinstance(resource, dict):
-        raise BadCapture("no Bios resource: an object is expected", file=file)
+        raise BadCapture("not a Bios resource: an object is expected", file=file)
     return resource
 
 
@@ -37,9 +37,7 @@ def _object(pairs: Sequence[tuple[str, Any]], file: str) -> dict[str, Any]:
     if len(found) < len(pairs):
         twice = next((name for name, value in pairs if isinstance(value, _PLAIN) and value != found[name]), None)
         if twice is not None:
-            raise BadCapture(
-                f"{twice[:_LONGEST_SHOWN]!r} is there twice, with different values", file=file, cure="save it once more"
-            )
+            raise BadCapture(f"{twice[:_LONGEST_SHOWN]!r} appears twice with different values", file=file, cure="save it again")
     return found
 
 
@@ -118,7 +116,7 @@ def _attributes(resource: Mapping[str, Any], file: str) -> dict[str, Scalar | No
         return {}  # Supermicro and AMI leave it out while nothing waits
     if not isinstance(attributes, dict):
         raise BadCapture(
-            "no Bios resource: it has no Attributes", file=file, cure="write it with advisor bios read --bmc HOST -o FILE"
+            "not a Bios resource: it has no Attributes", file=file, cure="write it with advisor bios read --bmc HOST -o FILE"
         )
     if len(attributes) > _MOST:
         raise BadCapture(f"{len(attributes)} attributes", file=file, cure=f"at most {_MOST}")
@@ -225,7 +223,7 @@ def registry_of(resource: Mapping[str, Any], file: str) -> Registry:
     entries = resource["RegistryEntries"]
     attributes = _list(entries.get("Attributes"), "Attributes", file)
     if not attributes:
-        raise BadCapture("no attribute registry: it has no Attributes", file=file, cure="save the registry unchanged")
+        raise BadCapture("not an attribute registry: it has no Attributes", file=file, cure="save the registry unchanged")
     dependencies = _list(entries.get("Dependencies"), "Dependencies", file)
     systems = [each for each in _list(resource.get("SupportedSystems"), "SupportedSystems", file) if isinstance(each, dict)]
     known = {each.name: each for each in _registry_attributes(attributes)}
@@ -242,7 +240,7 @@ def _list(value: Any, name: str, file: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > _MOST_ATTRIBUTES:
-        raise BadCapture(f"{name} is not a list of a registry's length", file=file, cure=f"at most {_MOST_ATTRIBUTES}")
+        raise BadCapture(f"{name} is not a list, or is too long for a registry", file=file, cure=f"at most {_MOST_ATTRIBUTES}")
     return value
 
 

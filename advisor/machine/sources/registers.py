@@ -30,9 +30,9 @@ _UNCORE_FILES = ("initial_min_freq_khz", "initial_max_freq_khz", "min_freq_khz",
 UNCORE_PATHS = tuple(f"{_UNCORE}/*/{name}" for name in _UNCORE_FILES)
 
 LOAD_MSR = "sudo modprobe msr, then sudo advisor audit or capture"
-LOAD_HSMP = "sudo modprobe amd_hsmp (or hsmp_acpi); the BIOS must have HSMP support on"
-_GUEST = "a hypervisor answers for the processor, and its answers say nothing of a BIOS"
-_LOCKED = "as root too where the kernel is locked down (Secure Boot)"
+LOAD_HSMP = "sudo modprobe amd_hsmp (or hsmp_acpi); HSMP support must be enabled in the BIOS"
+_GUEST = "a hypervisor answers in place of the processor, and its answers say nothing about the BIOS"
+_LOCKED = "even as root if the kernel is locked down (Secure Boot)"
 
 
 def collect_registers(host: Host) -> Machine:
@@ -64,7 +64,7 @@ def _numbers(host: Host, folder: str, digits: int) -> list[int]:
 
 def _processor(reader: Reader, fact: str) -> Processor | None:
     """Return the processor; None, and why, of a guest."""
-    found = processor_of(reader.text(_CPUINFO) or "")
+    found = reader.view(_CPUINFO, processor_of)
     if found and found.guest:
         reader.lacks(fact, _GUEST, NOT_OFFERED)
         return None
@@ -76,7 +76,7 @@ def _explain(reader: Reader, fact: str, example: str, load: str) -> None:
     why = reader.host.read(example).why or Why.ABSENT
     place = "/".join(example.split("/")[: 3 if example.startswith(_HSMP) else 5])
     if why is Why.ABSENT:
-        reader.lacks(fact, f"{place}: not there", load)
+        reader.lacks(fact, f"{place}: not present", load)
     elif why is Why.REFUSED:
         reader.lacks(fact, f"{place}: permission denied, {_LOCKED}", ROOT_HELP)
     else:
@@ -196,21 +196,21 @@ def collect_memory_controls(host: Host) -> Machine:
 SOURCES = (
     FactSource(
         "registers",
-        "Registers of the processors (MSR) that show what the BIOS has set: prefetchers, turbo, C1E, power limits.",
+        "Processor registers (MSRs) that show what the BIOS has set: prefetchers, turbo, C1E, power limits.",
         collect_registers,
         REGISTER_PATHS,
         public=((f"{_CPUS}/*/msr/0x*", r"[0-9a-f]{16}"),),
     ),
     FactSource(
         "hsmp",
-        "What the management firmware of EPYC sockets says (HSMP): clocks of fabric and memory, power limit, link width.",
+        "What the management firmware of EPYC sockets reports (HSMP): clocks of fabric and memory, power limit, link width.",
         collect_hsmp,
         HSMP_PATHS,
         public=((f"{_HSMP}/*/0x*", r"[0-9a-f]{8}(?: [0-9a-f]{8}){0,7}"),),
     ),
     FactSource(
         "uncore",
-        "Limits of the uncore's clock on Xeon, as its driver found them and as they are (intel_uncore_frequency).",
+        "Xeon uncore clock limits: the driver's initial values and the current ones (intel_uncore_frequency).",
         collect_uncore,
         UNCORE_PATHS,
         public=((f"{_UNCORE}/*/*", NUMBERS),),

@@ -182,7 +182,7 @@ def _beside(topology: Topology, bus: int | None) -> Locality | None:
     if node is None:
         return None
     cpus = group if group and group < node.cpuset else None
-    return Locality(numa_nodes=(node.os_index,), cpus=cpus, inferred="the firmware says nothing; by its bus, as on every EX235a")
+    return Locality(numa_nodes=(node.os_index,), cpus=cpus, inferred="from its PCI bus, as on every HPE Cray EX235a")
 
 
 @cache
@@ -240,11 +240,11 @@ def collect_machine(
             parts.append(ask(source, host))
         except AdvisorError as error:
             failures.append(error)
-            parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still asked"),)))
+            parts.append(Machine(gaps=(Gap(fact=source.name, why=str(error), help="the other sources were still read"),)))
     merged = with_cards(merge((*_with_exact_links(parts), Machine(gaps=_disagreement(parts)))))
     machine = with_processor_name(with_link_layers(merged))
     if machine.topology is None:
-        raise failures[0] if failures else CannotWork(f"{host.name} does not show a single CPU; give a capture or an hwloc XML")
+        raise failures[0] if failures else CannotWork(f"{host.name} shows no CPUs; give a capture or an hwloc XML")
     return machine
 
 
@@ -268,7 +268,7 @@ def _disagreement(parts: list[Machine]) -> tuple[Gap, ...]:
         f"{name} {n.packages} packages, {n.numa_nodes} nodes, {n.l3} L3, {n.cores} cores, {n.pus} PUs"
         for name, n in zip(("lstopo", "/sys"), found, strict=False)
     )
-    return (Gap(fact="agreement", why=f"two sources count differently: {words}", help="lstopo's word is used; compare by hand"),)
+    return (Gap(fact="agreement", why=f"two sources count differently: {words}", help="lstopo's count is used; compare by hand"),)
 
 
 _FILES = bytes([0, *b"07"])

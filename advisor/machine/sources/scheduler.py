@@ -107,9 +107,9 @@ def collect_slurm(host: Host) -> Machine:
         return Machine(gaps=reader.gaps)
     main, cgroup, gres = (_File(each) for each in ran)
     if not main.there:
-        why = "slurm.conf: permission denied" if main.closed else "slurm.conf: in none of the usual folders"
+        why = "slurm.conf: permission denied" if main.closed else "slurm.conf: not in any of the usual folders"
         return Machine(
-            gaps=(Gap(fact="slurm_conf", why=why, help="run it on a node of the cluster; as root where it is closed"),)
+            gaps=(Gap(fact="slurm_conf", why=why, help="run advisor on a node of the cluster, as root if the file is private"),)
         )
     reader.found("slurm_conf", "slurm.conf, cgroup.conf, gres.conf")
     # A cgroup.conf that is not there means its defaults; one that is closed means nothing.
@@ -282,7 +282,7 @@ def collect_software(host: Host) -> Machine:
         ran = host.run(argv)
         reasons.add(ran.why)
         if ran.why in (Why.TIMEOUT, Why.FAILED, Why.REFUSED):
-            reader.lacks(f"tools.{argv[0]}", f"{' '.join(argv)}: {ran.why}", "run it by hand")
+            reader.lacks(f"tools.{argv[0]}", f"{' '.join(argv)}: {ran.why}", "run the command by hand")
         tool = classify((ran.out + b"\n" + ran.err).decode("utf-8", "replace")) if ran.why is None else None
         if tool:
             reader.found(f"tools.{tool.name}", " ".join(argv))
@@ -409,7 +409,7 @@ def _slurm_nodes(reader: Reader) -> tuple[SlurmNode, ...] | None:
         return None
     complaint = (control.err.decode("utf-8", "replace").strip().splitlines() or ["this node is not in its list"])[0]
     why = f"scontrol: {control.why or complaint.removeprefix('scontrol: ')}; slurmd -C: {daemon.why or f'status {daemon.status}'}"
-    reader.lacks("slurm_nodes", why, "run it on a compute node, or where slurmctld answers")
+    reader.lacks("slurm_nodes", why, "run advisor on a compute node, or where slurmctld answers")
     return None
 
 
@@ -432,25 +432,25 @@ def _gres(text: str | None) -> str | None:
 SOURCES = (
     FactSource(
         "slurm",
-        "How Slurm cuts a node and binds what it starts: a few keys of slurm.conf, cgroup.conf and gres.conf.",
+        "How Slurm divides a node and binds what it starts: a few keys of slurm.conf, cgroup.conf and gres.conf.",
         collect_slurm,
         commands=(SLURM, CGROUP, GRES),
     ),
     FactSource(
         "slurmd",
-        "What slurmd may lock, stack and open. Its jobs get no more, whatever limits.d says: PAM is not asked for them.",
+        "slurmd's limits on locked memory, stack and open files. Jobs cannot exceed them; limits.d (PAM) does not apply.",
         collect_slurmd,
         commands=(_SHOW, SLURM),
     ),
     FactSource(
         "software",
-        "MPI, schedulers and fabrics on PATH, recognised by what they print: every MPI calls its launcher mpirun.",
+        "MPI, schedulers and fabrics on PATH, recognised by their output, because every MPI calls its launcher mpirun.",
         collect_software,
         commands=SOFTWARE_COMMANDS,
     ),
     FactSource(
         "scheduler",
-        "The job this process runs in, and what Slurm believes this node is.",
+        "The job this process runs in, and how Slurm describes this node.",
         collect_scheduler,
         SCHEDULER_PATHS,
         SCHEDULER_COMMANDS,

@@ -94,12 +94,12 @@ def structures(data: bytes) -> tuple[Structure, ...]:
         if length < 4:
             raise BadTable(f"structure at byte {at} is {length} bytes long")
         if length > left:
-            raise BadTable(f"structure at byte {at} is {length} bytes long, {left} are left")
+            raise BadTable(f"structure at byte {at} is {length} bytes long, but {left} are left")
         if kind == _END_OF_TABLE:
             break
         end = data.find(b"\0\0", at + length)
         if end < 0:
-            raise BadTable(f"structure at byte {at}: its strings do not end")
+            raise BadTable(f"structure at byte {at}: its strings are not terminated")
         strings = data[at + length : end].split(b"\0") if end > at + length else []
         texts = tuple(string.decode("utf-8", "replace") for string in strings)
         found.append(Structure(kind, handle, data[at : at + length], texts))
@@ -177,17 +177,14 @@ def _dimm(s: Structure) -> Dimm:
     slot = Dimm(locator=s.text(0x10) or f"handle 0x{s.handle:04X}", bank=s.text(0x11), size=size)
     if size == 0:
         return slot
-    return slot.model_copy(
-        update={
-            "kind": _PERSISTENT.get(s.number(0x28, 1) or 0) or _KINDS.get(s.number(0x12, 1) or 0),
-            "rated": _speed(s, 0x15, 0x54),
-            "configured": _speed(s, 0x20, 0x58),
-            # Some boards count ECC among the data bits, but no DRAM module has 72, 80 or 40.
-            "width": {0: None, 0xFFFF: None, 72: 64, 80: 64, 40: 32}.get(width or 0, width),
-            "ranks": (s.number(0x1B, 1) or 0) & 0x0F or None,
-            "maker": s.text(0x17),
-            "part": s.text(0x1A),
-        }
+    return slot.but(
+        kind=_PERSISTENT.get(s.number(0x28, 1) or 0) or _KINDS.get(s.number(0x12, 1) or 0),
+        rated=_speed(s, 0x15, 0x54),
+        configured=_speed(s, 0x20, 0x58),
+        width={0: None, 0xFFFF: None, 72: 64, 80: 64, 40: 32}.get(width or 0, width),
+        ranks=(s.number(0x1B, 1) or 0) & 0x0F or None,
+        maker=s.text(0x17),
+        part=s.text(0x1A),
     )
 
 
@@ -402,8 +399,8 @@ def channels_of(models: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     return known.pop() if len(known) == 1 else ()
 
 
-NAMES_HELP = "report it with the output of advisor capture: slot names of one more vendor can then be read"
-SPEED_HELP = "update the firmware, or read the speed in its setup"
+NAMES_HELP = "report it with the output of advisor capture, so that this vendor's slot names can be supported"
+SPEED_HELP = "update the firmware, or read the speed in the BIOS setup"
 
 
 def summed(dimms: Sequence[Dimm], processors: Sequence[Processor]) -> tuple[SocketMemory, ...] | None:
@@ -448,7 +445,7 @@ def is_dram(dimm: Dimm) -> bool:
 def missing_sums(dimms: Sequence[Dimm], sockets: Sequence[SocketMemory] | None) -> Iterator[Gap]:
     """Yield why the sums, or parts of them, are not known."""
     if sockets is None:
-        why = f"{_names(dimms)} do not tell the processor" if dimms else "SMBIOS lists no memory slots"
+        why = f"{_names(dimms)} do not show the processor" if dimms else "SMBIOS lists no memory slots"
         yield Gap(fact="memory.sockets", why=why, help=NAMES_HELP)
         return
     for total in sockets:
@@ -456,12 +453,12 @@ def missing_sums(dimms: Sequence[Dimm], sockets: Sequence[SocketMemory] | None) 
             continue
         mine = [dimm for dimm in dimms if dimm.socket == total.socket]
         if total.channels is None:
-            yield Gap(fact="memory.sockets.channels", why=f"{_names(mine)} do not tell the channel", help=NAMES_HELP)
+            yield Gap(fact="memory.sockets.channels", why=f"{_names(mine)} do not show the channel", help=NAMES_HELP)
         if total.configured is None:
             why = f"SMBIOS gives no configured speed for every module of processor {total.socket}"
             yield Gap(fact="memory.sockets.configured", why=why, help=SPEED_HELP)
         if total.bandwidth is None:
-            why = f"channels, data width or configured speed of processor {total.socket} is not known"
+            why = f"channels, data width or configured speed of processor {total.socket} is unknown"
             yield Gap(fact="memory.sockets.bandwidth", why=why, help=NAMES_HELP if total.channels is None else SPEED_HELP)
 
 
@@ -597,7 +594,7 @@ def _edac(reader: Reader, why: str, cure: str) -> Memory | None:
 SOURCES = (
     FactSource(
         "dmi",
-        "Who made the machine, and what processors and memory modules are in it: SMBIOS, or what of it needs no root.",
+        "The machine's vendor, processors and memory modules: SMBIOS, or the part of it that can be read without root.",
         collect,
         PATHS,
         rank=30,

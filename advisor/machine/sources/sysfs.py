@@ -44,8 +44,8 @@ def numa_nodes(reader: Reader, online: CpuSet) -> tuple[NumaNode, ...]:
     graphics = frozenset(int(match[1]) for match in nodes if match)
     for index in _numbers(reader):
         if index in graphics:
-            why = f"node {index} is the memory of a GPU, and is left out as hwloc leaves it out"
-            reader.lacks("topology.nodes", why, "see it with: numactl -H")
+            why = f"node {index} is GPU memory and is left out, as in hwloc"
+            reader.lacks("topology.nodes", why, "run: numactl -H")
             continue
         cpus = _cpus(reader, index) & online
         memory = reader.view(f"{NODES}/node{index}/meminfo", memory_total)
@@ -144,7 +144,9 @@ def collect_tiers(host: Host) -> Machine:
         found = tuple(tier for _, tier in sorted({**known, **own}.items()))
     if not found:
         reader.lacks(
-            "tiers", "the firmware gives no HMAT, or the kernel does not show it", "read the raw table as root, or measure"
+            "tiers",
+            "the firmware has no HMAT, or the kernel does not show it",
+            "read the raw table as root, or run advisor measure",
         )
         return reader.machine(firmware=firmware)
     reader.found("tiers", f"{NODES}/node*/access*/initiators")
@@ -313,8 +315,10 @@ class CpuTree:
                 left = left - group
                 yield cpu, group
             elif group:
-                why = f"CPU {cpu} says its group is {named}, those CPUs do not agree"
-                self._reader.lacks(f"topology.{what}", why, "the kernel contradicts itself: update it, or its firmware")
+                why = f"CPU {cpu} lists its group as {named}, but those CPUs list another group"
+                self._reader.lacks(
+                    f"topology.{what}", why, "the kernel's data is inconsistent: update the kernel or the firmware"
+                )
 
     def _split(self, first: int, group: CpuSet) -> Iterator[Core]:
         """Yield the cores of a group of thread siblings; those of an AMD compute unit (family 15h) keep their own core ids."""
@@ -407,7 +411,7 @@ def _processors(host: Host) -> Machine:
     online = online_cpus(reader)
     if not online:
         if not host.list(CPU):
-            reader.lacks("topology", f"no {CPU} in this input", "give a capture, or an XML written by lstopo --of xml")
+            reader.lacks("topology", f"this input has no {CPU}", "give a capture, or an XML written by lstopo --of xml")
         return reader.machine()
     tree = CpuTree(reader, online)
     packages, cores = tree.packages(), tree.cores()
@@ -450,20 +454,20 @@ def collect(host: Host) -> Machine:
 SOURCES = (
     FactSource(
         "tiers",
-        "What the kernel says of each node's memory: best initiators, bandwidth and latency (HMAT), tier, memory-side cache.",
+        "Each node's memory, as the kernel reports it: best initiators, bandwidth and latency (HMAT), tier, memory-side cache.",
         collect_tiers,
         TIERS_PATHS,
     ),
     FactSource(
         "dax",
-        "Memory that lies beside the system's: DAX devices of CXL, of NVDIMMs, and of what the firmware reserved (HBM).",
+        "Memory that is not system RAM: DAX devices for CXL, NVDIMMs, and memory that the firmware reserves (HBM).",
         collect_dax,
         DAX_PATHS,
         public=tuple((f"{_ROOT}/*/{name}", NUMBERS) for name in ("size", "target_node")),
     ),
     FactSource(
         "sysfs",
-        "The topology as the kernel shows it in /sys, for hosts without hwloc; believed after hwloc where both answer.",
+        "The topology as the kernel shows it in /sys, for hosts without hwloc; hwloc takes precedence where both answer.",
         collect,
         PATHS,
         COMMANDS,

@@ -9,7 +9,7 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why, cgroups_above, expand
 from advisor.machine.machine import Environment, Hugepages, Kernel, Limits, Machine
 from advisor.machine.sources.cpu import CPUINFO, first_cpu
-from advisor.machine.sources.reader import REPORT_HELP, FactSource, Reader, files, invalid_names, set_in, unknown
+from advisor.machine.sources.reader import REPORT_HELP, FactSource, Reader, files, invalid_names, part, set_in, unknown
 from advisor.machine.value import KIB, is_name, number
 
 _SYS = "/proc/sys"
@@ -74,7 +74,8 @@ KERNEL_COMMANDS = (_IRQBALANCE, _UNAME)
 def collect_kernel(host: Host) -> Machine:
     """Return the kernel, the host's name and its architecture."""
     reader = Reader(host)
-    kernel = _identity(reader).but(**_settings(reader))
+    identity, shared = _identity(reader), reader.takes(part(host, _settings)).kernel or Kernel()
+    kernel = identity.but(**{fact: value for fact, value in shared if value is not None})
     if kernel == Kernel():
         return unknown("kernel")
     name = reader.text(f"{_SYS}/kernel/hostname", "name")
@@ -119,17 +120,15 @@ def _identity(reader: Reader) -> Kernel:
     )
 
 
-def _settings(reader: Reader) -> dict[str, object]:
+def _settings(host: Host) -> Machine:
+    """Return the settings, which equal nodes share."""
+    reader = Reader(host)
     clocks = reader.text(f"{_CLOCK}/available_clocksource")
-    return {
-        **{
-            fact: reader.value(path, f"kernel.{fact}", read) if read else _hugepages(reader)
-            for fact, (path, read) in _FILES.items()
-        },
-        "clocksources": tuple(clocks.split()) if clocks else None,
-        "tuned": _tuned(reader),
-        "irqbalance": _irqbalance(reader),
+    facts: dict[str, Any] = {
+        fact: reader.value(path, f"kernel.{fact}", read) if read else _hugepages(reader) for fact, (path, read) in _FILES.items()
     }
+    facts |= {"clocksources": tuple(clocks.split()) if clocks else None, "tuned": _tuned(reader)}
+    return reader.machine(kernel=Kernel(**facts, irqbalance=_irqbalance(reader)))
 
 
 def _hugepages(reader: Reader) -> tuple[Hugepages, ...] | None:
@@ -143,7 +142,7 @@ def _hugepages(reader: Reader) -> tuple[Hugepages, ...] | None:
         if found:
             reader.found("kernel.hugepages", pattern)
             return tuple(sorted(found, key=lambda pages: (pages.node, pages.page)))
-    reader.lacks("kernel.hugepages", f"{_ALL}: not there", "a kernel with hugepages has it")
+    reader.lacks("kernel.hugepages", f"{_ALL}: not present", "needs a kernel with hugepage support")
     return None
 
 
@@ -151,7 +150,7 @@ def _tuned(reader: Reader) -> str | None:
     reading = reader.host.read(_TUNED)
     # Tuned writes the file when a profile starts; an /etc without it is a machine without one.
     if reading.why is Why.ABSENT and reader.host.list("/etc"):
-        reader.found("kernel.tuned", f"{_TUNED}: not there")
+        reader.found("kernel.tuned", f"{_TUNED}: not present")
         return "none"
     profile = reader.text(_TUNED, "kernel.tuned")
     return None if profile is None else profile or "none"
@@ -166,7 +165,7 @@ def _irqbalance(reader: Reader) -> bool | None:
     if not runs and reader.host.read(_IRQBALANCE_PID).why is None:
         runs, asked = True, _IRQBALANCE_PID
     if not runs and answer not in ("inactive", "failed"):
-        reader.lacks("kernel.irqbalance", f"{asked}: {state.why or 'no answer'}", "ask on a machine run by systemd")
+        reader.lacks("kernel.irqbalance", f"{asked}: {state.why or 'no answer'}", "run this on a machine that uses systemd")
         return None
     reader.found("kernel.irqbalance", asked)
     return runs
@@ -212,7 +211,7 @@ def collect_modules(host: Host) -> Machine:
     switches: dict[str, int | None] = {}
     for fact, path in _SWITCHES.items():
         if host.read(path).why is Why.ABSENT:
-            reader.found(f"kernel.{fact}", f"{path}: not there")
+            reader.found(f"kernel.{fact}", f"{path}: not present")
             switches[fact] = 0
         else:
             switches[fact] = reader.number(path, f"kernel.{fact}")
@@ -402,9 +401,13 @@ def collect_environment(host: Host) -> Machine:
     if environment == Environment():
         return unknown("environment")
     if environment.virtual is None:
-        reader.lacks("environment.virtual", "neither the CPU nor the firmware says", "install systemd-detect-virt")
+        reader.lacks(
+            "environment.virtual",
+            "the CPU and firmware do not show if it is virtual",
+            "to detect virtualisation, install systemd-detect-virt",
+        )
     if environment.container is None:
-        reader.lacks("environment.container", "no sign for or against", "install systemd-detect-virt")
+        reader.lacks("environment.container", "no evidence either way", "to detect containers, install systemd-detect-virt")
     return reader.machine(environment=environment)
 
 
@@ -461,14 +464,14 @@ def _container(reader: Reader) -> Iterator[tuple[str, str | None]]:
 SOURCES = (
     FactSource(
         "kernel",
-        "The kernel, its boot options, and what was asked of it at run time.",
+        "The kernel, its boot options and its run-time settings.",
         collect_kernel,
         KERNEL_PATHS,
         KERNEL_COMMANDS,
     ),
     FactSource(
         "modules",
-        "Kernel modules that MPI and GPUs copy with, and switches of the kernel that stand in their way or take time.",
+        "Kernel modules through which MPI and GPUs copy data, and kernel settings that block or slow them.",
         collect_modules,
         MODULES_PATHS,
     ),

@@ -177,7 +177,7 @@ def has(lines: Iterable[Line], pattern: str) -> Line | None:
 
 
 Place = tuple[int, int] | None
-"""NUMA node of the cores and of the memory; of CPU to CPU the two positions."""
+"""NUMA node of the cores and of the memory; for CPU to CPU the two positions."""
 
 
 def figure(
@@ -215,7 +215,7 @@ def _read(format_: Format, lines: Sequence[Line]) -> tuple[ImportedRun, ...]:
     try:
         runs = tuple(format_.read(lines))
     except (ArithmeticError, LookupError, ValueError):
-        why = "its rows hold what this program does not print"
+        why = f"its rows contain something that {format_.tool} does not print"
         runs = (ImportedRun(format=format_.name, tool=format_.tool, line=lines[0].number, refused=why),)
     commas = next((line for line in lines if len(_COMMAS.findall(line.text[:LONGEST])) > 1), None)
     finished = []
@@ -223,8 +223,8 @@ def _read(format_: Format, lines: Sequence[Line]) -> tuple[ImportedRun, ...]:
         changes: dict[str, object] = {"not_said": tuple(dict.fromkeys((*format_.not_said, *run.not_said)))}
         if run.refused:
             changes["figures"] = ()
-            if commas and run.refused.startswith("torn"):
-                why = f"line {commas.number}: its numbers have commas, of decimals or of thousands: print it with LC_ALL=C"
+            if commas and run.refused.startswith("cut off"):
+                why = f"line {commas.number}: its numbers contain commas (decimal or thousands): rerun with LC_ALL=C"
                 changes["refused"] = why
         finished.append(run.but(**changes))
     return tuple(finished)
@@ -237,7 +237,7 @@ def read_runs(raw: bytes) -> tuple[ImportedRun, ...]:
     and where none has one the first with any.
     """
     if len(raw) > LARGEST:
-        raise BadInput(f"larger than {LARGEST >> 20} MB, more than any benchmark prints", cure="give the part with the results")
+        raise BadInput(f"larger than {LARGEST >> 20} MB, more than any benchmark prints", cure="keep only its results")
     lines = clean(raw)
     for each in formats():
         if each.is_whole and each.is_whole(lines):
@@ -253,5 +253,5 @@ def read_runs(raw: bytes) -> tuple[ImportedRun, ...]:
             first = first or runs
     if not first:
         names = ", ".join(each.name for each in formats())
-        raise BadInput("not recognised as benchmark output", cure=f"docs/import.md lists what is read: {names}")
+        raise BadInput("not recognised as benchmark output", cure=f"docs/import.md lists the known formats: {names}")
     return first

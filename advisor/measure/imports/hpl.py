@@ -38,14 +38,14 @@ def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], block: 
     if not rate[-1].isdigit():
         return "its rate is not a number"
     if seconds <= 0:
-        return f"N={n} ran less than 0.01 s: too short to time"
+        return f"N={n} ran for less than 0.01 s: too short to time"
     counted, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])
     if abs(float(rate) * 1e9 / counted - 1) > _AGREE + digits / seconds:
-        return f"N and its time give {counted / 1e9:.4g} GFLOP/s, the row says {rate}: not printed by HPL as it stands"
+        return f"N and its time give {counted / 1e9:.4g} GFLOP/s, but the row says {rate}: not HPL's original output"
     stamps = _stamps(block)
     passed = stamps["end"] - stamps["start"] if stamps else seconds
     if abs(passed - seconds) > _SLACK + 0.05 * seconds:
-        return f"it says {seconds:g} s, and {passed:g} s passed between its start and its end: its timer is wrong"
+        return f"it reports {seconds:g} s, but {passed:g} s passed between its start and end: its timer is wrong"
     return None
 
 
@@ -67,8 +67,8 @@ def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     banner = bool(has(lines, r"HPLinpack"))
     if not rows and banner:
         skipped = has(lines, r"\b[1-9]\d* tests skipped because of illegal input values|Need at least \d+ processes")
-        torn = f"torn at line {lines[-1].number}: no row with a time and a rate"
-        yield shared.but(refused="it ran nothing: P x Q exceeds its ranks" if skipped else torn)
+        torn = f"cut off at line {lines[-1].number}: no row with a time and a rate"
+        yield shared.but(refused="nothing ran: P x Q exceeds the number of ranks" if skipped else torn)
     unfinished = banner and not has(lines, r"^End of Tests")
     ends = [*(at for at, _ in rows[1:]), len(lines)]
     for (at, row), end in zip(rows, ends, strict=False):
@@ -76,7 +76,7 @@ def read_hpl(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         residuals = [match for line in block if (match := HPL_CHECK.match(line.text))]
         why = _disbelieved(row, residuals, block)
         if why is None and unfinished and not residuals:
-            why = f"torn at line {block[-1].number}: the residual of its answer is missing"
+            why = f"cut off at line {block[-1].number}: its residual is missing"
         told = {name: int(row[name.lower()]) for name in ("N", "NB", "P", "Q")}
         rate = None if why else figure("hpl", "flop/s", float(row["gflops"]) * 1e9, "all ranks")
         yield shared.but(
@@ -102,9 +102,9 @@ def read_linpack(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             continue
         n, seconds, rate = int(row["n"]), float(row["seconds"]), float(row["gflops"])
         counted = order_rate(n, seconds) / 1e9
-        why = None if row["check"] == "pass" else f"its own check says {row['check'][:20]}"
+        why = None if row["check"] == "pass" else f"its own check reports {row['check'][:20]}"
         if why is None and seconds > 0 and abs(rate / counted - 1) > 0.02:
-            why = f"N and its time give {counted:.4g} GFLOP/s, the row says {row['gflops']}"
+            why = f"N and its time give {counted:.4g} GFLOP/s, but the row says {row['gflops']}"
         yield ImportedRun(
             format="linpack",
             tool="Intel LINPACK (one node)",
@@ -112,7 +112,7 @@ def read_linpack(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             line=line.number,
             figures=(figure("linpack", "flop/s", rate * 1e9, "all threads"),),
             conditions={"N": n, "seconds": seconds, **known({"threads": threads})},
-            notes=("not HPL: its own blocking, no grid",),
+            notes=("not HPL: the program has its own blocking and no process grid",),
             refused=why,
         )
 
@@ -143,9 +143,9 @@ _HPCC_NAMES = {
 def read_hpcc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield a summary of HPCC."""
     told = {match["key"]: match["value"] for line in lines if (match := _KEY.match(line.text))}
-    why = None if has(lines, r"End of Summary section") else f"torn at line {lines[-1].number}: the summary has no end"
+    why = None if has(lines, r"End of Summary section") else f"cut off at line {lines[-1].number}: the summary has no end"
     if why is None and told.get("Success") != "1":
-        why = f"it says Success={told.get('Success', '')[:10] or 'nothing'}: a part failed"
+        why = f"it reports Success={told.get('Success', '')[:10] or 'nothing'}: a part failed"
     figures = [
         figure(what, unit, float(told[key]) * scale, scope)
         for key, (what, unit, scale, scope) in _HPCC.items()
@@ -166,7 +166,7 @@ _HPCG_REPORT = re.compile(r"^\W*(?:version=)?HPCG-Benchmark(?:\b|_)")
 _HPCG_RATING = rf"HPCG result is VALID with a GFLOP/s rating of\s*[:=]\s*({NUMBER})"
 _HPCG_TELLS = {
     "ranks": r"Distributed Processes\s*[:=]\s*(\d+)",
-    "threads of a rank": r"Threads per processes\s*[:=]\s*(\d+)",
+    "threads per rank": r"Threads per processes\s*[:=]\s*(\d+)",
     "equations": r"Number of Equations\s*[:=]\s*(\d+)",
 }
 
@@ -189,7 +189,7 @@ def read_hpcg(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         report = lines[at:end]
         rating, seconds = (float(value_after(report, pattern) or 0) for pattern in (_HPCG_RATING, _HPCG_SECONDS))
         failed = has(report, r"HPCG result is\W*INVALID")
-        why = f"line {failed.number}: it says that its result is INVALID" if failed else None
+        why = f"line {failed.number}: it reports its result as INVALID" if failed else None
         short = has(report, r"execution time \(sec\) must be at least|QuickPath option")
         yield ImportedRun(
             format="hpcg",
@@ -202,9 +202,9 @@ def read_hpcg(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             ),
             notes=(
                 *(["shorter than the 1800 s of an official run"] if short else []),
-                *(["built from reference code, which its own report calls suboptimal"] if has(report, r"suboptimal") else []),
+                *(["built from the reference code, which its report calls suboptimal"] if has(report, r"suboptimal") else []),
             ),
-            refused=why or (None if rating > 0 else f"torn at line {report[-1].number}: it has no rating"),
+            refused=why or (None if rating > 0 else f"cut off at line {report[-1].number}: it has no rating"),
         )
 
 
@@ -222,13 +222,13 @@ def read_input(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         row = texts[at + (2 if name == "Q" else 1)] if len(texts) > at + 2 else []
         if count.isdigit() and all(word.isdigit() for word in row[: int(count)]) and row:
             told[name] = ",".join(row[: int(count)])
-    why = None if {"N", "NB", "P", "Q"} <= told.keys() else f"torn at line {lines[-1].number}: no N, NB, P and Q"
+    why = None if {"N", "NB", "P", "Q"} <= told.keys() else f"cut off at line {lines[-1].number}: N, NB, P or Q is missing"
     yield ImportedRun(
         format="hpl-input",
         tool="HPL.dat",
         line=lines[0].number,
         conditions=told,
-        notes=("an input: it has no figure",),
+        notes=("an input file: it has no figures",),
         refused=why,
     )
 

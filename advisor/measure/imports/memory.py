@@ -33,12 +33,12 @@ def _doubt(lines: Sequence[Line], wanted: Sequence[str], figures: Sequence[Impor
     """Return why a table is no whole one."""
     there = [each.what for each in figures]
     if len(set(there)) != len(there):
-        return "a row stands twice: the output of two runs is mixed"
+        return "a row appears twice: the output of two runs is mixed"
     missing = [each for each in wanted if each not in there]
     if missing:
-        return f"torn at line {lines[-1].number}: {', '.join(missing)} missing or not whole"
+        return f"cut off at line {lines[-1].number}: {', '.join(missing)} missing or incomplete"
     worst = next((each for each in figures if not 0 < each.value < 1e15), None)
-    return f"{worst.what} of {worst.value:g} bytes/s is not a bandwidth" if worst else None
+    return f"{worst.what} of {worst.value:g} bytes/s is not a plausible bandwidth" if worst else None
 
 
 def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
@@ -53,13 +53,13 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     threads = ranks * (of_each or 1) if ranks else whole(counted or asked) or (1 if alone else None)
     figures = tuple(_rates(lines, 1e6, scope="one thread" if threads == 1 else "all threads"))
     failed = has(lines, r"Failed Validation")
-    why = f"line {failed.number}: it failed its own validation" if failed else None
+    why = f"line {failed.number}: the benchmark's own validation failed" if failed else None
     why = why or _doubt(lines, ("copy", "scale", "add", "triad"), figures)
     if why is None and not has(lines, r"Solution Validates"):
-        why = f"torn at line {lines[-1].number}: it does not say whether its results were right"
+        why = f"cut off at line {lines[-1].number}: the line on whether the results were right is missing"
     elements = whole(value_after(lines, r"Array size\s*=\s*(\d+)"))
     size = elements * int(value_after(lines, r"uses\s+(\d+) bytes per") or 8) if elements else None
-    openmp = "built without OpenMP, for its header has no Number of Threads: one thread"
+    openmp = "its header has no Number of Threads, so it was built without OpenMP: one thread"
     yield ImportedRun(
         format="stream",
         tool="STREAM",
@@ -69,7 +69,7 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         conditions=known({"threads": threads, "bytes": size}),
         not_said=() if threads else ("threads",),
         notes=(
-            "the best of its runs, without the read that a store through the cache makes first",
+            "the best of the runs; the read that precedes a cached store is not counted",
             *([openmp] if alone else []),
         ),
         refused=why,
@@ -95,9 +95,9 @@ def read_babelstream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     listed = [figure(_WHAT[row["what"].lower()], "bytes/s", float(row["rate"]) * scale, "all threads", "best") for row in rows]
     figures = (*_rates(lines, scale), *listed)
     failed = has(lines, r"(?i)validation failed|failed validation")
-    why = f"line {failed.number}: it failed its own validation" if failed else None
+    why = f"line {failed.number}: the benchmark's own validation failed" if failed else None
     if why is None and head not in _BABEL_SCALES:
-        why = f"its unit is not known: {(head or 'there is no header')[:20]}"
+        why = f"its unit is unknown: {(head or 'there is no header')[:20]}"
     implementation = value_after(lines, r"^\s*Implementation:\s*(.+)")
     wanted = ("nstream",) if [each.what for each in figures] == ["nstream"] else ("copy", "scale", "add", "triad")
     yield ImportedRun(
@@ -114,7 +114,7 @@ def read_babelstream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             }
         ),
         not_said=("threads", *(() if implementation else ("CPU or GPU",))),
-        notes=("the best of its runs, the first left out",),
+        notes=("the best of the runs, excluding the first",),
         refused=why or _doubt(lines, wanted, figures),
     )
 
@@ -142,8 +142,8 @@ def read_likwid(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         figures=(figure(what, "bytes/s", rate, "all threads", size=size),) if rate > 0 else (),
         conditions={"test": test, **known({"threads": threads})},
         cpus=tuple(cpus) if threads in (None, len(cpus)) else (),
-        notes=("likwid-bench checks no result",),
-        refused=None if rate > 0 else f"torn at line {lines[-1].number}: it prints no MByte/s",
+        notes=("likwid-bench does not check its result",),
+        refused=None if rate > 0 else f"cut off at line {lines[-1].number}: no MByte/s line",
     )
 
 
@@ -167,14 +167,14 @@ def read_numademo(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             node, test = re.search(r"on node (\d+)", row["where"]), row["test"].lower().removeprefix("stream ")
             at = (cores, int(node[1])) if node and cores is not None else None
             figures.append(figure(_WHAT.get(test, test), "bytes/s", float(row[3]) * 1e6, "one thread", "mean", at=at))
-    skipped = f"{rows - len(figures)} of {rows} rows are inf or 0: too short to be timed"
+    skipped = f"inf or 0 in {rows - len(figures)} of {rows} rows: too short to be timed"
     yield ImportedRun(
         format="numademo",
         tool="numademo",
         line=lines[0].number,
         figures=tuple(figures),
-        notes=(*([skipped] if rows > len(figures) else []), "it checks no result"),
-        refused=None if figures else "no row that can be read",
+        notes=(*([skipped] if rows > len(figures) else []), "the program does not check its results"),
+        refused=None if figures else "no readable row",
     )
 
 
@@ -251,23 +251,23 @@ def _mlc_notes(lines: Sequence[Line], figures: Sequence[ImportedFigure]) -> Iter
     own = {at[0]: rate for at, rate in rates.items() if at[0] == at[1]}
     reads = next((each.value for each in figures if each.what == "load" and each.scope == "all threads"), 0.0)
     if has(lines, r"Unable to modify prefetchers|for random access"):
-        yield "latencies of random access: not comparable with a sequential walk"
+        yield "random-access latencies: not comparable with a sequential walk"
     if own and reads and abs(sum(own.values()) / reads - 1) > _SUM:
-        yield f"its nodes sum up to {sum(own.values()) / reads:.2f} of all together: another load, or parts of two files"
+        yield f"its NUMA nodes add up to {sum(own.values()) / reads:.2f} times the total: a different load, or parts of two files"
     places = {each.at for each in figures if each.at}
     rows = {row for row, _ in places}
     without = sorted({memory for _, memory in places} - rows)
     if without:
-        yield f"no row for node {', '.join(map(str, without))}: memory without cores, or the matrix was cut off"
+        yield f"no row for node {', '.join(map(str, without))}: no cores there, or the matrix was cut off"
     more = [at for at, rate in rates.items() if at[1] in rows and at[0] != at[1] and rate > _ABOVE * own.get(at[0], rate)]
     if more:
-        yield f"node {more[0][0]} reads faster from node {more[0][1]} than from its own: other DIMMs there, or no real matrix"
+        yield f"node {more[0][0]} reads faster from node {more[0][1]} than from itself: unequal DIMMs, or not a real matrix"
     options = value_after(lines, r"^\s*Command line parameters:\s*(\S.*)")
     if re.search(r"(?:^|\s)-b\s*\d", options or "") or (reads and not has(lines, _MLC.pattern)):
-        yield "its buffer was chosen, or its first lines are missing: a small one measures a cache"
+        yield "its buffer size was set, or its first lines are missing: a small buffer measures a cache, not memory"
     nearer = [at for at, time in times.items() if at[0] != at[1] and time < times.get((at[0], at[0]), 0.0) * 0.95]
     if nearer:
-        yield f"memory of node {nearer[0][1]} is nearer to node {nearer[0][0]} than its own: {_CONTRADICTS}"
+        yield f"node {nearer[0][0]} reaches memory of node {nearer[0][1]} faster than its own memory: {_CONTRADICTS}"
 
 
 _CONTRADICTS = "the matrix contradicts itself"
@@ -285,7 +285,7 @@ def read_mlc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     for name in ("latency", "bandwidth"):
         part = sections.get(name)
         if part is not None and _matrix(part) is None and not has(part, r"N/A"):
-            why = why or f"torn at line {lines[-1].number}: the {name} matrix is not whole"
+            why = why or f"cut off at line {lines[-1].number}: the {name} matrix is incomplete"
     yield ImportedRun(
         format="mlc",
         tool="Intel Memory Latency Checker",
@@ -294,7 +294,7 @@ def read_mlc(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         figures=figures,
         conditions=known({"NUMA nodes": len({each.at[0] for each in figures if each.at})}),
         notes=tuple(note for note in notes if _CONTRADICTS not in note),
-        refused=why or (None if figures else f"torn at line {lines[-1].number}: no matrix and no bandwidth"),
+        refused=why or (None if figures else f"cut off at line {lines[-1].number}: contains neither a matrix nor a bandwidth"),
     )
 
 
@@ -304,6 +304,8 @@ _FEWEST = 4
 _MOST = 1024
 """CPUs of a matrix: the largest published has 256."""
 _CELLS = re.compile(r"[\d.,eE+\- ]*")
+_COLUMNS = re.compile(r"\s*\d{1,4}(?:\s+\d{1,4})+\s*")
+_HALF_ROW = re.compile(r"\s*\d{1,4}(?:\s+\d{1,6}(?:\.\d{1,3})?(?:\s*±\s*\d{1,6}(?:\.\d{1,3})?)?)*\s*")
 
 Times = Mapping[tuple[int, int], float]
 """Seconds by two positions, the smaller first."""
@@ -370,7 +372,22 @@ def is_matrix(lines: Sequence[Line]) -> bool:
 def read_matrix(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield a matrix of which every pair is there at least once; positions are not CPU numbers where --cores was given."""
     rows = [line.text.split(",") for line in lines if line.text.strip()]
-    count = max((len(rows), *map(len, rows)), default=0)
+    note = "its columns are positions, which are CPU numbers only if all CPUs were measured"
+    yield _run_of_pairs(lines[0].number, rows, max((len(rows), *map(len, rows)), default=0), note)
+
+
+def read_table(lines: Sequence[Line]) -> Iterator[ImportedRun]:
+    """Yield the table that is printed without --csv: half of a matrix below a line of CPU numbers, rounded to 1 ns."""
+    first, *others = lines
+    head = next((line.text.split() for line in others if _COLUMNS.fullmatch(line.text)), [])
+    rows = (re.sub(r"\s*±\s*[\d.]+", "", line.text).split() for line in others if _HALF_ROW.fullmatch(line.text))
+    cells = {row[0]: row[1:] for row in rows if row != head}
+    run = _run_of_pairs(first.number, [cells.get(cpu, []) for cpu in head], len(head), "rounded to 1 ns; --csv prints decimals")
+    other = None if first.text.strip().startswith("1)") else "different transfer from ours; only benchmark 1 (CAS) is comparable"
+    yield run.but(refused=other or run.refused)
+
+
+def _run_of_pairs(line: int, rows: Sequence[Sequence[str]], count: int, note: str) -> ImportedRun:
     times: dict[tuple[int, int], list[float]] = {}
     for one, row in enumerate(rows):
         for other, word in enumerate(row):
@@ -378,19 +395,19 @@ def read_matrix(lines: Sequence[Line]) -> Iterator[ImportedRun]:
                 times.setdefault((min(one, other), max(one, other)), []).append(float(word) * 1e-9)
     why, pairs = None, count * (count - 1) // 2
     if not _FEWEST <= count <= _MOST:
-        why = f"{count} CPUs are no matrix" if count < _FEWEST else f"{count} CPUs are more than the {_MOST} that are read"
+        why = f"{count} CPUs do not form a matrix" if count < _FEWEST else f"{count} CPUs exceed the limit of {_MOST}"
     elif len(times) != pairs:
-        why = f"torn: {len(times)} of {pairs} pairs of {count} CPUs"
-    yield ImportedRun(
+        why = f"cut off: {len(times)} of {pairs} pairs of {count} CPUs"
+    return ImportedRun(
         format="core-to-core",
         tool="core-to-core-latency",
-        line=lines[0].number,
+        line=line,
         figures=tuple(
             figure("round trip, half", "seconds", median(values), "CPU to CPU", "mean", at=at)
             for at, values in sorted(times.items())
         ),
         conditions={"CPUs": count},
-        notes=("its columns are positions: CPU numbers where all CPUs were asked",),
+        notes=(note,),
         refused=why,
     )
 
@@ -448,6 +465,14 @@ FORMATS = (
         ),
         begins=_MLC,
         read=read_mlc,
+        not_said=("host",),
+    ),
+    Format(
+        name="core-to-core table",
+        tool="core-to-core-latency",
+        seen="1.0 to 1.2",
+        starts=re.compile(r"^\s*[123]\) (?:CAS|Single-writer single-reader) latency on |^\s*3\) (?:Message passing|One writer)"),
+        read=read_table,
         not_said=("host",),
     ),
     Format(

@@ -9,7 +9,7 @@ from advisor.measure.imports import NUMBER, Format, Known, Line, figure, has, kn
 from advisor.measure.measurement import ImportedFigure, ImportedRun, Scope, Statistic, Unit
 
 _MIB = float(1 << 20)
-_TWICE = "a size stands twice"
+_TWICE = "a size appears twice"
 
 
 def _twice(figures: Sequence[ImportedFigure]) -> bool:
@@ -74,11 +74,11 @@ def read_osu(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         told["memory"] = f"{kind.removeprefix('MPI').strip('-') or 'GPU'}{' (device)' if device else ''}"
     failed, why = has(lines, r"\bFail\b|DATA VALIDATION ERROR"), None
     if failed:
-        why = f"line {failed.number}: its data were wrong (validation failed)"
+        why = f"line {failed.number}: wrong data (validation failed)"
     elif not read:
-        why = "torn: there is no header that says what its columns are"
+        why = "cut off: no header names its columns"
     elif not figures:
-        why = "torn: a header without rows, or two programs' output mixed"
+        why = "cut off: a header without rows, or two programs' output mixed"
     elif _twice(figures):
         why = f"{_TWICE}: the output of two programs is mixed"
     yield ImportedRun(
@@ -153,13 +153,13 @@ def _imb_run(lines: Sequence[Line], version: str | None) -> ImportedRun:
     ended = has(lines, r"out-of-mem|int-overflow|time-out")
     wrong, why = next((row for row in rows if row.get("defects", 0.0) > 0), None), None
     if not rows:
-        why = f"line {ended.number}: it ended early" if ended else "torn: a header without rows"
+        why = f"line {ended.number}: the run ended early" if ended else "cut off: a header without rows"
     elif wrong:
-        why = f"at {wrong['#bytes']:g} bytes its data were wrong"
+        why = f"wrong data at {wrong['#bytes']:g} bytes"
     elif _twice(figures):
         why = f"{_TWICE}: two modes or two runs in one table"
     elif not figures:
-        why = "none of its columns is read: of overlap and of files only t[usec] and its like are"
+        why = "none of its columns can be read: for overlap and file benchmarks, only t[usec] and similar are supported"
     return ImportedRun(
         format="imb",
         tool=f"Intel MPI Benchmarks, {name}",
@@ -167,7 +167,7 @@ def _imb_run(lines: Sequence[Line], version: str | None) -> ImportedRun:
         line=lines[0].number,
         figures=figures,
         conditions={"test": name, **known({"ranks": ranks, "pairs": pairs if pairs > 1 else None})},
-        notes=("here a megabyte is 2^20 bytes, as size and time tell",) if mega == _MIB else (),
+        notes=("this output counts 2^20 bytes as a megabyte, as its sizes and times show",) if mega == _MIB else (),
         refused=why,
     )
 
@@ -199,7 +199,7 @@ def _perf_column(name: str, every: Sequence[str], *, both: bool) -> tuple[str, U
 
 _ROUNDED = 0.01
 """By how much a bandwidth and what size and message rate give may differ, beside what the printed digits leave."""
-_RELABELLED = "its header names another unit than size and message rate give: these are believed"
+_RELABELLED = "its header's unit does not match size and message rate; advisor uses the unit that they imply"
 _SAME = 0.05
 
 
@@ -213,7 +213,7 @@ def _perf_figures(lines: Sequence[Line], *, both: bool) -> Iterator[ImportedFigu
         row = leading(line.text)
         if head or not kinds or len(row) < max(map(columns.index, kinds)) + 3:
             if not head and kinds and len(row) > 1 and numbers(line.text):
-                yield f"torn at line {line.number}: its row is not whole"
+                yield f"cut off at line {line.number}: its row is incomplete"
             continue
         told, size = dict(zip(columns, row[2:], strict=False)), row[0]
         rate = told.get("MsgRate[Mpps]", 0.0) * 1e6
@@ -254,7 +254,7 @@ def read_perftest(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     test = known({"test": f"{verb} {kind}" if title else None})
     told = test | known({name: value_after(lines, pattern) for name, pattern in _PERF_TELLS.items()})
     full = kind == "Latency" and verb.startswith(("RDMA_Read", "Atomic"))
-    why = None if first else f"torn at line {lines[-1].number}: a header without rows"
+    why = None if first else f"cut off at line {lines[-1].number}: a header without rows"
     why = next((each for each in odd if each != _RELABELLED), why)
     last = max((at for at, line in enumerate(lines) if len(leading(line.text)) > 2), default=0)
     left_open = len({size for _, size in first}) > 1 and not has(lines[last:], r"-{20,}")  # a row of one size is all there is
@@ -268,9 +268,9 @@ def read_perftest(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         notes=(
             *(("its latency is the full round trip",) if full else ()),
             *((_RELABELLED,) if _RELABELLED in odd else ()),
-            *(("no line closes its table: sizes may be missing",) if left_open else ()),
+            *(("its table has no closing line: sizes may be missing",) if left_open else ()),
         ),
-        refused=f"{_TWICE} with other figures: the output of two runs is mixed" if torn else why,
+        refused=f"{_TWICE} with other figures: the output of two runs is mixed together" if torn else why,
     )
 
 
@@ -294,7 +294,7 @@ def read_perftest_json(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         told = {str(key)[:40]: value if isinstance(value, int | float) else str(value)[:80] for key, value in info.items()}
         why = None if figures else "it has no result"
     else:
-        why = "torn: it is no whole JSON"
+        why = "cut off: its JSON is incomplete"
     yield ImportedRun(format="perftest-json", tool="perftest", line=1, figures=figures, conditions=told, refused=why)
 
 
@@ -334,21 +334,22 @@ def _nccl_refused(lines: Sequence[Line], rows: Sequence[re.Match[str]]) -> str |
     counted = next((found["last"] for line in lines if (found := _NCCL_HEAD.match(line.text))), "wrong") == "wrong"
     for row in rows:
         if counted and any(row[each] != "N/A" and float(row[each]) > 0 for each in ("wrong", "wrong2")):
-            return f"at {row['size']} bytes its results were wrong"
+            return f"wrong results at {row['size']} bytes"
         said, time = float(row["alg"]), float(row["time"])
         rate = int(row["size"]) / time / 1e3 if time > 0 else 0.0
         if abs(said - rate) > 0.006 + _NCCL_SLACK * rate:
             return (
-                f"at {row['size']} bytes size and time give {rate:.3g} GB/s, the row says {said:g}: not printed by this program"
+                f"at {row['size']} bytes, size and time give {rate:.3g} GB/s, but the row says {said:g}: not printed by this "
+                f"program"
             )
     bounds = has(lines, r"Out of bounds values\s*:\s*\d+ FAILED")
     if bounds:
-        return f"line {bounds.number}: it failed its own check"
+        return f"line {bounds.number}: the benchmark's own check failed"
     if not rows:
-        return f"torn at line {lines[-1].number}: no row"
+        return f"cut off at line {lines[-1].number}: no results"
     sizes = [row["size"] for row in rows if int(row["size"])]
     if len(set(sizes)) != len(sizes):
-        return f"{_TWICE}: the output of two runs is mixed"
+        return f"{_TWICE}: the output of two runs is mixed together"
     return None if sizes else "it sent nothing: every row has 0 bytes"
 
 

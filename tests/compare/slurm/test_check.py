@@ -158,7 +158,7 @@ def test_cores_that_are_the_kernels_numbers_are_named_so() -> None:
     cpus = next(each.cpuset for each in topology.nodes if each.os_index == 4)
     cores = ",".join(str(cpu) for cpu in cpus if cpu < 64)
     found = check(node, f"{HEAD}{made.line('n1')}\n", f"Name=gpu Type=a100 File=/dev/nvidia0 Cores={cores}\n")
-    assert ["these are the kernel's CPU numbers, Slurm wants its own" in each.claim for each in found.differences] == [True]
+    assert ["these are the kernel's CPU numbers, but Slurm needs its own" in each.claim for each in found.differences] == [True]
 
 
 def test_gres_types_must_name_gpu() -> None:
@@ -209,7 +209,7 @@ def test_nodes_that_no_line_or_two_lines_define_are_named() -> None:
 def test_a_line_whose_nodes_have_other_host_names_is_not_compared() -> None:
     """Nor are its hosts called missing, which are known by the other name."""
     found = check({"h2": machine(SMT)}, f"{HEAD}NodeName=n[1-2] NodeHostName=h[1-2] CPUs=1\n")
-    assert (said(found), found.not_known) == ([], ("slurm.conf line 3: it has NodeHostName, and its nodes are not compared",))
+    assert (said(found), found.not_known) == ([], ("slurm.conf line 3: NodeHostName is set, so these nodes are not compared",))
 
 
 def test_memory_that_no_source_shows_is_not_known() -> None:
@@ -224,7 +224,8 @@ def test_memory_that_no_source_shows_is_not_known() -> None:
 def test_gpus_to_be_added_are_said_to_want_their_files_first() -> None:
     """Gres= alone would drain the node."""
     cost = (
-        "2 of 2 GPUs get no job; write gres.conf first (AutoDetect, or advisor export slurm on the node), or the node is drained"
+        "2 of 2 GPUs get no jobs; write gres.conf first (AutoDetect, or advisor export slurm on the node), "
+        "otherwise Slurm drains it"
     )
     assert [each.cost for each in check(with_gpus(SMT, [1, 2]), f"{HEAD}NodeName=n1 {GOOD}\n").differences] == [cost]
 

@@ -35,7 +35,7 @@ def with_adapters(*names: str) -> Machine:
 def test_gpus_that_hip_cannot_have_are_named() -> None:
     """ROCm hides first and HIP counts what is left: number 4 of two is none, number 1 is the second."""
     line = "mpirun -np 1 -x ROCR_VISIBLE_DEVICES=4,5 -x HIP_VISIBLE_DEVICES={} ./a"
-    what = "HIP_VISIBLE_DEVICES asks for GPU 4, and ROCR_VISIBLE_DEVICES leaves 2, numbered from 0"
+    what = "HIP_VISIBLE_DEVICES asks for GPU 4, but ROCR_VISIBLE_DEVICES leaves 2, numbered from 0"
     assert told(line.format("4,5")) == [("gpus-hidden-twice", what)]
     assert told(line.format("0,1")) == []
 
@@ -43,7 +43,7 @@ def test_gpus_that_hip_cannot_have_are_named() -> None:
 def test_a_process_has_one_mig_instance() -> None:
     """A list of several is used up to the first; one is as it should be."""
     assert told("mpirun -np 1 -x CUDA_VISIBLE_DEVICES=MIG-a,MIG-b ./a") == [
-        ("one-mig-instance", "every rank uses the first MIG instance alone")
+        ("one-mig-instance", "every rank uses only the first MIG instance")
     ]
     assert told("mpirun -np 1 -x CUDA_VISIBLE_DEVICES=MIG-a ./a") == []
 
@@ -88,7 +88,7 @@ def test_cray_mpich_ends_where_a_rank_of_the_policy_numa_is_on_two_nodes() -> No
     line = "MPICH_OFI_NIC_POLICY=NUMA srun -n 2 --cpu-bind=map_ldom:0,1 ./a"
     assert told(line) == []
     wide = "MPICH_OFI_NIC_POLICY=NUMA srun -n 1 --cpu-bind=mask_cpu:0x1ffff ./a"
-    assert told(wide) == [("nic-policy", "Cray MPICH ends: rank 0 is not inside one NUMA node")]
+    assert told(wide) == [("nic-policy", "Cray MPICH aborts: rank 0 is not inside one NUMA node")]
 
 
 def test_a_map_of_adapters_counts_with_the_policy_user_alone() -> None:
@@ -113,7 +113,7 @@ def test_variables_of_devices_are_explained() -> None:
     """Each in one clause that has its value."""
     found = lint(["ROCR_VISIBLE_DEVICES=2 FI_CXI_DEVICE_NAME=cxi0 mpirun -np 1 ./a"], machine(ROME)).options
     assert [each.says for each in found[:2]] == [
-        "shows ROCm the GPUs 2 alone, which are then 0, 1, ...",
+        "makes only the GPUs 2 visible to ROCm, renumbered 0, 1, ...",
         "lets libfabric use the Slingshot adapters cxi0",
     ]
     assert all("{0}" in clause for clause in MEANINGS.values())

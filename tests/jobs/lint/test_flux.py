@@ -121,7 +121,7 @@ def test_cpus_that_are_not_there_are_left_open_and_said() -> None:
     ("line", "says"),
     [
         ("flux run -n2 -x ./a", "--exclusive needs --nodes"),
-        ("flux run -N3 -n2 ./a", "3 nodes are more than 2 tasks"),
+        ("flux run -N3 -n2 ./a", "more nodes (3) than tasks (2)"),
         ("flux run -N2 -n4 --tasks-per-node=2 ./a", "Per-resource options can't be used"),
         ("flux run -N1 -n97 -x -o cpu-affinity=per-task ./a", "unsatisfiable"),
     ],

@@ -102,7 +102,7 @@ def test_ranks_that_are_left_out_are_warned_of() -> None:
     """Seen: "Only 2 processes out of 4 can be assigned, running with 2 processes"; as many entries as ranks are as asked."""
     line = "likwid-mpirun -np 4 -mpi openmpi -pin 0-1_2-3{} ./a"
     short = lint([line.format("")], machine(EPYC)).warnings
-    assert [(each.id, each.what) for each in short] == [("ranks-left-out", "2 of 4 ranks are started")]
+    assert [(each.id, each.what) for each in short] == [("ranks-left-out", "only 2 of 4 ranks are started")]
     assert [each.id for each in lint([line.format("_8-9_16-17")], machine(EPYC)).warnings] == []
 
 
@@ -115,9 +115,9 @@ def test_a_process_of_likwid_pin_has_its_list() -> None:
     ("line", "why"),
     [
         ("likwid-mpirun -np 4 ./a", "without -pin"),
-        ("likwid-mpirun -np 2 -pin S:balanced:4_0 ./a", "is not predicted here"),
+        ("likwid-mpirun -np 2 -pin S:balanced:4_0 ./a", "is not predicted"),
         ("likwid-mpirun -np 2 -hostfile gone -pin 0_1 ./a", "was not read"),
-        ("likwid-mpirun -np 2 --strange -pin 0_1 ./a", "--strange of likwid is not known here"),
+        ("likwid-mpirun -np 2 --strange -pin 0_1 ./a", "likwid's option --strange is unknown here"),
     ],
 )
 def test_what_is_not_known_of_a_line_is_said(line: str, why: str) -> None:
@@ -135,4 +135,4 @@ def test_in_a_part_of_a_node_numbers_are_positions_there() -> None:
     """Seen with CPUs 8-15,40-47 alone: -c 8 was CPU 40; it is left open."""
     seen = topology(EPYC)
     narrow = machine(EPYC).model_copy(update={"topology": seen.model_copy(update={"allowed": seen.packages[0].cpuset})})
-    assert "counts CPUs from the first of that part" in str(predict(parse(["likwid-pin -c 0 ./a"]), narrow, {}).unclear)
+    assert "counts CPUs from the first CPU of that part" in str(predict(parse(["likwid-pin -c 0 ./a"]), narrow, {}).unclear)

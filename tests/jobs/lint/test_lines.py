@@ -212,14 +212,14 @@ def test_what_cannot_be_translated_is_named() -> None:
     assert all("placement of ranks" in each.lost[0] for each in unknown)
 
 
-SUPPOSED = "nothing: the newest is assumed; say --launcher-version"
+SUPPOSED = "assumed, as the newest; give --launcher-version"
 
 
 @pytest.mark.parametrize(
     ("line", "launcher", "known_from"),
     [
-        ("mpirun -rf F ./a", "openmpi4", "words of Open MPI 4"),
-        ("mpirun --map-by pe-list=0:ordered ./a", "openmpi5", "words that only Open MPI 5 knows"),
+        ("mpirun -rf F ./a", "openmpi4", "options that only Open MPI 4 has"),
+        ("mpirun --map-by pe-list=0:ordered ./a", "openmpi5", "syntax that only Open MPI 5 accepts"),
         ("prterun -np 2 ./a", "openmpi5", "the word prterun"),
         ("mpiexec -ppn 2 -n 2 ./a", "mpich", "the word mpiexec"),
         ("mpiexec.hydra -genv I_MPI_PIN 1 -n 2 ./a", "intelmpi", "the word mpiexec.hydra"),
@@ -285,13 +285,13 @@ def test_the_ranks_of_two_programs_follow_each_other() -> None:
     ("line", "why"),
     [
         ("mpirun -np 2 ./a : ./b", "how a line that starts 2 programs shares"),
-        ("srun -n 2 ./a : -n 2 ./b", "what each gets is known of Open MPI only"),
+        ("srun -n 2 ./a : -n 2 ./b", "what each gets is known only for Open MPI"),
         ("mpirun -np 2 ./a : -np 2 --host n1 ./b", "how a line that starts 2 programs shares"),
         ("mpirun -np 2 ./a : -np 2 numactl -N 1 ./b", "how a line that starts 2 programs shares"),
     ],
 )
 def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: str) -> None:
-    """It is said what is not known; nothing is warned of."""
+    """It is said an unknown value; nothing is warned of."""
     found = told(ROME, None, line)
     assert (found.ranks, found.warnings) == (None, ())
     assert why in found.binding
@@ -300,7 +300,7 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
 @pytest.mark.parametrize(
     ("version", "line", "wanted"),
     [
-        ("5.0.6", "mpirun -np 4 --map-by ppr:2 ./a", "--map-by ppr:2 is not predicted here"),
+        ("5.0.6", "mpirun -np 4 --map-by ppr:2 ./a", "--map-by ppr:2 is not predicted"),
         (
             "4.1.4",
             "mpirun --hostfile slots --map-by node --bind-to core ./a",
@@ -308,14 +308,14 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
         ),
         ("5.0.6", "env -u A -C /tmp mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
         ("5.0.6", "env -i stdbuf -o L -eL time -p mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
-        ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "rank by rank: what SLURM_GPUS changes is not predicted here"),
-        ("slurm-24.05", "SLURM_HOSTFILE=star srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
-        ("slurm-24.05", "SLURM_HOSTFILE=none srun -n 2 -m arbitrary ./a", "the file of SLURM_HOSTFILE is not understood"),
+        ("slurm-24.05", "SLURM_GPUS=2 srun -n 4 ./a", "Placement unknown: the effect of SLURM_GPUS is not predicted"),
+        ("slurm-24.05", "SLURM_HOSTFILE=star srun -n 2 -m arbitrary ./a", "the SLURM_HOSTFILE file cannot be interpreted"),
+        ("slurm-24.05", "SLURM_HOSTFILE=none srun -n 2 -m arbitrary ./a", "the SLURM_HOSTFILE file cannot be interpreted"),
         ("slurm-24.05", "srun -n 4 --hint=multithread,compute_bound ./a", "--hint=multithread,compute_bound is not predicted"),
     ],
 )
 def test_what_is_said_of_the_binding(version: str, line: str, wanted: str) -> None:
-    """Where ranks go, why nothing starts, or what is not known."""
+    """Where ranks go, why nothing starts, or an unknown value."""
     files = {**FILES, "slots": "n1 slots=2\nn2 slots=2\n", "star": "n1*2\n", "none": "\n"}
     assert wanted in lint([line], machine(ROME), version=version, files=files).binding
 
@@ -325,7 +325,7 @@ def test_what_is_said_of_the_binding(version: str, line: str, wanted: str) -> No
     [
         ("4.1.4", "mpirun --prtemca a b -np 2 --bind-to none ./a", "mpirun --mca a b -np 2 --bind-to none ./a"),
         ("4.1.4", "mpirun --omca a b -np 2 --bind-to none ./a", "mpirun --mca a b -np 2 --bind-to none ./a"),
-        ("4.1.4", "mpirun --omca a 'b c' -np 2 --bind-to none ./a", "write --mca in its place"),
+        ("4.1.4", "mpirun --omca a 'b c' -np 2 --bind-to none ./a", "write --mca instead"),
     ],
 )
 def test_a_better_line_keeps_the_values_of_an_option(version: str, line: str, better: str) -> None:
@@ -368,7 +368,7 @@ def test_options_that_open_mpi_4_lacks_have_no_equal_there() -> None:
 @pytest.mark.parametrize("launcher", ["ibrun", "/opt/bin/ccc_mprun", "poe"])
 def test_launchers_that_are_not_read_are_named(launcher: str) -> None:
     """In one line, with those that are."""
-    with pytest.raises(BadInput, match="its lines are not read here; it reads those of mpirun, mpiexec"):
+    with pytest.raises(BadInput, match="this launcher's lines are not supported; supported: mpirun, mpiexec"):
         told(ROME, None, f"{launcher} -np 2 n1 n2 ./a")
 
 
@@ -379,7 +379,7 @@ def test_options_have_a_clause_each() -> None:
         ("OMP_NUM_THREADS=4", "gives each rank 4 threads"),
         ("-np 2", "starts 2 ranks"),
         ("-x UCX_TLS=rc_x", "lets UCX use rc_x"),
-        ("--bind-to core", "binds each rank to core"),
+        ("--bind-to core", "sets CPU binding to core"),
         ("numactl -m 0", "takes the memory of each rank from 0"),
     ]
 
@@ -387,7 +387,7 @@ def test_options_have_a_clause_each() -> None:
 def test_what_a_line_does_in_words() -> None:
     """Ranks that share a node's cores are counted."""
     assert told(ROME, "4.1.4", "mpirun -np 8 --bind-to none ./a").binding == (
-        "8 ranks, none bound: the kernel moves them over all 128 cores."
+        "8 ranks, none bound: the kernel moves them across all 128 cores."
     )
     assert told(ROME, "4.1.4", "mpirun -np 16 --map-by ppr:16:numa --bind-to numa ./a").binding == (
         "16 ranks, each bound to one NUMA node: 16 ranks share the 16 cores of NUMA node 0 (CPUs 0-15)."
@@ -405,7 +405,7 @@ def test_the_adapter_is_far_for_ranks_of_several_hosts_only() -> None:
 def test_unbound_ranks_with_more_threads_than_cores_are_warned_of() -> None:
     """256 threads on 128 cores, wherever the kernel puts them."""
     (found,) = told(ROME, "4.1.4", "OMP_NUM_THREADS=16 mpirun -np 16 --bind-to none ./a").warnings
-    assert (found.id, found.evidence) == ("too-many-threads", "16 ranks of 16 threads on a node, none bound, and 128 cores")
+    assert (found.id, found.evidence) == ("too-many-threads", "16 ranks of 16 threads on a node of 128 cores, none bound")
 
 
 def test_all_ranks_at_one_of_eight_memories_are_warned_of() -> None:
@@ -413,7 +413,7 @@ def test_all_ranks_at_one_of_eight_memories_are_warned_of() -> None:
     found = [
         each for each in told(ROME, "4.1.4", "mpirun -np 16 --map-by core --bind-to core ./a").warnings if each.id == "one-memory"
     ]
-    assert [each.what for each in found] == ["all ranks of a node are at NUMA node 0, one of 8"]
+    assert [each.what for each in found] == ["all ranks of a node are on NUMA node 0, one of 8"]
     assert [each.better for each in found] == ["mpirun -np 16 --map-by ppr:2:numa --bind-to core ./a"]
 
 
@@ -479,7 +479,7 @@ def test_a_value_behind_a_sign_of_equality_is_left_open_where_no_release_was_ask
     """5.0.11 takes -np=2 and refuses --bind-to=core; of other releases nothing is known."""
     lines = (("5.0.11", "-np=2 --bind-to core"), ("5.0.11", "-np=2 --bind-to=core"), ("5.0.6", "-np=2 --bind-to=core"))
     said = [told(ROME, version, f"mpirun {words} ./a").binding.split(":")[0] for version, words in lines]
-    assert said == ["2 ranks, each bound to one core of its own (rank", "The launcher refuses", "Not predicted rank by rank"]
+    assert said == ["2 ranks, each bound to one core of its own (rank", "The launcher refuses this line", "Placement unknown"]
 
 
 @pytest.mark.parametrize("text", ["x", "-4", "2.5", "1e3"])
@@ -490,7 +490,7 @@ def test_what_is_no_number_of_ranks_is_left_open(text: str) -> None:
 
 def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:
     """Nor taken for a line without a number."""
-    assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Not predicted")
+    assert told(ROME, "4.1.4", "mpirun -np 99999999999 --oversubscribe ./a").binding.startswith("Placement unknown")
 
 
 def test_ranks_dealt_over_hosts_in_turn_are_named_by_their_own_numbers() -> None:
@@ -511,7 +511,7 @@ def test_later_programs_of_their_own_ways_are_the_development_branch_where_it_is
     bare = machine(ROME).model_copy(update={"tools": None})
     assert lint([f"mpirun {tail}"], bare).ranks is None
     branch = lint([f"prterun {tail}"], bare)
-    assert (branch.ranks is None, branch.known_from) == (True, "words that only PRRTE's development branch takes")
+    assert (branch.ranks is None, branch.known_from) == (True, "words accepted only by PRRTE's development branch")
     assert lint([f"mpirun {tail}"], bare, version="main").known_from == "--launcher-version"
 
 

@@ -46,7 +46,7 @@ def test_a_line_with_parameters_does_what_was_observed(row: list[str]) -> None:
 def test_a_default_width_beside_what_changes_it_is_not_worked_out(version: str, line: str) -> None:
     """4.1.4's PE= parameter counted hardware threads, that of 5.0.11 held beside --map-by, a width did not: none is guessed."""
     made = predict(parse([f"{line} ./a"], VERSIONS[version]), machine("d-delftblue-2x6248r-snc2"), {})
-    assert (made.ranks, (made.unclear or "").endswith("is not predicted here")) == (None, True)
+    assert (made.ranks, (made.unclear or "").endswith("is not predicted")) == (None, True)
 
 
 def test_rows_of_a_rankfile_beyond_the_ranks_that_are_started_are_left_open() -> None:

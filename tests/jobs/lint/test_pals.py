@@ -212,5 +212,5 @@ def test_hosts_that_are_too_many_for_an_argument_stand_in_a_file() -> None:
 
 def test_hosts_with_different_numbers_of_ranks_are_refused() -> None:
     """PALS has one number for all."""
-    with pytest.raises(BadValue, match="as many ranks on every host"):
+    with pytest.raises(BadValue, match="the same number of ranks on every host"):
         written(("n1", 0, 2), ("n2", 0, 1), ("n3", 0, 2))

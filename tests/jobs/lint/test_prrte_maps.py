@@ -82,7 +82,7 @@ def test_a_second_program_goes_on_after_the_first() -> None:
 )
 def test_the_development_branch_is_not_predicted(version: str | None, line: str) -> None:
     """Where the version says so, and where only that branch takes the words."""
-    assert told(TURIN, line, version) == "what the development branch of PRRTE does with a line is not predicted here"
+    assert told(TURIN, line, version) == "lines for PRRTE's development branch are not predicted"
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_versions_are_understood_as_people_write_them(version: str, launcher: st
 def test_mapping_by_device_is_not_told_of_open_mpi_5_0() -> None:
     """PRRTE 3.0 refuses the word."""
     line = "-H node0:8 --map-by device=gpu --bind-to core -n 4 hostname"
-    assert told(TURIN, line, "5.0.11") == "--map-by device=gpu is not predicted here"
+    assert told(TURIN, line, "5.0.11") == "--map-by device=gpu is not predicted"

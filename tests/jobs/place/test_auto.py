@@ -15,29 +15,34 @@ TWO = ("a", "b")
 @pytest.mark.parametrize(
     ("name", "job", "strategy", "why"),
     [
-        (ROME, {"ranks": 128}, "compact", "128 ranks take every core, so neighbours are side by side"),
-        (ROME, {"ranks": 32}, "spread-l3", "32 ranks, 32 L3 groups: one each at most"),
+        (ROME, {"ranks": 128}, "compact", "128 ranks take every core, so consecutive ranks are on consecutive cores"),
+        (ROME, {"ranks": 32}, "spread-l3", "32 ranks, 32 L3 groups: at most one in each"),
         (ROME, {"ranks": 64}, "spread-l3", "64 ranks, 32 L3 groups: 2 in each"),
-        (ROME, {"ranks": 8}, "spread-numa", "8 ranks, 8 NUMA nodes: a memory of its own for each"),
+        (ROME, {"ranks": 8}, "spread-numa", "8 ranks, 8 NUMA nodes: one node each"),
         (
             ROME,
             {"ranks": 40},
             "balanced",
-            "40 ranks, 8 NUMA nodes, 32 L3 groups: spread over the nodes, in each over its groups",
+            "40 ranks, 8 NUMA nodes, 32 L3 groups: spread over the nodes, then over their L3 groups",
         ),
         (ROME, {"ranks": 16, "threads": 4}, "hybrid", "the 4 threads of a rank share one L3 group of 4"),
-        (ROME, {"ranks": 16, "threads": 8}, "hybrid", "8 threads are more than an L3 group of 4 takes; one NUMA node holds them"),
+        (
+            ROME,
+            {"ranks": 16, "threads": 8},
+            "hybrid",
+            "an L3 group holds only 4 of a rank's 8 threads; one NUMA node is large enough",
+        ),
         (
             ROME,
             {"ranks": 2, "threads": 64},
             "hybrid",
-            "64 threads are more than an L3 group of 4 takes; not even a NUMA node holds them",
+            "an L3 group holds only 4 of a rank's 64 threads; even a NUMA node is too small",
         ),
-        (ROME, {"ranks": 2, "hosts": TWO}, "hca-near", "one rank per node, and 2 nodes: it is placed beside mlx5_0"),
-        (ROME, {"ranks": 8, "near": "mlx5_0"}, "hca-near", "cores near mlx5_0 were asked for"),
-        (ROME, {"per": "numa"}, "spread-numa", "ranks are counted in NUMA nodes"),
-        (ROME, {"per": "l3"}, "spread-l3", "ranks are counted in L3 groups"),
-        ("two-hcas", {"ranks": 2}, "gpu-near", "2 ranks for 2 GPUs: 1 beside each of them"),
+        (ROME, {"ranks": 2, "hosts": TWO}, "hca-near", "one rank per node on 2 nodes: placed near mlx5_0"),
+        (ROME, {"ranks": 8, "near": "mlx5_0"}, "hca-near", "cores near mlx5_0 were requested"),
+        (ROME, {"per": "numa"}, "spread-numa", "ranks are counted per NUMA node"),
+        (ROME, {"per": "l3"}, "spread-l3", "ranks are counted per L3 group"),
+        ("two-hcas", {"ranks": 2}, "gpu-near", "2 ranks for 2 GPUs: 1 near each GPU"),
         (
             "two-hcas",
             {"ranks": 64, "hosts": TWO},
@@ -55,7 +60,7 @@ def test_choice(name: str, job: dict[str, object], strategy: Strategy, why: str)
 def test_what_failed_is_said() -> None:
     """A better strategy that does not fit is named with its reason."""
     made = placed("hca-unplaced", ranks=2, near="mlx5_0")
-    assert (made.strategy, made.why[1]) == ("spread-numa", "not hca-near: where mlx5_0 is, is not known")
+    assert (made.strategy, made.why[1]) == ("spread-numa", "not hca-near: the location of mlx5_0 is unknown")
 
 
 def test_the_runner_up_seats_somebody_elsewhere() -> None:
@@ -63,7 +68,7 @@ def test_the_runner_up_seats_somebody_elsewhere() -> None:
     assert placed(ROME, ranks=32, threads=4).runner_up is None
     assert placed(ROME, ranks=8).runner_up == (
         "compact",
-        "ranks crowd on the first nodes, and the memory of the others stays idle",
+        "ranks crowd onto the first nodes, leaving the other nodes' memory idle",
     )
 
 
@@ -71,7 +76,7 @@ def test_measured_messages() -> None:
     """Where the adapter's socket was measured to send twice the messages, ranks that fit there go there."""
     job = JobShape(ranks=64, hosts=TWO)
     made = place(job, [machine(ROME)], MeasuredForPlacement(near_messages=2.1))
-    why = "measured: cores of mlx5_0's socket send 2.1 times the messages of the others"
+    why = "measured: cores of mlx5_0's socket send 2.1 times as many messages as the others"
     assert (made.strategy, made.why[0]) == ("hca-near", why)
     assert place(job, [machine(ROME)], MeasuredForPlacement(near_messages=1.0)).strategy == "spread-l3"
 
@@ -79,8 +84,9 @@ def test_measured_messages() -> None:
 def test_measured_bandwidth() -> None:
     """Where one core an L3 group was measured to gain nothing, ranks are not spread over the groups."""
     job = JobShape(ranks=32)
+    measured = "measured: one core per group delivers 1.12 times the bandwidth of all cores"
     assert place(job, [machine(ROME)], MeasuredForPlacement(one_core_per_l3=1.12)).why == (
-        "32 ranks, 32 L3 groups: one each at most; measured: one core each gives 1.12 times the bandwidth of all",
+        f"32 ranks, 32 L3 groups: at most one in each; {measured}",
     )
     assert place(job, [machine(ROME)], MeasuredForPlacement(one_core_per_l3=1.0)).strategy == "balanced"
 
@@ -94,12 +100,12 @@ def test_latency_without_an_adapter_is_ranks_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("job", "notes"),
     [
-        ({}, ("no number of ranks was given: as many as fit",)),
+        ({}, ("number of ranks not given: using as many as fit",)),
         (
             {"strategy": "spread-numa"},
-            ("no number of ranks was given: one for each NUMA node", "120 of 128 cores stay idle"),
+            ("number of ranks not given: using one per NUMA node", "120 of 128 cores stay idle"),
         ),
-        ({"strategy": "spread-l3"}, ("no number of ranks was given: one for each L3 group", "96 of 128 cores stay idle")),
+        ({"strategy": "spread-l3"}, ("number of ranks not given: using one per L3 group", "96 of 128 cores stay idle")),
         ({"ranks": 8}, ("120 of 128 cores stay idle",)),
         ({"ranks": 128}, ()),
     ],

@@ -48,7 +48,7 @@ def test_slow_cores_take_what_finds_no_room_on_fast_ones() -> None:
     """Of fourteen ranks four are on slow cores, two in each L3 group."""
     made = on(SPARK, ranks=14)
     assert sorted(set(map(int, cpus(made)))) == [0, 1, *range(5, 12), *range(15, 20)]
-    assert "4 ranks on kind1; the slower ones make the others wait; --core-kind fast keeps" in " ".join(made.notes)
+    assert "4 ranks on kind1; the slower ones make the others wait; --core-kind fast uses only" in " ".join(made.notes)
 
 
 def test_a_rank_stays_on_cores_of_one_kind() -> None:
@@ -67,17 +67,17 @@ def test_the_kind_that_is_asked_for(wish: str, first: str) -> None:
 @pytest.mark.parametrize(
     ("machine", "job", "said"),
     [
-        (SPARK, {"ranks": 12, "core_kind": "fast"}, "12 ranks x 1 thread need 12 cores, 10 are free: 10 ranks of 1"),
-        (SPARK, {"core_kind": "P-core"}, "--core-kind P-core: this node has no such kind of cores; there are: kind0, kind1"),
+        (SPARK, {"ranks": 12, "core_kind": "fast"}, "12 ranks x 1 thread need 12 cores, but only 10 are free; try 10 ranks x 1"),
+        (SPARK, {"core_kind": "P-core"}, "--core-kind P-core: this node has no such kind of core; available: kind0, kind1"),
         (
             of_kinds(("0-9", None), ("10-19", None)),
             {"core_kind": "fast"},
-            "--core-kind fast: nothing in this input ranks its kinds of cores; name one: kind0, kind1",
+            "--core-kind fast: this input does not rank its kinds of cores; name one: kind0, kind1",
         ),
         (
             shapes.machine(shapes.shape(1, 1, 1, 4)),
             {"core_kind": "slow"},
-            "--core-kind slow: this node shows one kind of cores; leave --core-kind out",
+            "--core-kind slow: this node has only one kind of core; leave --core-kind out",
         ),
     ],
 )
@@ -96,11 +96,10 @@ def test_kinds_that_nothing_ranks_change_no_plan() -> None:
 def test_the_plan_says_which_kind_it_took_and_how_to_take_the_other() -> None:
     """A note names the kind and the option."""
     assert (
-        "the cores are of several kinds: 10 ranks on kind0, the fastest; --core-kind slow takes the other"
-        in on(SPARK, ranks=10).notes
+        "cores of several kinds: 10 ranks on kind0, the fastest; --core-kind slow uses other cores" in on(SPARK, ranks=10).notes
     )
     assert (
-        "the cores are of several kinds: 10 ranks on kind1, the slowest; --core-kind fast takes the other"
+        "cores of several kinds: 10 ranks on kind1, the slowest; --core-kind fast uses other cores"
         in on(SPARK, ranks=10, core_kind="slow").notes
     )
 

@@ -51,7 +51,7 @@ def test_a_port_of_ethernet_beside_a_fabric_goes_out_of_the_plan(layer: str) -> 
     made = planned(with_hcas(adapter(0, "ethernet", 3), adapter(1, layer, 0)))
     assert used(made) == {"a1"}
     names = {"infiniband": "InfiniBand", "omni-path": "Omni-Path", "slingshot": "Slingshot"}
-    assert f"not used: a0 (Ethernet, and a plan keeps to one network: {names[layer]})" in made.notes
+    assert f"not used: a0 (Ethernet, but the plan uses only one network: {names[layer]})" in made.notes
 
 
 def test_ethernet_alone_is_used() -> None:
@@ -71,7 +71,7 @@ def test_the_kernels_own_files_tell_the_networks_apart() -> None:
     """As sysfs shows them, the Ethernet adapter of a node goes out, and RoCE on a node without InfiniBand is used."""
     made = planned(cluster("mixed"))
     assert used(made) == {"mlx5_1"}
-    assert "not used: mlx5_0 (Ethernet, and a plan keeps to one network: InfiniBand)" in made.notes
+    assert "not used: mlx5_0 (Ethernet, but the plan uses only one network: InfiniBand)" in made.notes
     assert used(planned(cluster("polaris"))) == {"mlx5_0", "mlx5_1"}
 
 
@@ -93,7 +93,7 @@ def test_an_adapter_of_no_known_network_goes_out_beside_a_known_one() -> None:
     """What an adapter is on must be known before ranks use it beside others."""
     made = planned(with_hcas(adapter(0, None), adapter(1, "infiniband")))
     assert used(made) == {"a1"}
-    assert "not used: a0 (its network is not known, and the plan keeps to InfiniBand)" in made.notes
+    assert "not used: a0 (its network type is unknown; the plan uses InfiniBand)" in made.notes
 
 
 def test_adapters_of_which_nothing_is_known_are_used() -> None:
@@ -185,9 +185,9 @@ def test_gpus_left_out_are_named() -> None:
     gpus = tuple(Gpu(address=f"0000:3{i}:00.0", locality=Locality(numa_nodes=(i,))) for i in range(4))
     one = with_hcas(gpus=gpus)
     plain = place(JobShape(ranks=6), [one])
-    assert "no rank is given a GPU: this node has 4, and --ranks-per gpu assigns them" in plain.notes
+    assert "no rank gets a GPU: this node has 4; --ranks-per gpu assigns them" in plain.notes
     few = place(JobShape(ranks=3, strategy="gpu-near"), [one])
-    assert "1 GPU of 4 no rank is given: 0000:33:00.0" in few.notes
+    assert "1 GPU of 4 assigned to no rank: 0000:33:00.0" in few.notes
     every = place(JobShape(ranks=4), [one])
     assert not [note for note in every.notes if "GPU" in note]
 
@@ -196,7 +196,7 @@ def test_accelerators_that_no_plan_deals_are_named() -> None:
     """A Gaudi is an accelerator, and what numbers it to programs is not known: the plan says that it leaves it out."""
     one = from_xml(small(bridge("0000:[c4-c6]", card("0000:c5:00.0", "1200 [1da3:1020] [1da3:1020] 01"))))
     made = place(JobShape(ranks=2), [one])
-    assert "accelerators that no plan assigns to ranks: 0000:c5:00.0" in made.notes
+    assert "accelerators that plans never assign to ranks: 0000:c5:00.0" in made.notes
 
 
 def hybrid(**job: Any) -> tuple[str, ...]:
@@ -209,11 +209,11 @@ def hybrid(**job: Any) -> tuple[str, ...]:
 def test_a_plan_says_which_kinds_of_cores_it_mixes() -> None:
     """Ranks that share out work evenly wait for those on slower cores."""
     expected = (
-        "the cores are of several kinds: 2 ranks on P-cores, 2 ranks on E-cores; the slower ones make the others wait; "
-        "which are slower, this input does not say"
+        "cores of several kinds: 2 ranks on P-cores, 2 ranks on E-cores; the slower ones make the others wait; "
+        "this input does not say which are slower"
     )
     assert expected in hybrid(ranks=4, strategy="compact")
-    assert "the threads of 1 rank are on cores of several kinds" in hybrid(ranks=1, threads=4)
+    assert "the threads of 1 rank run on cores of several kinds" in hybrid(ranks=1, threads=4)
 
 
 @st.composite
@@ -243,7 +243,7 @@ def test_every_ranks_adapter_is_of_one_network_and_gpus_are_dealt_evenly(one: Ma
     assert found <= {fabric_of(one.hcas or ())}
     counts = [sum(1 for rank in made.ranks() if rank.slot.gpu == gpu.address) for gpu in one.gpus or ()]
     assert not counts or max(counts) - min(counts) <= 1
-    assert not one.gpus or any(counts) or any("no rank is given a GPU" in note for note in made.notes)
+    assert not one.gpus or any(counts) or any("no rank gets a GPU" in note for note in made.notes)
 
 
 CORPUS_MIXED = ["mpibind-arm64-ulna-hwloc1", "psmgmt-mel3001"]
@@ -259,4 +259,4 @@ def test_published_machines_with_both_keep_to_infiniband(name: str) -> None:
     assert {layer for each in layers.values() for layer in each} == {"infiniband", "ethernet"}
     made = planned(one, strategy="per-hca", ranks_per_node=4)
     assert {layer for hca in used(made) for layer in layers[str(hca)]} == {"infiniband"}
-    assert any("Ethernet, and a plan keeps to one network: InfiniBand" in note for note in made.notes)
+    assert any("Ethernet, but the plan uses only one network: InfiniBand" in note for note in made.notes)

@@ -13,8 +13,10 @@ from advisor.jobs.each_rank import LOCAL
 from advisor.jobs.lint import lint_line
 from advisor.jobs.started.hosts import HostOptions, JobOptions, LauncherOptions
 from advisor.machine.cpuset import CpuSet
+from advisor.machine.read import read_machine
 from advisor.show.commandline import assignments, word
-from tests.jobs.place.nodes import gpu_node_file
+from tests.jobs.place.nodes import GPU_NODES, gpu_node_file
+from tests.machines.__main__ import listed, save
 
 ROCR, CUDA, ZE = "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"
 
@@ -213,3 +215,14 @@ def test_gpus_of_a_node_may_be_fewer(scratch: Path) -> None:
     made = bind(["./app"], JobOptions(gpus=2), there, LauncherOptions("srun"), environment={})
     assert [slot.nodes for slot in made.placement.plans[0].slots] == [(3,), (2,)]
     assert "--gpus-per-node=4" in made.launch.argv
+
+
+@pytest.mark.parametrize("name", GPU_NODES)
+def test_the_node_of_a_centre_is_written_for_everybody_to_try(name: str, tmp_path: Path) -> None:
+    """As ``python -m tests.machines`` lists it; a file of another kind than it is made of is refused with its name."""
+    kind = gpu_node_file(name, tmp_path).name
+    save(name, tmp_path / f"made-{kind}")
+    assert f"\n{name} " in listed()
+    assert len(read_machine(str(tmp_path / f"made-{kind}")).gpus or ()) >= 4
+    with pytest.raises(SystemExit, match=f"is written as {re.escape(kind)}"):
+        save(name, tmp_path / "folder")

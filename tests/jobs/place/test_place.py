@@ -82,7 +82,7 @@ def test_half_a_node() -> None:
     made = placed("job-half-v2", ranks=8)
     assert (made.strategy, cpus(made)) == ("spread-l3", ["0", "2", "4", "6", "8", "10", "12", "14"])
     assert {(r.slot.hca, r.slot.distance) for r in made.ranks()} == {("mlx5_0", 32)}
-    assert refused("job-half-v2", ranks=17) == "17 ranks x 1 thread need 17 cores, 16 are free: 16 ranks of 1"
+    assert refused("job-half-v2", ranks=17) == "17 ranks x 1 thread need 17 cores, but only 16 are free; try 16 ranks x 1"
 
 
 def test_two_adapters() -> None:
@@ -163,7 +163,7 @@ def test_cores_are_shared_only_where_they_must_be() -> None:
     made = placed("epyc-nps4-smt-linear", ranks=34, smt="use", strategy="compact")
     taken = cpus(made)
     assert [one for one in taken if int(one) >= 32] == ["32", "34"]
-    assert "2 cores shared by ranks: each has hardware threads of its own" in made.notes
+    assert "2 cores shared by ranks, each on its own hardware threads" in made.notes
 
 
 def test_reserved_cores() -> None:
@@ -200,7 +200,7 @@ def test_the_process_may_have_less_than_its_cgroup() -> None:
 def test_cores_of_which_a_part_is_allowed() -> None:
     """They are used, and it is said."""
     made = place(JobShape(strategy="compact"), [machine("epyc-nps4-smt-linear")], allowed=CpuSet([0, 1, 33]))
-    note = "of the cores of CPUs 0 the job may use some threads only; some launchers leave them out"
+    note = "the job may use only some threads of the cores of CPUs 0; some launchers skip these cores"
     assert (cpus(made), made.notes[1]) == (["0", "1,33"], note)
 
 
@@ -213,28 +213,28 @@ def test_dies_taken_for_packages() -> None:
 def test_a_node_over_two_sockets() -> None:
     """Where both sockets are one NUMA node no rank straddles them all the same."""
     assert refused("nps0", ranks=1, threads=17) == (
-        "1 rank x 17 threads do not fit: with compact no rank straddles sockets: 1 rank of 16"
+        "1 rank x 17 threads do not fit: with compact no rank straddles sockets; try 1 rank x 16"
     )
 
 
 @pytest.mark.parametrize(
     ("job", "line"),
     [
-        ({"ranks": 64, "threads": 3}, "64 ranks x 3 threads need 192 cores, 128 are free: 42 ranks of 3, or 64 of 2"),
-        ({"ranks": 2, "threads": 80}, "2 ranks x 80 threads need 160 cores, 128 are free: 2 ranks of 64"),
+        ({"ranks": 64, "threads": 3}, "64 ranks x 3 threads need 192 cores, but only 128 are free; try 42 ranks x 3, or 64 x 2"),
+        ({"ranks": 2, "threads": 80}, "2 ranks x 80 threads need 160 cores, but only 128 are free; try 2 ranks x 64"),
         (
             {"ranks": 33, "threads": 3, "strategy": "spread-l3"},
-            "33 ranks x 3 threads do not fit: with spread-l3 each rank stays in one L3 group: 32 ranks of 3, or 33 of 2",
+            "33 ranks x 3 threads do not fit: with spread-l3 each rank stays in one L3 group; try 32 ranks x 3, or 33 x 2",
         ),
         (
             {"per": "numa", "per_count": 4, "threads": 5},
-            "4 ranks x 5 threads in each NUMA node need 20 cores, 16 are free: 3 ranks of 5, or 4 of 4",
+            "4 ranks x 5 threads in each NUMA node need 20 cores, but only 16 are free; try 3 ranks x 5, or 4 x 4",
         ),
-        ({"per": "core", "per_count": 3}, "3 ranks x 1 thread in each core need 3 cores, 1 is free: 1 rank of 1"),
-        ({"ranks_per_node": 129}, "129 ranks x 1 thread on a node need 129 cores, 128 are free: 128 ranks of 1"),
-        ({"ranks": 1, "near": "mlx5_9"}, "no adapter or GPU is called mlx5_9; there are: mlx5_0"),
-        ({"strategy": "gpu-near"}, "gpu-near needs a GPU, and this node shows none; try --strategy balanced"),
-        ({"slice": Slice(part=1, of=200)}, "200 slices of 128 cores: some would be empty; make 128 at most"),
+        ({"per": "core", "per_count": 3}, "3 ranks x 1 thread in each core need 3 cores, but only 1 is free; try 1 rank x 1"),
+        ({"ranks_per_node": 129}, "129 ranks x 1 thread on a node need 129 cores, but only 128 are free; try 128 ranks x 1"),
+        ({"ranks": 1, "near": "mlx5_9"}, "no adapter or GPU is called mlx5_9; available: mlx5_0"),
+        ({"strategy": "gpu-near"}, "gpu-near needs a GPU, but this node shows none; try --strategy balanced"),
+        ({"slice": Slice(part=1, of=200)}, "128 cores cannot be divided into 200 slices: some would be empty; use at most 128"),
         ({"reserve": 128}, "no core is left: 128 are free, 128 are reserved; reserve fewer"),
     ],
 )
@@ -247,24 +247,24 @@ def test_refusals(job: dict[str, object], line: str) -> None:
     ("shape", "free", "fits", "line"),
     [
         # no rank of so many threads fits: thinner ones, as many as asked
-        ((4, 6), (16, 16), {4: 4, 5: 3}, "4 ranks x 6 threads need 24 cores, 16 are free: 4 ranks of 4"),
+        ((4, 6), (16, 16), {4: 4, 5: 3}, "4 ranks x 6 threads need 24 cores, but only 16 are free; try 4 ranks x 4"),
         # and not one thread fewer than it must be
         (
             (4, 4),
             (16, 16),
             {3: 4, 2: 8, 1: 16},
-            "4 ranks x 4 threads do not fit: with compact no rank straddles sockets: 4 ranks of 3",
+            "4 ranks x 4 threads do not fit: with compact no rank straddles sockets; try 4 ranks x 3",
         ),
         # not even thinner ones, as many as asked: the widest that fit at all
-        ((8, 6), (16, 16), {4: 2, 3: 5}, "8 ranks x 6 threads need 48 cores, 16 are free: 2 ranks of 4"),
-        ((1, 2), (1, 1), {1: 1}, "1 rank x 2 threads need 2 cores, 1 is free: 1 rank of 1"),
+        ((8, 6), (16, 16), {4: 2, 3: 5}, "8 ranks x 6 threads need 48 cores, but only 16 are free; try 2 ranks x 4"),
+        ((1, 2), (1, 1), {1: 1}, "1 rank x 2 threads need 2 cores, but only 1 is free; try 1 rank x 1"),
         # nothing fits
-        ((2, 2), (1, 1), {}, "2 ranks x 2 threads need 4 cores, 1 is free"),
-        ((2, 1), (0, 0), {}, "2 ranks x 1 thread need 2 cores, 0 are free"),
+        ((2, 2), (1, 1), {}, "2 ranks x 2 threads need 4 cores, but only 1 is free"),
+        ((2, 1), (0, 0), {}, "2 ranks x 1 thread need 2 cores, but only 0 are free"),
         # hardware threads would do, or would not
-        ((4, 1), (2, 4), {1: 2}, "4 ranks x 1 thread need 4 cores, 2 are free: 2 ranks of 1, or --smt use"),
-        ((5, 1), (2, 4), {1: 2}, "5 ranks x 1 thread need 5 cores, 2 are free: 2 ranks of 1"),
-        ((2, 2), (4, 8), {1: 4}, "2 ranks x 2 threads do not fit: with compact no rank straddles sockets: 2 ranks of 1"),
+        ((4, 1), (2, 4), {1: 2}, "4 ranks x 1 thread need 4 cores, but only 2 are free; try 2 ranks x 1, or --smt use"),
+        ((5, 1), (2, 4), {1: 2}, "5 ranks x 1 thread need 5 cores, but only 2 are free; try 2 ranks x 1"),
+        ((2, 2), (4, 8), {1: 4}, "2 ranks x 2 threads do not fit: with compact no rank straddles sockets; try 2 ranks x 1"),
     ],
 )
 def test_a_refusal_offers_the_nearest_shapes(
@@ -277,7 +277,7 @@ def test_a_refusal_offers_the_nearest_shapes(
 def test_a_refusal_counts_hardware_threads_where_they_are_used() -> None:
     """With --smt use it is hardware threads that are too few, and --smt is not offered once more."""
     found = refusal("balanced", (5, 1), (2, 4), lambda _: 4, where=" on a node", smt=True)
-    assert str(found) == "5 ranks x 1 thread on a node need 5 hardware threads, 4 are free: 4 ranks of 1"
+    assert str(found) == "5 ranks x 1 thread on a node need 5 hardware threads, but only 4 are free; try 4 ranks x 1"
 
 
 @pytest.mark.parametrize("strategy", [each for each in get_args(Strategy) if each != "auto"])
@@ -290,13 +290,13 @@ def test_each_strategy_says_what_no_rank_crosses(strategy: Strategy) -> None:
 
 def test_second_threads_are_offered() -> None:
     """Where hardware threads would do, the refusal says so."""
-    wanted = "64 ranks x 1 thread need 64 cores, 32 are free: 32 ranks of 1, or --smt use"
+    wanted = "64 ranks x 1 thread need 64 cores, but only 32 are free; try 32 ranks x 1, or --smt use"
     assert refused("epyc-nps4-smt-linear", ranks=64) == wanted
 
 
 def test_no_l3_groups() -> None:
     """Ranks cannot be counted in what a machine does not show."""
-    assert refused("knights-landing", per="l3") == "this node shows no L3 groups; count in numa, socket, core or node"
+    assert refused("knights-landing", per="l3") == "no L3 groups are known on this node; use numa, socket, core or node"
 
 
 def test_no_topology() -> None:
@@ -309,7 +309,7 @@ def test_ranks_that_do_not_divide() -> None:
     """The first hosts have one more."""
     made = place(JobShape(ranks=100, hosts=("a", "b", "c")), [machine(ROME)])
     assert [(h.name, h.ranks) for h in made.hosts] == [("a", 34), ("b", 33), ("c", 33)]
-    assert made.notes[0] == "hosts are not alike: ranks 34 on 1 host, 33 on 2 hosts"
+    assert made.notes[0] == "hosts differ: ranks 34 on 1 host, 33 on 2 hosts"
 
 
 def test_hosts_that_differ() -> None:
@@ -321,12 +321,12 @@ def test_hosts_that_differ() -> None:
 def test_hosts_without_ranks() -> None:
     """A host that gets no rank is not in the plan, and it is said."""
     made = place(JobShape(ranks=2, hosts=("a", "b", "c")), [machine(ROME)])
-    assert ([h.name for h in made.hosts], made.notes[0]) == (["a", "b"], "hosts are not alike: ranks 1 on 2 hosts, 0 on 1 host")
+    assert ([h.name for h in made.hosts], made.notes[0]) == (["a", "b"], "hosts differ: ranks 1 on 2 hosts, 0 on 1 host")
 
 
 def test_a_refusal_names_the_host() -> None:
     """Where hosts differ the one that is too small is named."""
-    with pytest.raises(Exception, match="64 ranks x 1 thread on a node \\(b\\) need 64 cores, 20 are free: 20 ranks of 1"):
+    with pytest.raises(Exception, match="on a node \\(b\\) need 64 cores, but only 20 are free; try 20 ranks x 1"):
         place(JobShape(ranks_per_node=64, hosts=("a", "b")), [machine(ROME), machine("c-c6320-2x2660v3")])
 
 

@@ -28,14 +28,17 @@ def refused(job: JobShape, *machines: Machine, allowed: CpuSet | None = None) ->
             JobShape(ranks=1), (Machine(),), None,
             "this input has no topology; read it from lstopo XML, a capture or the machine itself",
         ),
-        (JobShape(ranks=1), (NODE,), CpuSet(), "no CPU is free for the job; look at its cgroup and at taskset -p"),
+        (
+            JobShape(ranks=1), (NODE,), CpuSet(),
+            "no CPU is free for the job; check the job's cgroup and CPU affinity (taskset -p)",
+        ),
         (
             JobShape(ranks=1, hosts=("a", "b")), (NODE, NODE, NODE), None,
-            "2 hosts and 3 machines; name every host, or give one machine for all",
+            "2 hosts but 3 machines; name every host, or give one machine for all",
         ),
         (
             JobShape(strategy="hca-near"), (NODE,), None,
-            "hca-near needs an adapter, and this node shows none; try --strategy balanced",
+            "hca-near needs an adapter, but this node shows none; try --strategy balanced",
         ),
     ],
 )  # fmt: skip
@@ -51,7 +54,7 @@ def test_ranks_on_hardware_threads_are_counted_in_those() -> None:
     cores, threads = 16, 32
     assert NODE.topology is not None
     assert (len(NODE.topology.cores), len(NODE.topology.pus)) == (cores, threads)
-    line = f"33 ranks x 1 thread need 33 hardware threads, {threads} are free: {threads} ranks of 1"
+    line = f"33 ranks x 1 thread need 33 hardware threads, but only {threads} are free; try {threads} ranks x 1"
     assert refused(JobShape(ranks=33, smt="use"), NODE) == line
 
 
@@ -64,7 +67,7 @@ def without_l3(some: bool) -> Machine:
 def test_some_l3_groups_are_enough_to_count_in() -> None:
     """Where no core has an L3 group ranks cannot be counted in them; where some have, they can."""
     assert refused(JobShape(per="l3"), without_l3(some=False)) == (
-        "this node shows no L3 groups; count in numa, socket, core or node"
+        "no L3 groups are known on this node; use numa, socket, core or node"
     )
     assert place(JobShape(per="l3"), [without_l3(some=True)]).size > 0
 
@@ -104,9 +107,11 @@ def test_cores_of_which_a_part_is_free_are_named() -> None:
     """A core is partly free where one of its threads is not the job's; none is where all of them are."""
 
     def told(allowed: CpuSet | None) -> list[str]:
-        return [note for note in place(JobShape(ranks=1), [NODE], allowed=allowed).notes if "some threads only" in note]
+        return [note for note in place(JobShape(ranks=1), [NODE], allowed=allowed).notes if "only some threads" in note]
 
     assert NODE.topology is not None
     whole = NODE.topology.pus
     assert (told(None), told(whole - CpuSet((0, 16)))) == ([], [])
-    assert [note.partition(" the job")[0] for note in told(whole - CpuSet((16,)))] == ["of the cores of CPUs 0"]
+    assert [note.partition(";")[0] for note in told(whole - CpuSet((16,)))] == [
+        "the job may use only some threads of the cores of CPUs 0"
+    ]

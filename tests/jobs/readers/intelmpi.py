@@ -106,4 +106,4 @@ def pinned(pins: Mapping[str, str], topology: Topology, count: int) -> list[CpuS
     if domain == "omp" and pins.get("I_MPI_PIN_ORDER") == "compact":
         sets = packed(topology, int(pins["OMP_NUM_THREADS"]))
         return [sets[i % len(sets)] for i in range(count)]
-    raise BadValue("what Intel MPI makes of its own defaults is not known here", cure="set I_MPI_PIN_DOMAIN")
+    raise BadValue("what Intel MPI makes of its own defaults is unknown", cure="set I_MPI_PIN_DOMAIN")

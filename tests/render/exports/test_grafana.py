@@ -21,7 +21,7 @@ def test_every_metric_that_it_asks_for_is_one_that_is_written() -> None:
 
 def test_the_models_of_grafana_take_it_and_give_it_back() -> None:
     """Nothing in it is unknown to the dashboard's schema."""
-    models = pytest.importorskip("grafana_foundation_sdk.models.dashboard", reason="pip install grafana-foundation-sdk")
+    models = pytest.importorskip("grafana_foundation_sdk.models.dashboard", reason="grafana-foundation-sdk is missing")
     encoder, plugins = (pytest.importorskip(f"grafana_foundation_sdk.cog.{name}") for name in ("encoder", "plugins"))
     plugins.register_default_plugins()
     told = json.loads(export("grafana").text)

@@ -67,7 +67,7 @@ def test_the_schema_is_awake(old: str, new: str, says: str, tmp_path: Path) -> N
 
 
 def test_a_reader_counts_what_the_audit_counts(tmp_path: Path) -> None:
-    """Findings fail, errors are errors, and what is not known, does not apply or is waived is skipped."""
+    """Findings fail, errors are errors, and an unknown value, does not apply or is waived is skipped."""
     subject = exports.machine()
     file = tmp_path / "advisor.xml"
     file.write_text(text_of("junit", subject))

@@ -71,5 +71,5 @@ def test_reframe_holds_a_node_to_what_was_measured(factor: float, status: int, s
 
 def test_without_measurements_it_is_refused_with_the_way_to_them() -> None:
     """No reference is ever made up."""
-    with pytest.raises(BadValue, match=r"no believed triad .*; measure first: advisor measure membw --save"):
+    with pytest.raises(BadValue, match=r"no valid triad .*; measure first: advisor measure membw --save"):
         text_of("reframe", replace(exports.machine(), measurements=None))

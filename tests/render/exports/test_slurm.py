@@ -46,14 +46,14 @@ def test_a_gpu_without_its_file_is_in_no_line() -> None:
     made = files(ExportSubject(machine=with_gpus(ROME, [gpu(0, 1), gpu(1, 2, minor=None)])), OPTIONS)
     text = made["advisor-nodes.conf"]
     assert (list(made), text.splitlines()[0].count("Gres=")) == (["advisor-nodes.conf"], 0)
-    assert "# Gres: 2 GPUs, whose device files this source does not show" in text
+    assert "# Gres: this source does not show the device files of the 2 GPUs" in text
 
 
 def test_gpus_in_parts_are_in_no_line() -> None:
     """MIG instances have files of their own, which are not read."""
     text = lines(with_gpus(ROME, [gpu(0, 1, instances=7)]))
     assert [line for line in text if "Gres" in line] == [
-        "# Gres: GPUs are split into MIG instances; AutoDetect=nvml lists those, or MultipleFiles="
+        "# Gres: GPUs are split into MIG instances; list them with AutoDetect=nvml or MultipleFiles="
     ]
 
 
@@ -65,10 +65,10 @@ def test_amds_gpus_have_the_files_that_their_driver_says() -> None:
 
 
 def test_cpus_that_are_off_or_hidden_are_named() -> None:
-    """Which it is an hwloc XML does not tell, and slurmd counts those that are online."""
+    """Which it is an hwloc XML does not tell, and slurmd counts only online CPUs."""
     text = lines(machine("offline"))
     assert [line.partition(":")[2] for line in text if line.startswith("# CPUs ")] == [
-        " offline, or hidden from this source; slurmd counts those that are online"
+        " offline, or hidden from this source; slurmd counts only online CPUs"
     ]
 
 

@@ -78,7 +78,7 @@ def test_a_damaged_audit_is_refused_in_one_line(saved: str, tmp_path: Path) -> N
     file = tmp_path / "audit.json"
     file.write_text(Path(saved).read_text().replace('"verdict": "pass"', '"verdict": "passed"', 1))
     with pytest.raises(
-        BadInput, match=r"^\S+audit.json: is not an audit this advisor can read; write it again with advisor audit"
+        BadInput, match=r"^\S+audit.json: not an audit that this version of advisor can read; write it again with advisor audit"
     ):
         export("junit", str(file))
 
@@ -107,11 +107,11 @@ def test_what_a_format_is_not_made_of_is_refused(name: str, place: str, said: st
     ("given", "said"),
     [
         ({"name": "prometeus"}, "there is no export prometeus; did you mean prometheus?"),
-        ({"name": "junit", "include": ["tests"]}, "there is no such --include tests; junit has none"),
-        ({"name": "prometheus-rules", "include": ["test"]}, "there is no such --include test; did you mean tests?"),
+        ({"name": "junit", "include": ["tests"]}, "there is no --include value tests; junit has none"),
+        ({"name": "prometheus-rules", "include": ["test"]}, "there is no --include value test; did you mean tests?"),
         (
             {"name": "junit", "prefix": "9 lives"},
-            "--prefix '9 lives' is not a name; small letters, digits and _: advisor, site_a",
+            "--prefix '9 lives' is not a valid prefix; use lower-case letters, digits and _: advisor, site_a",
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_word_that_is_none_is_refused_before_a_machine_is_read(given: dict[str
 def test_rules_are_made_of_nothing() -> None:
     """No machine is read for them."""
     assert export("prometheus-rules").text.startswith("# Alerts on the metrics")
-    with pytest.raises(BadValue, match="prometheus-rules does not belong to a machine in --from"):
+    with pytest.raises(BadValue, match="prometheus-rules cannot be made from a machine; leave out --from, or"):
         export("prometheus-rules", "/nowhere")
 
 
@@ -166,4 +166,4 @@ def test_a_site_s_template_is_a_format_and_takes_no_name_of_ours(
         (tmp_path / "export" / f"{name}.j2").write_text("{#- the name -#}\n{{ machine.name }}\n")
     monkeypatch.setattr("advisor.machine.jinja.TEMPLATES", (tmp_path,))
     assert (export("site", node).text, formats()["junit"] is built_in()["junit"]) == ("c6525\n", True)
-    assert exports.export_format("site").proven == "a template of your own"
+    assert exports.export_format("site").proven == "your own template"

@@ -59,7 +59,7 @@ def test_the_status_goes_by_fail_on(node: str, tmp_path: Path, capsys: Capture) 
     ran = [status(["export", "slurm", "--from", node, "--check", file, *limit]) for limit in ([], ["--fail-on", "high"])]
     assert ran == [0, 1]
     page = capsys.readouterr().out
-    assert "high    slurm.conf line 1, c6525: RealMemory=999999, the node has 262144 MiB" in page
+    assert "high    slurm.conf line 1, c6525: RealMemory=999999, but the node has 262144 MiB" in page
     assert "  write:  NodeName=c6525 RealMemory=261120 CPUs=128 Feature=x Boards=1" in page
 
 

@@ -41,7 +41,7 @@ def test_a_race_of_another_machine_says_so(go: Callable[..., Raced], tmp_path: P
     machine = machine_of("two-hcas")
     assert kept_race(folder, machine).notes == ()
     assert [note.partition(" CPUs")[0] for note in kept_race(folder / "other", machine).notes] == [
-        "not of this machine: it was measured with 512"
+        "not valid for this machine: measured with 512"
     ]
 
 

@@ -72,7 +72,7 @@ def test_other_numbers_of_ranks_race_only_where_they_are_allowed() -> None:
 
 @pytest.mark.usefixtures("rome")
 def test_a_program_without_a_line_is_held_against_the_launchers_default() -> None:
-    """Where only a program is given the first line is what the launcher does by itself."""
+    """Where only a program is given the first line must be what the launcher does by itself."""
     found = lines_of(Asked(("./app",), ranks=8, threads=2, launcher="openmpi", version="5.0.6"))
     assert (found.lines[0].name, found.lines[0].text) == (DEFAULT, "OMP_NUM_THREADS=2 mpirun -n 8 ./app")
 
@@ -91,7 +91,7 @@ def test_the_files_of_a_line_are_in_its_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "no line to tune; put it last, after --"),
+        ((), "no launch line given; put it last, after --"),
         (("mpirun", "-np", "2", "./a", ":", "-np", "2", "./b"), "the line starts several programs"),
         (("mpirun", "-np", "2"), "the line starts no program"),
     ],
@@ -119,15 +119,18 @@ def test_variables_that_were_asked_for_come_before_placements_that_were_not() ->
     """Of a race of four lines, two are those of the variables."""
     found = lines("mpirun", "-np", "16", "--bind-to", "none", "./app", settings=("A=1", "A=2"), lines=4)
     assert [each.name for each in found.lines][:3] == [YOURS, f"{YOURS} A=1", f"{YOURS} A=2"]
-    assert (len(found.lines), "lines are the most" in found.notes[0]) == (4, True)
+    assert (len(found.lines), "the limit is" in found.notes[0]) == (4, True)
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         ({"settings": ("UCX_TLS",)}, "--with 'UCX_TLS' sets no variable; write NAME=VALUE"),
-        ({"settings": ("A=1", "A=1")}, "--with sets one variable twice to the same"),
-        ({"settings": ("A=1", "A=2"), "lines": 2}, "2 variables are too many; 2 lines race at most"),
+        ({"settings": ("A=1", "A=1")}, "--with gives a variable or setting the same value twice"),
+        (
+            {"settings": ("A=1", "A=2"), "lines": 2},
+            "2 variables and settings are too many; at most 2 lines can race, including yours",
+        ),
     ],
 )
 @pytest.mark.usefixtures("rome")
@@ -147,10 +150,10 @@ def test_hugepages_are_tried_where_programs_must_ask_for_them(rome: Machine) -> 
     assert settings_of(Asked((), hugepages=True), with_thp(rome, "madvise")) == (("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),)
 
 
-@pytest.mark.parametrize(("thp", "why"), [("always", "programs have them already"), ("never", "the system gives none")])
+@pytest.mark.parametrize(("thp", "why"), [("always", "programs already use them"), ("never", "programs get no hugepages")])
 def test_hugepages_are_not_tried_where_that_changes_nothing(thp: str, why: str, rome: Machine) -> None:
     """Where every program has them, or none can, that is said instead of racing two lines that are the same."""
-    with pytest.raises(BadValue, match=f"--hugepages has no effect here: {why}, THP is set to {thp}"):
+    with pytest.raises(BadValue, match=f"--hugepages has no effect here: THP is set to {thp}, so {why}"):
         settings_of(Asked((), hugepages=True), with_thp(rome, thp))
 
 

@@ -72,8 +72,9 @@ def test_the_fastest_line_is_found_and_the_document_says_it(go: Callable[..., Ra
     """The document has the keys that are promised, and no others; the winner is one of the two lines that are faster."""
     raced = go(Program())
     found = tuned(raced, tmp_path).document()
-    assert list(found) == ["schema", "candidates", "winner", "baseline", "worth", "runs", "seconds"]
-    assert list(found["candidates"][0]) == ["name", "line", "median", "low", "high", "runs", "dropped_after"]
+    assert list(found) == ["schema", "candidates", "winner", "baseline", "worth", "runs", "seconds", "goal"]
+    keys = ["name", "line", "median", "low", "high", "runs", "dropped_after", "seconds", "joules"]
+    assert list(found["candidates"][0]) == keys
     assert (found["winner"] in ("spread", "near"), found["baseline"], found["worth"]) == (True, "yours", 0.02)
     assert found["runs"] == len(raced.journal.runs) < 4 * 15
     packed = next(each for each in found["candidates"] if each["name"] == "packed")
@@ -100,9 +101,18 @@ def test_what_was_found_is_there_for_bind(go: Callable[..., Raced]) -> None:
 def test_a_block_that_did_not_end_counts_in_no_median(go: Callable[..., Raced]) -> None:
     """As in no ratio: both are of the same blocks."""
     raced = go(Program())
-    before, last = raced.figures(0), raced.journal.runs[-1]
+    before, last = raced.runs(0), raced.journal.runs[-1]
     raced.journal.runs.append(replace(last, block=last.block + 1, candidate=0, figure=99.0))
-    assert raced.figures(0) == before
+    assert raced.runs(0) == before
+
+
+def test_a_command_runs_before_each_run(go: Callable[..., Raced], tmp_path: Path) -> None:
+    """As often as lines run; one that fails ends the race with its words."""
+    mark = tmp_path / "mark"
+    raced = go(Program(), Limits(seed=3, runs=12, prepare=("sh", "-c", f"echo >> {mark}")))
+    assert len(mark.read_text()) == len(raced.journal.runs) == 16
+    with pytest.raises(CannotWork, match=r"--prepare false: ended with status 1; get it to run on its own first"):
+        go(Program(), Limits(seed=3, prepare=("false",)), tmp_path / "other")
 
 
 def test_a_start_that_is_refused_leaves_nothing_behind(go: Callable[..., Raced], tmp_path: Path) -> None:
@@ -211,7 +221,7 @@ def test_a_line_that_hangs_is_slower_than_all_others(go: Callable[..., Raced]) -
 
 def test_without_the_users_own_line_there_is_no_race(go: Callable[..., Raced]) -> None:
     """Where the line that all are held against does not run, that is said in one line."""
-    with pytest.raises(CannotWork, match="the line yours does not run: ended with status 127; see it run by itself first"):
+    with pytest.raises(CannotWork, match="the line yours does not run: ended with status 127; get it to run on its own first"):
         go(Program(odd=lambda name, _: Outcome(None, 0.1, "ended with status 127") if name == "yours" else None))
 
 
@@ -231,11 +241,11 @@ def test_the_runs_are_kept(go: Callable[..., Raced]) -> None:
 def test_another_race_is_not_gone_on_with(go: Callable[..., Raced], tmp_path: Path) -> None:
     """A journal of other lines or of another worth is refused by name."""
     go(Program(), Limits(runs=8, seed=1))
-    with pytest.raises(BadInput, match="it is a race of other lines"):
+    with pytest.raises(BadInput, match="this race was started with other lines"):
         go(Program(), resume=True, entries=field(("yours", "spread")))
-    with pytest.raises(BadInput, match="it is a race with another --worth"):
+    with pytest.raises(BadInput, match="this race was started with another --worth"):
         go(Program(), Limits(worth=0.05), resume=True)
-    with pytest.raises(CannotWork, match="holds a race; continue it with --resume"):
+    with pytest.raises(CannotWork, match="contains a race; continue it with --resume"):
         go(Program())
 
 

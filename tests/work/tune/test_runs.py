@@ -45,7 +45,7 @@ def test_a_file_counts_only_where_this_run_wrote_it(tmp_path: Path) -> None:
         (("sh", "-c", "echo no room >&2; exit 3"), "ended with status 3: no room"),
         (("sleep", "60"), "took longer than 0.5 s"),
         (("echo", "nothing"), "its output does not contain the figure"),
-        (("echo", "rate: 0"), "its figure is 0: only positive ones can be compared"),
+        (("echo", "rate: 0"), "its figure is 0: only positive figures can be compared"),
         (("echo", "rate: nan"), "its output does not contain the figure"),
     ],
 )
@@ -73,7 +73,7 @@ def _processes_of(mark: str) -> list[bytes]:
 
 def test_a_launcher_that_is_not_there_is_said_at_once() -> None:
     """A line whose launcher is on no path is no candidate's fault."""
-    with pytest.raises(CannotWork, match="no-such-mpirun is not here"):
+    with pytest.raises(CannotWork, match="no-such-mpirun was not found"):
         run_line(RaceLine("it", ("no-such-mpirun",), ("a",), {}), Metric(), 30)
 
 
@@ -82,8 +82,8 @@ def test_a_launcher_that_is_not_there_is_said_at_once() -> None:
     [
         ("(", "high", "is not a regular expression"),
         ("(a)(b)", "high", "has several groups"),
-        ("a", None, "does not say whether more is better"),
-        (None, "high", "is for a figure of the program"),
+        ("a", None, "does not show whether higher is better"),
+        (None, "high", "needs a number from the program"),
     ],
 )
 def test_a_metric_that_says_too_little_is_refused(pattern: str | None, better: str | None, says: str) -> None:
@@ -103,7 +103,7 @@ def test_ranks_that_are_elsewhere_are_named() -> None:
     planned = RaceLine(**{**planned.__dict__, "expected": ((0, None, CpuSet([0])), (1, None, CpuSet([1])))})
     seen = [Observation(rank=rank, host="n1", cpus=CpuSet([cpu])) for rank, cpu in ((0, 0), (1, 3))]
     assert misplaced(planned, GatheredReports(ranks=tuple(seen)), None) == (
-        "1 of 2 ranks are not where they were to be: rank 1 is on CPUs 3, planned 1"
+        "1 of 2 ranks are not where planned: rank 1 is on CPUs 3, planned 1"
     )
-    assert misplaced(planned, GatheredReports(), None) == "its ranks did not say where they are"
+    assert misplaced(planned, GatheredReports(), None) == "its ranks did not report their location"
     assert misplaced(line("app"), GatheredReports(), None) is None

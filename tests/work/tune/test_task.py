@@ -52,9 +52,9 @@ def test_what_was_found_is_taken_with_its_date_and_what_it_brought(rome: str, fo
 @pytest.mark.parametrize(
     ("machine", "program", "job", "says"),
     [
-        ("b-c6525-2x7702-nps4", "./other", None, "for app and not for other"),
-        ("b-c6525-2x7702-nps1", "./app", None, "but it was measured with 8 NUMA nodes, and the machine has 2 now"),
-        ("b-c6525-2x7702-nps4", "./app", JobOptions(strategy="balanced"), "the options say where ranks go"),
+        ("b-c6525-2x7702-nps4", "./other", None, "but for the program app, not for other"),
+        ("b-c6525-2x7702-nps1", "./app", None, "; the race was measured with 8 NUMA nodes, but the machine now has 2"),
+        ("b-c6525-2x7702-nps4", "./app", JobOptions(strategy="balanced"), "but the options given already place the ranks"),
     ],
 )
 def test_what_does_not_fit_is_not_taken(machine: str, program: str, job: JobOptions | None, says: str, found: Path) -> None:
@@ -78,5 +78,5 @@ def test_a_variable_that_won_is_set_for_the_program(rome: str, found: Path, job:
 def test_a_file_that_is_no_such_result_is_refused(rome: str, tmp_path: Path, text: str) -> None:
     """It is named in one line with what to give."""
     (tmp_path / LEARNED).write_text(text)
-    with pytest.raises(BadInput, match=r"learned.json.*give learned.json of advisor tune"):
+    with pytest.raises(BadInput, match=r"learned.json.*give the learned.json from advisor tune"):
         bound(rome, tmp_path)

@@ -8,11 +8,11 @@ from spack.package import *
 
 
 class HpcAdvisor(Package):
-    """Audits HPC servers: how BIOS, operating system and launch lines
-    should be set, and how that is known."""
+    """Checks how HPC servers are configured (BIOS, operating system,
+    launch lines), and shows the evidence."""
 
     homepage = "file:///usr/share/doc/advisor"
-    # There is no address to fetch from: Spack looks in its mirrors and in the folder where it is started.
+    # There is no download address: Spack looks in its mirrors and in the folder where it was started.
     manual_download = True
     url = f"file://{os.getcwd()}/advisor.pyz"
 
@@ -20,7 +20,7 @@ class HpcAdvisor(Package):
 
     version("@VERSION@", sha256="@SHA256@", url=url, expand=False)
 
-    # The Pythons that advisor.pyz has compiled parts for; docs/install.md.
+    # The Python versions for which advisor.pyz has compiled parts; see docs/install.md.
     depends_on("python@3.11:3.14", type="run")
     depends_on("hwloc", type="run")
 
