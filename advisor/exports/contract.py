@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from advisor import __version__
-from advisor.advice.audit import Audited, MeasuresNow, audit
+from advisor.advice.audit import Audience, Audited, MeasuresNow, audit
 from advisor.advice.bios_files import BiosInput
 from advisor.advice.judgement import rulebook
 from advisor.advice.know.vendors import settings
@@ -26,7 +26,7 @@ from advisor.advice.model.sheets import SEVERITIES, Severity
 from advisor.errors import AdvisorError, BadValue, did_you_mean
 from advisor.exports.export import is_fleet
 from advisor.exports.formats.junit import quoted
-from advisor.exports.page import styles
+from advisor.exports.page import FOR, styles
 from advisor.fleet.fold import fold
 from advisor.fleet.kinds import group
 from advisor.fleet.read import asked
@@ -34,6 +34,7 @@ from advisor.machine.jinja import fill
 from advisor.machine.layout import Layout
 from advisor.machine.machine import Machine
 from advisor.machine.observer import SILENT, Observer
+from advisor.machine.secrecy import WITHHELD
 from advisor.machine.units import count, flop_rate, memory_clock, plain
 from advisor.machine.value import Unit, Value, optional, quantity
 from advisor.measure.figures import amount, percent
@@ -245,7 +246,7 @@ def _hpl(subject: Subject, wish: Wish) -> Iterator[Figure]:
     if own:
         best = max(own, key=lambda each: each.rate)
         share = best.of_load if best.of_load is not None else best.of_base
-        yield Figure(count(wish.number, "node"), share if wish.share else best.rate, best.repeats)
+        yield Figure(count(wish.number, "node") if wish.number > 1 else "", share if wish.share else best.rate, best.repeats)
 
 
 def _network(variant: str, fact: str) -> "Reader":
@@ -662,13 +663,13 @@ def _findings(line: Line, subjects: Sequence[Subject], checks: Literal["all", "k
     def counted(subject: Subject, verdict: str) -> list[str]:
         every = [each for each in subject.audit.findings if each.verdict == verdict]
         own = [each for each in every if (each.id == rule if rule else each.severity in worse)]
-        return sorted({each.id if rule else f"{each.id} ({each.severity})" for each in own})
+        return sorted({each.id if rule else f"{each.id}, {each.severity}" for each in own})
 
     has, unknown = [], []
     for subject in subjects:
         found, waiting = counted(subject, "finding"), counted(subject, "unknown")
-        has.append(Has(where=_named(subjects, subject, ", ".join(found[:_NAMED]) or subject.name), value=len(found)))
-        named = f"{', '.join(waiting[:_NAMED])}{' and others' if len(waiting) > _NAMED else ''}"
+        has.append(Has(where=_named(subjects, subject, "; ".join(found[:_NAMED]) or subject.name), value=len(found)))
+        named = f"{'; '.join(waiting[:_NAMED])}{' and others' if len(waiting) > _NAMED else ''}"
         unknown.append(Has(where=_named(subjects, subject, named or subject.name), value=len(waiting)))
     yield Term(what="findings", op="<=", wants=0.0, has=tuple(has))
     if checks == "all" and all(not each.value for each in has):  # a pass needs every check to be answered
@@ -709,6 +710,7 @@ class Acceptance:
     inputs: tuple[tuple[str, str], ...]
     """Each file that was read, by its name and digest."""
     made: str
+    audience: Audience = "internal"
 
     @property
     def verdict(self) -> Verdict:
@@ -727,6 +729,7 @@ class Acceptance:
             "schema": CONTRACT_SCHEMA,
             "advisor": __version__,
             "made": self.made,
+            "for": self.audience,
             "contract": {"file": self.contract.file, "sha256": self.contract.digest, "title": self.contract.terms.title},
             "machines": list(self.machines),
             "measured": list(self.measured),
@@ -765,6 +768,7 @@ class Acceptance:
             "measured": [plain(each, 300) for each in self.measured],
             "inputs": self.inputs,
             "made": self.made,
+            "withheld": FOR[self.audience],
             "version": __version__,
             "two": any(each.before for each in self.lines),
         }
@@ -779,6 +783,7 @@ def accept(
     bios: Sequence[Path] | BiosInput = (),
     measurements: Sequence[Path] = (),
     measure: MeasuresNow | None = None,
+    audience: Audience = "internal",
     observer: Observer = SILENT,
 ) -> Acceptance:
     """Judge a contract on one machine (None is this one), on two states of one, the later last, or on a fleet's folder.
@@ -786,7 +791,7 @@ def accept(
     Of two states the first file of ``measurements`` is of the one before, the second of the one after.
     """
     contract = read_contract(file, site)  # a contract that nothing can meet is refused before anything is read or measured
-    options: dict[str, Any] = {"site": site, "observer": observer}
+    options: dict[str, Any] = {"site": site, "observer": observer, "audience": audience}
     if len(machines) > 2:
         raise BadValue(
             f"{len(machines)} machines",
@@ -795,18 +800,18 @@ def accept(
     source = machines[-1]
     if source is not None and is_fleet(Path(source)):
         audited, kinds, inputs = _nodes(Path(source), scope, options)
-        return _acceptance(contract, judge(contract, [_subject(each) for each in audited], kinds), audited, inputs)
+        return _acceptance(contract, judge(contract, _subjects(audited), kinds), audited, inputs, audience)
     if len(machines) == 1:
         one = audit(source, scope, bios=bios, measurements=measurements, measure=measure, **options)
         files = [*([source] if source else []), *map(str, measurements)]
-        return _acceptance(contract, judge(contract, [_subject(one)]), [one], files)
+        return _acceptance(contract, judge(contract, _subjects([one])), [one], files, audience)
     if len(measurements) not in (0, 2):
         raise BadValue("two states need two measurement files, or none", cure="give --measurements for both, BEFORE first")
     own: list[tuple[Path, ...]] = [(each,) for each in measurements] or [(), ()]
     both = [audit(each, scope, measurements=given, **options) for each, given in zip(machines, own, strict=True)]
-    first, second = (judge(contract, [_subject(each)]) for each in both)
+    first, second = (judge(contract, _subjects([each])) for each in both)
     lines = tuple(new.but(before=old.verdict) for old, new in zip(first, second, strict=True))
-    return _acceptance(contract, lines, both, [*filter(None, machines), *map(str, measurements)])
+    return _acceptance(contract, lines, both, [*filter(None, machines), *map(str, measurements)], audience)
 
 
 def _nodes(folder: Path, scope: Scope, options: dict[str, Any]) -> tuple[list[Audited], tuple[str, ...], list[str]]:
@@ -828,21 +833,39 @@ def _nodes(folder: Path, scope: Scope, options: dict[str, Any]) -> tuple[list[Au
     return list(audited.values()), tuple(each.name for each in kinds), files
 
 
-def _subject(audited: Audited) -> Subject:
+def _subjects(audited: Sequence[Audited]) -> list[Subject]:
+    """Return what is known of each machine, under the name that the reader may know."""
+    return [_subject(each, name) for each, name in zip(audited, _names(audited), strict=True)]
+
+
+def _names(audited: Sequence[Audited]) -> tuple[str, ...]:
+    """Return each machine's name; where names are withheld, its number, which the inputs have too."""
+    unnamed = ("this machine",) if len(audited) == 1 else tuple(f"node {at}" for at in range(1, len(audited) + 1))
+    names = [each.machine.name for each in audited]
+    return tuple(other if name in (None, WITHHELD) else plain(name, 80) for name, other in zip(names, unnamed, strict=True))
+
+
+def _subject(audited: Audited, name: str) -> Subject:
     judgement = audited.judgement
     measured = judgement.case.measured
-    name = plain(audited.machine.name or "this machine", 80)
     return Subject(name, audited.machine, judgement.layout, audited.audit, measured, audited.measured.measurements)
 
 
-def _acceptance(contract: Contract, lines: tuple[Judged, ...], audited: Sequence[Audited], files: Iterable[str]) -> Acceptance:
-    under = [(each.machine.name or "this machine", each.measured.measurements) for each in audited]
+def _acceptance(
+    contract: Contract, lines: tuple[Judged, ...], audited: Sequence[Audited], files: Sequence[str], audience: Audience
+) -> Acceptance:
+    names = _names(audited)
     measured = tuple(
         f"{name}: {each.conditions.when}, by advisor {each.advisor}"
         + ("; whoever supplied the output states that it is from this machine" if each.conditions.imported else "")
-        for name, each in under
-        if each
+        for name, one in zip(names, audited, strict=True)
+        if (each := one.measured.measurements)
     )
-    digests = tuple((Path(each).name, sha256(Path(each).read_bytes()).hexdigest()) for each in files if Path(each).is_file())
-    names = tuple(each.machine.name or "this machine" for each in audited)
-    return Acceptance(contract, lines, names, measured, digests, datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"))
+    read = [Path(each) for each in files if Path(each).is_file()]
+    shown = [
+        path.name if audience == "internal" else f"input {at}" for at, path in enumerate(read, 1)
+    ]  # files are named after hosts
+    digests = tuple((name, sha256(path.read_bytes()).hexdigest()) for name, path in zip(shown, read, strict=True))
+    return Acceptance(
+        contract, lines, names, measured, digests, datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"), audience
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
 
+from advisor.advice.audit import Audience
 from advisor.advice.audit_page.card import (
     THERE,
     Asker,
@@ -619,7 +620,7 @@ _FIXES = 3
 _OFTEN = 3
 """A note of so many launch lines is said once."""
 
-_FOR = {
+FOR: Mapping[Audience, str] = {
     "internal": "For use at this site: credentials and anything a capture omits are withheld",
     "vendor": "For a vendor: credentials and the names of people, hosts and networks are withheld",
     "public": "For the public: credentials and everything that identifies this machine are withheld",
@@ -669,7 +670,7 @@ class ReportContent:
     """When: 2026-11-22 14:05."""
     races: tuple[RacePage, ...] = ()
     """What advisor tune found."""
-    audience: str = "internal"
+    audience: Audience = "internal"
     """For whom it is: internal, vendor, public."""
     only: frozenset[str] = frozenset()
     """The rules whose findings the report is about; all where it is empty."""
@@ -779,7 +780,7 @@ def _first_page(content: ReportContent, name: str) -> dict[str, Any]:
         "figures": figures(content.measured),
         "comparisons": comparisons(content.measured, content.publications),
         "unseen": [f"{count(at, 'check')}: {way}{f' {THERE}' if elsewhere(way, asker) else ''}" for way, at in ways],
-        "withheld": f"{_FOR[content.audience]}. Withheld here: {many if facts else 'nothing'}.",
+        "withheld": f"{FOR[content.audience]}. Withheld here: {many if facts else 'nothing'}.",
     }
 
 

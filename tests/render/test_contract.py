@@ -195,6 +195,19 @@ def test_every_node_of_a_fleet_must_pass(tmp_path: Path) -> None:
     assert [each.verdict for each in found] == ["failed", "passed", "failed"]
 
 
+@pytest.mark.slow
+def test_a_vendor_gets_every_verdict_and_no_name(tmp_path: Path) -> None:
+    """Nodes and files are numbered in the order of both lists, in every format; the verdicts stay what they were."""
+    fleet = fleet_of(tmp_path, {"nodeone": "rome-nps4", "nodetwo": "rome-nps1"})
+    contract = written(tmp_path, "triad >= 250 GB/s", "every DIMM at 2933", "identical over the fleet within 3 %")
+    own, told = (accept(contract, (str(fleet),), audience=audience) for audience in ("internal", "vendor"))
+    texts = [told.text(form) for form in ("html", "md", "json", "junit")]
+    assert [each.verdict for each in told.lines] == [each.verdict for each in own.lines]
+    assert [(own.machines[0] in text, "node 2" in text) for text in texts] == [(False, True)] * 4
+    assert told.machines == ("node 1", "node 2")
+    assert [name for name, _ in told.inputs] == ["input 1", "input 2", "input 3", "input 4"]
+
+
 def test_a_term_with_an_unknown_value_never_passes() -> None:
     """Unknown beside right is unknown; unknown beside wrong is wrong; without any value nothing is shown."""
 

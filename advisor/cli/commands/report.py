@@ -112,7 +112,7 @@ def report(
     json: opt.Json = False,
     output: opt.Output = None,
 ) -> int:
-    """Write one page for a ticket or an acceptance report.
+    """Write one page for a ticket, or check an acceptance contract.
 
     The page has the verdict and the fixes first, then a drawing of the machine with its faults marked, measurements beside
     published figures, settings, the plan in the vendor's commands, launch lines, what could not be read, and every fact
@@ -129,8 +129,8 @@ def report(
     the machine, and the page lists what was withheld.
 
     --contract checks an acceptance contract against a machine, two states of one machine, or a fleet folder. Each line is
-    passed, failed or not shown, with the command that would show it. --as junit is for CI. Exit status is 1 unless every line
-    passes.
+    passed, failed or not shown, with the command that would show it. --as junit is for CI. The exit status is 1 unless all
+    lines pass.
 
     Group: Look
     First: --from --scope --measurements --network --full --only --contract --as --for --output
@@ -155,12 +155,12 @@ def report(
     opt.keep_apart({"--only": bool(only)}, {"--as json": form == "json"})
     files: dict[str, Any] = {"site": rules or (), "measurements": measurements or (), "observer": watcher}
     if contract is not None:
-        opt.keep_apart({"--only": bool(only), "--tuned": bool(tuned), "--for": audience != "internal"}, {"--contract": True})
+        opt.keep_apart({"--only": bool(only), "--tuned": bool(tuned), "--for public": audience == "public"}, {"--contract": True})
         machines: list[str | None] = [str(each) for each in fleet or ()] or [source]
         measures = MeasureNow(not measurements, full, network, hpl, busy_ok) if measure and machines == [None] else None
         given = bios.read(watcher, here=machines == [None])
         kind = form_of(form, output, CONTRACT_FORMS)
-        accepted = accept(contract, machines, scope, bios=given, measure=measures, **files)
+        accepted = accept(contract, machines, scope, bios=given, measure=measures, audience=audience, **files)
         totals = ", ".join(f"{number} {verdict}" for verdict, number in accepted.totals().items())
         _write(accepted.text(kind), output, watcher, f"; {accepted.verdict}: {totals}")
         return int(accepted.verdict != "passed")
@@ -359,7 +359,7 @@ def compare(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Compare two machines, nodes, measurements or programs' figures.
+    """Compare two machines, nodes, measurements or benchmark outputs.
 
     For two machines (captures, hwloc XML, Machine JSON, saved audits and reports, '-' for this one) or two nodes of FLEET it
     prints what differs, which findings are new or gone, and what was measured on both, if anything. Parts are matched by name: a
