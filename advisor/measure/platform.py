@@ -469,7 +469,7 @@ class PublishedFigure(Value):
     """whether stores read the line first"""
     program: Program | None = None
     """the program, if advisor can read its output"""
-    cloud: Literal["metal", "virtual"]
+    cloud: Literal["metal", "virtual"] | None = None
     """whether it ran on bare metal or in a virtual machine"""
     problem: int | None = optional(ge=1)
     """N of HPL"""

@@ -525,11 +525,12 @@ def _published_figures(own: Figure, case: Case, figures: Sequence[PublishedFigur
     """Return what was published of the same for this processor, or else for others of its generation; and whether for others."""
     virtual = case.environment.virtual if case.environment else None
     cloud = "metal" if virtual in (None, "none") else "virtual"
-    alike = ("node", own.metric, own.sockets, cloud)
+    alike = ("node", own.metric, own.sockets)
     same = [
         one
         for one in figures
-        if (one.of, one.metric, one.sockets, one.cloud) == alike
+        if (one.of, one.metric, one.sockets) == alike
+        and one.cloud in (None, cloud)
         and (cloud == "metal" or one.threads == own.threads)  # of a part of the host only the size tells which
         and (own.metric != "hpl" or own.filled or (one.problem and (own.problem or 0) >= _PLACE_LARGE * one.problem))
     ]
@@ -547,11 +548,14 @@ def _same_dies(found: Iterable[PublishedFigure], case: Case) -> bool:
     return len(own | theirs) == 1 and None not in own
 
 
+_CLOUD = "bare metal or virtual machine not stated"
+
+
 def _publication(own: Figure, one: PublishedFigure, case: Case) -> Publication:
     """Return a published figure, with each of its conditions: in words, what is so here, and whether that is the same."""
     conditions = [each for stated, *each in _conditions(own, one, case) if stated]
     differs = tuple(f"{words} (here {here})" for words, here, met in conditions if met is False)
-    unknown = (*(words for words, _, met in conditions if met is None), *one.others)
+    unknown = (*(words for words, _, met in conditions if met is None), *([] if one.cloud else [_CLOUD]), *one.others)
     low, high = one.value.low or one.value.high or 0.0, one.value.high or one.value.low or 0.0
     return Publication(
         processor=one.processor,
