@@ -118,7 +118,8 @@ REACHING = (
     "bios/twin_port.py", "cli/",
     "exports/export.py", "exports/rack.py", "exports/single.py",
     "fleet/audit.py", "fleet/capture.py", "fleet/measure.py", "fleet/read.py",
-    "jobs/ask.py", "jobs/observe.py", "jobs/racing/energy.py", "jobs/racing/race.py", "jobs/started/", "jobs/verify.py",
+    "jobs/ask.py", "jobs/observe.py", "jobs/racing/energy.py", "jobs/racing/race.py", "jobs/scripts/grammar.py",
+    "jobs/started/", "jobs/verify.py",
     "machine/hosts/", "machine/pseudonyms.py", "machine/read.py", "measure/build.py", "measure/charts.py",
     "measure/run.py", "measure/task.py", "sheets.py", "start.py",
 )  # fmt: skip

@@ -20,6 +20,7 @@ from advisor.jobs.placement import Lint, LintAnswer, LintRank, Placed, Slot
 from advisor.jobs.request import ADVISE, release_of
 from advisor.jobs.scripts.expansion import is_known, shown, words
 from advisor.jobs.scripts.faults import Edit, Fault, Severity
+from advisor.jobs.scripts.grammar import refused
 from advisor.jobs.scripts.step_faults import RULES
 from advisor.jobs.scripts.steps import Known, Scripted, Step, read, variants
 from advisor.jobs.slurm import (
@@ -215,8 +216,12 @@ def check(
         _release(slurm_version or (slurm.version if slurm else None)), slurm.plugins if slurm and slurm.source else None
     )
     node, source, there = _node(script, read_one)
-    found = faults(script, known)
-    new, left = mended(text, known, environment)
+    if broken := _broken(script):  # what stands behind it is never run, and nobody knows what it would be
+        end = min(broken.line, script.script.broken or 1)  # of an open quote bash names the last, which others closed
+        script = replace(script, steps=tuple(step for step in script.steps if step.line < end))
+    found = [each for each in faults(script, known) if not broken or each.line < end]
+    new, left = mended(text, known, environment) if not broken else (text, found)
+    found += [broken] if broken else []
     steps, more = _steps(script, node, slurm, known, (version, ask if asking else None))
     if observed is not None:
         steps = [_as_seen(steps, observed)]
@@ -237,6 +242,19 @@ def check(
         corrected=new if new != text else None,
         patch=patch(text, new, Path(file).name or "script"),
     )
+
+
+_OF_BASH = re.compile(r"(?:(?:#!\s*\S*(?:/|\benv\s+)(?:bash|sh)\b.*)?(?:\n|$)|(?!#!))")
+
+
+def _broken(script: Scripted) -> Fault | None:
+    """Return where bash would stop reading a script that the grammar does not know whole."""
+    found = refused(script.text) if script.script.broken is not None and _OF_BASH.match(script.text) else None
+    if found is None:
+        return None
+    what = f"bash cannot read the script from here: {plain(found[1], 120)}"
+    why = "The shell runs the commands above, then stops with this error."
+    return Fault("syntax-error", found[0], "high", what, why, "close what is open: a quote, a bracket, if, do or <<")
 
 
 def starts_as_script(words: Sequence[str]) -> bool:
@@ -333,7 +351,7 @@ def _assumed(script: Scripted, slurm: SlurmWords | None, known: Known, source: s
     if script.job.scheduler == "slurm" and slurm is not None:
         said.append(f"Slurm configuration from {slurm.source}" if slurm.source else ASSUMED)
         if known.slurm is None:
-            said.append("Slurm version unknown: faults specific to 22.05-23.02 are listed too; --slurm-version 24.05 omits them")
+            said.append("Slurm version unknown: 22.05-23.02 are checked too; --slurm-version 24.05 omits their faults")
     return said
 
 
@@ -567,9 +585,17 @@ def _lines(found: Check, width: int, machine: Machine | None, *, saved: bool) ->
         result += wrapped([("--fix shows the corrected script as a patch; -o FILE saves the script", "dim")], width)
     result += [(), (("What it starts", "heading"),)]
     if not found.steps:
-        result.append((("  no launcher: the script itself is the program", ""),))
+        broken = any(fault.id == "syntax-error" for fault in found.faults)
+        where = f", on the first of {found.job.nodes} nodes" if (found.job.nodes or 1) > 1 else ""
+        asked = f"; {found.job.tasks} tasks are requested" if (found.job.tasks or 1) > 1 else ""
+        none = "nothing that can be read" if broken else f"no launch line found: the commands run once{where}{asked}"
+        result += wrapped([(f"  {none}", "")], width, indent=2)
     drawn: list[tuple[LintRank, ...]] = []
-    for step in found.steps:
+    for at, step in enumerate(found.steps):
+        if at == _MOST_SHOWN:
+            more = count(len(found.steps) - at, "more launch line")
+            result += wrapped([(f"  {more}; --json lists every one", "")], width, indent=2)
+            break
         result += _step(step, width)
         ranks = step.placement or ()
         here = tuple(rank for rank in ranks if rank.host == ranks[0].host)
@@ -583,6 +609,10 @@ def _lines(found: Check, width: int, machine: Machine | None, *, saved: bool) ->
     return result
 
 
+_MOST_LINES = 12
+"""Lines of one fault that are named."""
+_MOST_SHOWN = 60
+"""Launch lines that a page shows: a farm has a thousand alike."""
 _MOST_NAMED = 6
 """Faults that the second line of a page names."""
 
@@ -618,7 +648,8 @@ def _head(job: CheckedJob) -> str:
 
 def _places(numbers: Sequence[int]) -> str:
     numbers = list(dict.fromkeys(numbers))
-    return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    more = f" and {len(numbers) - _MOST_LINES} more" if len(numbers) > _MOST_LINES else ""
+    return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:_MOST_LINES]))}{more}"
 
 
 def _number(value: int | tuple[int, ...] | None, one: str) -> str:

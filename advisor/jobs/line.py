@@ -396,7 +396,7 @@ def _said(version: str | None) -> tuple[str | None, str | None]:
     if not match:
         raise BadInput(
             f"{version[:40]!a} is not a version of a launcher",
-            cure=f"write for example 5.0.6 or mpich-4.2; known: {', '.join(sorted(known))}",
+            cure=f"for example 5.0.6 or mpich-4.2; known: {', '.join(sorted(known))}",
         )
     number = match[3] or match[2]
     try:

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from advisor.errors import BadInput
-from advisor.jobs.check import Check, check, surroundings
+from advisor.jobs.check import Check, check, check_page, surroundings
+from advisor.jobs.scripts import grammar
 from advisor.jobs.scripts.directives import long_name
 from advisor.jobs.scripts.steps import read, variants
 from advisor.machine.hosts.base import Ran
+from advisor.show.lines import text_of
 from tests.jobs.place.samples import machine
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n#SBATCH --cpus-per-task=4\n"
@@ -209,6 +211,21 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         f"{HEAD}#SBATCH --gpus-per-node=4\nsrun -n 2 --ntasks-per-node=1 torchrun --nproc_per_node=4 t.py\n",
         [("srun", 8, 2, 1, 8)],
     ),
+    "agents with their options in an array, some of them not known": (
+        ("#!/bin/sh\n#SBATCH -N 4\n#SBATCH --ntasks-per-node=1\nH=$(scontrol show hostnames | head -n1)\n"
+        "A=(--nnodes $SLURM_NNODES # all of them\n --nproc_per_node 8)\nA+=(--rdzv_endpoint $H:1)\n"
+        'srun /opt/watched torchrun "${A[@]}" t.py\n'), [("srun", 32, 4, 1, None)],
+    ),
+    "agents whose options nobody knows": (
+        '#!/bin/sh\n#SBATCH -N 4\n#SBATCH --gpus-per-node=8\nsrun torchrun "$@"\n', [("srun", None, 4, None, 32)]
+    ),
+    "an option that is empty or only watches": (
+        "#!/bin/sh\n#SBATCH -N 4\nR=\nif [ -d /opt/x ]; then R=--auto-resume=1; fi\nsrun $R ./a\n", [("srun", 4, 4, None, 0)]
+    ),
+    "nodes behind another resource": ("#PBS -l walltime=1:00:00,nodes=2:ppn=4\nmpirun ./a\n", [("mpirun", 8, 2, 1, 0)]),
+    "an image that is built is no launcher": (
+        "#!/bin/sh\n#SBATCH -n 2\ndocker build -t deepspeed .\nsrun ./a\n", [("srun", 2, None, 1, 0)]
+    ),
     "workers, and what their line holds is not all known": (
         ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
         'export RUN="python -m torch.distributed.run --nproc_per_node 4 --rdzv_endpoint $(hostname):6000"\n'
@@ -231,6 +248,9 @@ FAULTY: dict[str, tuple[str, str]] = {
     "directive-twice": ("#!/bin/sh\n#SBATCH --nodes=1\n#SBATCH --nodes=2\nsrun ./a\n", ""),
     "directive-ignored": (f"{HEAD}cd x\n#SBATCH --gpus-per-node=1\nsrun ./a\n", ""),
     "not-sbatch-option": (f"{HEAD}#SBATCH --cpu-bind=cores\nsrun ./a\n", ""),
+    "option-unknown": ("#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-nodes=4\nsrun ./a\n", ""),
+    "one-word": (f'{HEAD}srun "sh ./a 1"\nsrun -n 2 "sleep 5; ./b"\n', ""),
+    "syntax-error": (f'{HEAD}A="x\nsrun ./a\n', "no correction"),
     "option-shortened": ("#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH --tasks=14\nmpirun ./a\n", ""),
     "hint-unknown": (f"{HEAD}#SBATCH --hint=exclusive\nsrun ./a\n", ""),
     "no-shebang": ("#SBATCH -n 2\nsrun ./a\n", ""),
@@ -324,6 +344,17 @@ CLEAN = {
         "cat > w <<EOF\nexec numactl -N \\$SLURM_LOCALID \\$*\nEOF\nsrun ./w ./a\n"
     ),
     "one rank that starts the others": "#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 16\nmpirun -np 1 Rscript snow.R\n",
+    "a here document that the end of the script ends": f"{HEAD}srun ./a\ncat <<EOF\nx\n",
+    "an option of a site's plugin": f"{HEAD}#SBATCH --private-scratch=yes\nsrun ./a\n",
+    "a program with a blank in its name": f'{HEAD}srun "./my program" --all\n',
+    "a loop over files of hosts": (
+        "#PBS -l select=8\nfor f in local_hostfile*; do\nmpiexec -n 24 -ppn 12 --hostfile $f ./a\ndone\n"
+    ),
+    "one agent of a node that has all its CPUs": (
+        "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH --exclusive\n#SBATCH --gpus-per-node=8\n"
+        "export OMP_NUM_THREADS=8\nsrun torchrun --nnodes 2 --nproc_per_node 8 t.py\n"
+    ),
+    "transports of a benchmark whose data NCCL carries": f"{HEAD}mpirun --mca btl tcp,self /opt/all_reduce_perf -b 8\n",
     "placeholders of a page": "#!/bin/sh\n#SBATCH -A <my project>\n#SBATCH -n 2\nsrun ./a <input file>\n",
     "bound by sockets": f"{HEAD}srun --cpu-bind=map_cpu:0,1,2,3,4,5,6,7 ./a\n",
     "steps that share": "#!/bin/sh\n#SBATCH -n 8\nsrun --exact -n 4 ./a &\nsrun --overlap -n 4 ./b &\nwait\n",
@@ -515,6 +546,43 @@ def test_agents_that_nothing_joins_train_each_by_itself() -> None:
     assert checked(found.corrected).faults == ()
     for meant in ("--standalone", "$ARGS", "--rdzv_backend c10d --node_rank $SLURM_NODEID --rdzv_endpoint $H"):
         assert checked(f"{head}srun --ntasks-per-node=1 torchrun {meant} --nproc_per_node 8 t.py\n").faults == ()
+
+
+def test_threads_of_workers_are_those_of_each() -> None:
+    """Eight workers with the threads of all their CPUs are eight times too many; the corrected number is each one's share."""
+    head = "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH -c 96\n#SBATCH --gpus-per-node=8\n"
+    found = checked(
+        f"{head}export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nsrun -c 96 torchrun --nnodes 2 --nproc_per_node=8 t.py\n"
+    )
+    assert [fault.what for fault in found.faults] == ["8 workers with 96 threads each share 96 CPUs"]
+    assert found.corrected
+    assert "export OMP_NUM_THREADS=12\n" in found.corrected
+    assert checked(found.corrected).faults == ()
+
+
+def test_behind_an_open_quote_nothing_is_said() -> None:
+    """What stands there is read by nobody: no step, no other fault, no correction."""
+    found = checked(f'{HEAD}srun ./a\nA="x\nOMP_NUM_THREADS=4\nsrun ./b\n')
+    assert [(fault.id, fault.line) for fault in found.faults] == [("syntax-error", 6)]
+    assert ([step.line for step in found.steps], found.corrected) == ([5], None)
+
+
+def test_a_farm_of_lines_takes_seconds_and_shows_the_first() -> None:
+    """Two thousand steps beside each other: half of their pairs are a million."""
+    text = "#!/bin/sh\n#SBATCH -n 128\n" + "".join(f"srun -n 1 ./a {at} &\n" for at in range(1900)) + "wait\n"
+    found = checked(text)
+    assert ([fault.id for fault in found.faults[:1]], len(found.faults), len(found.steps)) == (["steps-wait"], 1900, 1900)
+    lines = [text_of(line) for line in check_page(found).lines(80)]
+    assert "  1840 more launch lines; --json lists every one" in lines
+    assert lines[1] == "lines 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 and 1888 more steps-wait"
+
+
+def test_an_output_with_a_script_in_it_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The grammar does not end on it."""
+    monkeypatch.setattr(grammar, "_LONGEST", 0.2)
+    text = "(TACC) #$ -pe 16way\n" + "".join(f"<{at}> 'it (x={at}; `y }} [ \" $(\n" for at in range(9000))
+    with pytest.raises(BadInput, match="not a shell script"):
+        checked(text)
 
 
 def test_variables_of_one_word_are_no_program() -> None:

@@ -283,7 +283,9 @@ def settings_of(asked: Asked, machine: Machine) -> tuple[tuple[str, str], ...]:
     if len(set(pairs)) < len(pairs) or len(set(asked.settings)) < len(asked.settings):
         raise BadValue("--with gives a variable or setting the same value twice", cure="give each value once")
     if (many := len(asked.settings) + asked.hugepages) > most - 1:
-        raise BadValue(f"{many} variables and settings are too many", cure=f"at most {most} lines can race, including yours")
+        raise BadValue(
+            f"{many} variables and settings are too many", cure=f"at most {most} launch lines can be compared, including yours"
+        )
     return tuple(pairs)
 
 

@@ -43,7 +43,7 @@ _MEETS = ("--nnodes", "--rdzv", "--node_rank", "--node-rank", "--master", "--sta
 """Options of torchrun by which its agents find each other, or say that they shall not."""
 
 
-_LIST = re.compile(rb"\s\$\{?\w+(\[@\])?\}?(?=\s|$)")
+_LIST = re.compile(rb"\s\"?\$(\{?\w+(\[@\])?\}?|[@*])\"?(?=\s|$)")
 """A variable that stands for whole words, which the caller's shell may set."""
 
 

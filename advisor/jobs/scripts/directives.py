@@ -345,7 +345,7 @@ def _pbs(job: Job) -> None:
 
 def _resources(job: Job, directive: Directive) -> None:  # noqa: C901, PLR0912 - a case a kind of resource
     text = directive.value
-    if match := re.match(r"(select|nodes)=(.+)", text):
+    if match := re.search(r"(?:^|,)\s*(select|nodes)=(.+)", text):
         chunks = [chunk.split(":") for chunk in match[2].split("+")]
         counts = [_count(chunk[0]) for chunk in chunks]
         if None in counts:
@@ -373,7 +373,7 @@ def _resources(job: Job, directive: Directive) -> None:  # noqa: C901, PLR0912 -
             job.tasks = sum(sums)
         job.threads = _count(own.get("ompthreads"))
         job.gpus_per_node = _count(own.get("ngpus") or own.get("gpus"))
-    for part in text.split(",") if not text.startswith("select") else ():
+    for part in text.split(",") if not (match and match[1] == "select") else ():
         name, _, value = part.partition("=")
         if name == "ncpus":
             job.tasks = _count(value)

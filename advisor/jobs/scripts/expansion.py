@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 
+from advisor.jobs.scripts.grammar import parsed
+
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -47,7 +48,14 @@ def names_in(text: str) -> list[str]:
 
 def shown(text: str) -> str:
     """Return a text for a page: what is not known as the shell has it, $NAME."""
-    return _UNKNOWN.sub(lambda match: f"${match[1]}" if re.fullmatch(r"\w+", match[1]) else f"$({match[1]})", text)
+
+    def as_written(match: re.Match[str]) -> str:
+        name = match[1]
+        if re.fullmatch(r"\w+|[@*#?$!-]", name):
+            return f"${name}"
+        return f"${{{name}}}" if re.fullmatch(r"\w+\[[^]]*\]", name) else f"$({name})"
+
+    return _UNKNOWN.sub(as_written, text)
 
 
 def whole(text: str | None) -> int | None:
@@ -76,6 +84,8 @@ class Word:
     variable: str | None = None
     """The variable that it comes from, where it is one's value whole or a part of it."""
     quoted: bool = False
+    others: tuple[str, ...] = ()
+    """What it is instead where its variable is set: branches differ."""
 
 
 @dataclass
@@ -144,8 +154,8 @@ class Script:
     """Every other command."""
     odd_exports: list[tuple[str, str, Span]] = field(default_factory=list)
     """Words of an export that a blank cut off: the variable, the word, the place of both."""
-    broken: list[int] = field(default_factory=list)
-    """Lines that are no shell."""
+    broken: int | None = None
+    """The first line that the grammar does not know; None if it knows all."""
     exported: dict[str, str] = field(default_factory=dict)
     """What is exported at its end."""
     comments: list[str] = field(default_factory=list)
@@ -160,15 +170,6 @@ class Script:
 
 FIELDS = re.compile("(?:\ue000[^\ue001]*\ue001|[^\\s\ue000\ue001])+")
 _NODEFILES = words("PBS_NODEFILE LSB_DJOB_HOSTFILE LSB_HOSTFILE PE_HOSTFILE OAR_NODEFILE COBALT_NODEFILE")
-
-
-@cache
-def parser() -> "Parser":
-    """Return the parser of bash, made once; its compiled parts are loaded where a script is read, and nowhere else."""
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(tree_sitter_bash.language()))
 
 
 def is_node_file(text: str) -> bool:
@@ -215,6 +216,9 @@ class Expander(ABC):
         span = self.span(node)
         if node.type == "brace_expression":
             return [Word(text, span, literal=False) for text in self._braces(node)]
+        if (each := _EACH.fullmatch(self.source(node).strip())) and (items := self.arrays.get(each[1])) is not None:
+            self.script.used.add(each[1])
+            return [Word(text, span, literal=False, variable=each[1], quoted=True) for text in items]
         pieces = self.pieces(node)
         literal = all(piece[2] for piece in pieces)
         names = [self.source(each) for each in within(node, ("variable_name",))]
@@ -242,7 +246,9 @@ class Expander(ABC):
                 is_open = True
             if text[-1:].isspace():
                 is_open = False
-        return [Word(text, span, literal=literal, variable=variable, quoted=quoted) for text in result]
+        held = self.variables.get(variable or "")
+        others = held.others if held and not is_known(held.text) else ()
+        return [Word(text, span, literal=literal, variable=variable, quoted=quoted, others=others) for text in result]
 
     def text_of(self, node: "Node | None") -> str:
         """Return the text of a value, which is not split."""
@@ -401,7 +407,7 @@ class Expander(ABC):
         return str(value) if value is not None else unknown(text[:60])
 
     def _of_text(self, text: str) -> int | None:
-        tree = parser().parse(f"$(({text}))".encode())
+        tree = parsed(f"$(({text}))".encode())
         found = next(within(tree.root_node, ("arithmetic_expansion",)), None)
         inner = [child for child in found.children if child.is_named] if found else []
         if len(inner) != 1:
@@ -608,6 +614,8 @@ class Expander(ABC):
         return Span(self.start + start, self.start + end, line)
 
 
+_EACH = re.compile(r'"\$\{(\w+)\[@\]\}"', re.ASCII)
+"""Every element of an array, each as a word."""
 _PLAIN = words("word number variable_name extglob_pattern regex file_descriptor test_operator special_variable_name")
 _EXPANDED = ("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion")
 _OPERATORS = words(":- - := = :+ + :? ? % %% # ## / // /# /% ^ ^^ , ,, @ :")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
-from advisor.jobs.scripts.directives import MARKS, OF_SRUN, Directive
+from advisor.jobs.scripts.directives import MARKS, OF_SBATCH, OF_SRUN, Directive
 from advisor.jobs.scripts.expansion import Span, is_known, shown, whole, words
 from advisor.jobs.scripts.options import Option
 from advisor.jobs.scripts.steps import Scripted, Step
@@ -263,6 +263,26 @@ def _options_of_srun(script: Scripted) -> Iterator[Fault]:
             "This is an option of srun, not of sbatch.",
             f"srun {words}",
             edits,
+        )
+
+
+def _unknown_options(script: Scripted) -> Iterator[Fault]:
+    """Yield options of the header that are one letter or two from one of sbatch's; others may be a plugin's of the site."""
+    for each in script.job.directives if script.is_slurm else ():
+        if each.name in OF_SBATCH | OF_SRUN or not each.counts or not each.written.startswith("--"):
+            continue
+        meant = next(iter(get_close_matches(each.name, OF_SBATCH, n=1, cutoff=0.9)), None)
+        if meant is None or len(each.name) < 5:
+            continue
+        right = each.written.replace(each.name, meant, 1)
+        yield Fault(
+            "option-unknown",
+            each.span.line,
+            "high",
+            f"sbatch does not know --{each.name}: it refuses the script",
+            "Only a plugin of this site could add such an option.",
+            f"#SBATCH {right}",
+            directive_as(script, each, right),
         )
 
 
@@ -574,6 +594,6 @@ def _unused(script: Scripted) -> Iterator[Fault]:
 
 
 OF_HEADER: tuple[Rule, ...] = (
-    _numbers, _strays, _twice, _ignored, _options_of_srun, _shortened, _hints, _shebang, _gpu_bind, _gpus_twice,
+    _numbers, _strays, _twice, _ignored, _options_of_srun, _unknown_options, _shortened, _hints, _shebang, _gpu_bind, _gpus_twice,
     _not_exported, _blanks, _misspelt, _stack, _empty, _other_name, _unused,
 )  # fmt: skip

@@ -121,7 +121,8 @@ def walked(words: Sequence[Word], launcher: str, family: str | None) -> Segment:
                 any(each.text.startswith("-") for each in words[at + 1 :][: 1 if kind == "srun" else None])
                 or _OPTIONS.search(word.variable)
             ):
-                segment.open.append(word)
+                if not word.others or any(map(_COUNTING.search, word.others)):
+                    segment.open.append(word)
                 at += 1
                 continue
             at += text == "--"
@@ -198,6 +199,10 @@ def _form(text: str, kind: str, family: str | None, spoken: Dialect | None) -> t
     return plain, count - (bool(equals) and count > 0), equals, value
 
 
+_COUNTING = re.compile(
+    r"(^|\s)(?!--?(auto-resume|kill-on|label|unbuffered|verbose|mpi|container|export|chdir|output|error|time)\b)\S"
+)
+"""What an option may hold that changes more than how a step is watched."""
 _OPTIONS = re.compile(r"(?i)opt|arg|flag|param")
 
 

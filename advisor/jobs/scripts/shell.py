@@ -25,17 +25,16 @@ from advisor.jobs.scripts.expansion import (
     is_known,
     is_node_file,
     names_in,
-    parser,
     unknown,
     whole,
     within,
 )
 from advisor.jobs.scripts.expansion import words as words_in
+from advisor.jobs.scripts.grammar import LARGEST, parsed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LARGEST = 1 << 20
 _MOST_STEPS = 60_000
 _MOST_TURNS = 64
 _DEEPEST = 24
@@ -103,6 +102,13 @@ def _ends_hidden(text: bytes) -> bytes:
     return text
 
 
+def _starts_others(program: str, texts: Sequence[str]) -> bool:
+    """Whether a command of a tool, a container or an environment starts the one that stands in it; docker build does not."""
+    if program in _ENVIRONMENTS:
+        return "run" in texts[1:3]
+    return program in _AROUND and not {"build", "pull", "push", "import", "create"} & set(texts[1:2])
+
+
 class _EndedError(Exception):
     """The script, or a branch of it, ends here."""
 
@@ -154,16 +160,18 @@ class Follower(Expander):
     def follow(self) -> Script:
         """Read the whole script."""
         try:
-            root = parser().parse(self.text).root_node
+            root = parsed(self.text).root_node
             if root.has_error:
                 self.text = _PLACEHOLDER.sub(_filled, self.text)
-                root = parser().parse(self.text).root_node
-            if root.has_error and not (again := parser().parse(hidden := _ends_hidden(self.text)).root_node).has_error:
+                root = parsed(self.text).root_node
+            if root.has_error and not (again := parsed(hidden := _ends_hidden(self.text)).root_node).has_error:
                 self.text, root = hidden, again
             modern, places = _modern(self.text, self.braces) if root.has_error else (self.text, self.braces)
-            if root.has_error and not (again := parser().parse(modern).root_node).has_error:
+            if root.has_error and not (again := parsed(modern).root_node).has_error:
                 self.text, self.braces, root = modern, places, again
             self.root = root
+            if root.has_error and self.depth == 0:
+                self.script.broken = min((self.span(each).line for each in _errors(root)), default=1)
             self.inside(root)
         except _EndedError:
             pass
@@ -205,7 +213,6 @@ class Follower(Expander):
         elif handler:
             handler(node)
         elif kind == "ERROR":
-            self.script.broken.append(self.span(node).line)
             self.inside(node)
         elif kind == "comment":
             self.script.comments.append(self.source(node))
@@ -473,11 +480,12 @@ class Follower(Expander):
             self.arrays[name] = None
             return self.put(name, unknown(name), node, exported=exported)
         if value is not None and value.type == "array":
-            items: list[str] | None = []
-            for each in value.children:
-                if each.is_named:
-                    items = [*(items or []), *(word.text for word in self.words_of(each))]
-            self.arrays[name] = items if items and all(map(is_known, items)) else None if items else []
+            named = [each for each in value.children if each.is_named and each.type != "comment"]
+            items = [word.text for each in named for word in self.words_of(each)]
+            if any(child.type == "+=" for child in node.children):
+                there = self.arrays.get(name, [])
+                items = [*there, *items] if there is not None else [unknown(f"{name}[@]")]
+            self.arrays[name] = items
             return self.put(name, items[0] if items else "", node, exported=exported)
         text = self.text_of(value) if value is not None else ""
         if any(child.type == "+=" for child in node.children):
@@ -608,7 +616,7 @@ class Follower(Expander):
                 before += [word.text for word in words[:at]]
                 agent = [replace(words[at], text=each) for each in _AGENT_MODULES[words[at].text]]
                 words = [*agent, *words[at + 1 :]]
-            elif program in _AROUND or (program in _ENVIRONMENTS and "run" in [word.text for word in words[1:3]]):
+            elif _starts_others(program, [word.text for word in words]):
                 names = [word.text.rpartition("/")[2] for word in words]
                 launches = [
                     self.is_launcher(name) or (name[:6] == "python" and _agent_module(words[at:]))
@@ -841,6 +849,14 @@ def _merged(ends: Sequence[dict[str, Variable]]) -> dict[str, Variable]:
             mixed = tuple(text for text in texts if text and text not in others and not text.startswith("\ue000" + name))
             found[name] = Variable(unknown(name), exported, there[-1].span, (*others, *mixed))
     return found
+
+
+def _errors(node: "Node") -> "Iterator[Node]":
+    """Yield what the grammar does not know, or misses."""
+    if node.type == "ERROR" or node.is_missing:
+        yield node
+    for child in node.children if node.has_error else ():
+        yield from _errors(child)
 
 
 def _assigned_in(node: "Node") -> set[str]:

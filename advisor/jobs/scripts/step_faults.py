@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from advisor.jobs.scripts.agent_faults import OF_AGENTS
 from advisor.jobs.scripts.expansion import is_known, shown, whole, words
@@ -30,6 +30,8 @@ from advisor.jobs.scripts.steps import NO_COUNT, Scripted, Step, exports, progra
 # counts
 
 _SERIAL = words("grompp pdb2gmx editconf solvate genion trjconv make_ndx genrestr energy")
+_GROMACS_4 = words("grompp pdb2gmx editconf genbox genion trjconv make_ndx genrestr g_energy")
+"""As programs of their own, with _d where they are in double precision."""
 
 
 _OPENFOAM = words("blockMesh decomposePar reconstructPar reconstructParMesh surfaceFeatureExtract extrudeMesh")
@@ -41,7 +43,9 @@ def _is_serial(step: Step) -> bool:
     program = words[0].rpartition("/")[2] if words else ""
     if program in _OPENFOAM:
         return "-parallel" not in words
-    return bool(re.fullmatch(r"gmx\w*", program)) and len(words) > 1 and words[1] in _SERIAL
+    return (re.fullmatch(r"gmx\w*", program) and len(words) > 1 and words[1] in _SERIAL) or program.removesuffix(
+        "_d"
+    ) in _GROMACS_4
 
 
 def _tool(step: Step) -> str:
@@ -110,6 +114,8 @@ def _idle_nodes(script: Scripted) -> Iterator[Fault]:
     job, steps = script.job, list(script.every_turn)
     if not steps or (job.nodes or 1) < 2 or any(step.launch.beside or step.launch.background for step in steps):
         return
+    if any(step.launch.repeated and not is_known(step.value("--hostfile", "--hosts", "--host") or "") for step in steps):
+        return  # each turn has nodes of its own
     alone = all(step.launcher == "torchrun" and not step.first.has("--nnodes") for step in steps)
     said = all(step.launcher in ("mpirun", "mpiexec") and step.value("--ppn", "--npernode") for step in steps)
     if not (alone or said) or any(step.ranks is None or not step.per_node for step in steps):
@@ -209,6 +215,7 @@ def _too_many_threads(script: Scripted) -> Iterator[Fault]:
         if (
             threads is None
             or threads < 2
+            or step.workers > 1
             or _is_serial(step)
             or not script.is_slurm
             or step.launcher not in ("srun", "mpirun", "mpiexec", "ibrun")
@@ -234,6 +241,28 @@ def _too_many_threads(script: Scripted) -> Iterator[Fault]:
             continue
         yield _threads_fault(script, step, threads, cpus)
         return
+
+
+def _threads_of_workers(script: Scripted) -> Iterator[Fault]:
+    """Yield workers of one agent a node whose threads are more than the CPUs that it asks for; without -c it may have all."""
+    for step in script.every_turn:
+        threads, cpus = step.threads or 1, step.cpus
+        if step.workers < 2 or not cpus or step.launcher != "srun" or threads * step.workers <= cpus:
+            continue
+        if threads < 2 or step.per_node != step.workers or "OMP_NUM_THREADS" not in exports(step):
+            continue
+        each = max(1, cpus // step.workers)
+        span = next((span for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []) if whole(text) == threads), None)
+        new = re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{each}", script.written(span), count=1) if span else ""
+        yield Fault(
+            "too-many-threads",
+            step.line,
+            "medium",
+            f"{step.workers} workers with {threads} threads each share {cpus} CPUs",
+            f"OMP_NUM_THREADS counts for each worker that {step.agent} starts.",
+            f"OMP_NUM_THREADS={each}",
+            (over(span, new),) if span else (),
+        )
 
 
 def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fault:
@@ -602,22 +631,23 @@ def _not_inherited(script: Scripted) -> Iterator[Fault]:
         )
 
 
-def _beside(script: Scripted) -> Iterator[tuple[Step, Step]]:
-    """Yield the pairs of steps that run at the same time."""
-    by_launch = {id(step.launch): step for step in script.every_turn}
-    launches = script.script.launches
-    for step in script.every_turn:
-        for at in step.launch.beside:
-            other = by_launch.get(id(launches[at])) if at < len(launches) else None
-            if other is not None:
-                yield other, step
+def _beside(script: Scripted, counts: Callable[[Step], object]) -> Iterator[tuple[Step, Step]]:
+    """Yield the pairs of steps that run at the same time, under the same conditions; of steps that count alone.
+
+    A farm has a thousand lines and half a million pairs: what is asked of a step is asked once.
+    """
+    by_launch = {id(step.launch): step for step in script.every_turn if counts(step)}
+    here = {at: by_launch[id(launch)] for at, launch in enumerate(script.script.launches) if id(launch) in by_launch}
+    for step in here.values():
+        when = step.launch.when
+        yield from ((here[at], step) for at in step.launch.beside if at in here and here[at].launch.when == when)
 
 
 def _same_cores(script: Scripted) -> Iterator[Fault]:
     """Yield steps beside each other with the same list of CPUs."""
-    for one, other in _beside(script):
+    for one, other in _beside(script, cpus_listed):
         first, second = cpus_listed(one), cpus_listed(other)
-        if one.launch.when != other.launch.when or not first or not second or one.launch.span == other.launch.span:
+        if one.launch.span == other.launch.span:
             continue
         if set(first) & set(second):
             option = other.first.find("cpu-bind", "--cpu-bind")
@@ -643,37 +673,30 @@ def _waiting(script: Scripted) -> Iterator[Fault]:
     nodes = [step.nodes or 0 for step in script.every_turn if step.launch.background or step.launch.beside]
     if all(nodes) and sum(nodes) <= (script.job.nodes or 0):  # each has nodes of its own
         return
-    pairs = list(_beside(script))
-    looped = [(step, step) for step in script.starting if step.launch.background and step.launch.repeated and not step.turns]
-    done: set[int] = set()
-    for one, other in [*pairs, *looped]:
-        if one.launch.when != other.launch.when or _is_helper(other) or _is_helper(one):
+    meeting = {id(step): step for pair in _beside(script, _is_srun) for step in pair}
+    looped = [step for step in script.starting if step.launch.background and step.launch.repeated and not step.turns]
+    meeting |= {id(step): step for step in looped if _is_srun(step)}
+    for step in {each.line: each for each in reversed(meeting.values())}.values():
+        if (
+            step.first.has("relative", "nodelist", "exact", "overlap", "exclusive", "cpus-per-task", "cpus-per-gpu", "overcommit")
+            or {"SLURM_OVERLAP", "SLURM_EXACT"} & set(step.launch.variables)
+            or step.launch.variables.get("SRUN_CPUS_PER_TASK")
+        ):
             continue
-        for step in (one, other):
-            if step.launcher != "srun" or step.line in done or step.first.has("relative", "nodelist"):
-                continue
-            if (
-                step.first.has("exact", "overlap", "exclusive", "cpus-per-task", "cpus-per-gpu", "overcommit")
-                or "SLURM_OVERLAP" in step.launch.variables
-                or "SLURM_EXACT" in step.launch.variables
-            ):
-                continue
-            if step.launch.variables.get("SRUN_CPUS_PER_TASK") or other.launcher != "srun" or one.launcher != "srun":
-                continue
-            done.add(step.line)
-            yield Fault(
-                "steps-wait",
-                step.line,
-                "high",
-                "the step takes all CPUs of its nodes, so other steps wait until it ends",
-                "Since Slurm 20.11 a step gets the whole node and shares nothing with other steps unless --exact is given.",
-                "srun --exact; give --mem and GPUs per step",
-                inserted(step, "--exact"),
-            )
+        yield Fault(
+            "steps-wait",
+            step.line,
+            "high",
+            "the step takes all CPUs of its nodes, so other steps wait until it ends",
+            "Since Slurm 20.11 a step gets the whole node and shares nothing with other steps unless --exact is given.",
+            "srun --exact; give --mem and GPUs per step",
+            inserted(step, "--exact"),
+        )
 
 
-def _is_helper(step: Step) -> bool:
-    return program_of(step) in ("hostname", "true", "sleep", "nvidia-cuda-mps-control")
+def _is_srun(step: Step) -> bool:
+    """Whether srun starts something that takes time."""
+    return step.launcher == "srun" and program_of(step) not in ("hostname", "true", "sleep", "nvidia-cuda-mps-control")
 
 
 def _not_awaited(script: Scripted) -> Iterator[Fault]:
@@ -708,6 +731,7 @@ def _transports(script: Scripted) -> Iterator[Fault]:
                     and not value.startswith("^")
                 )
                 and not set(value.split(",")) & {"vader", "sm", "smcuda"}
+                and not program_of(step).endswith("_perf")  # of nccl-tests: NCCL carries the data
                 and "self" in value
             ):
                 edits = replaced(step, option, "--mca btl ^openib")
@@ -802,10 +826,36 @@ def _odd_one(script: Scripted) -> Iterator[Fault]:
             break
 
 
+_COMMANDS = re.compile(
+    r"(?:(?:\S*/)?(?:ba|da|z|c|tc)?sh|(?:\S*/)?(?:python|perl|Rscript|julia|java|sleep|echo)[\d.]*|\./\S+(?= -)) ", re.ASCII
+)
+
+
+def _one_word(script: Scripted) -> Iterator[Fault]:
+    """Yield a command with its arguments in quotes, for which a launcher looks as the name of one program."""
+    for step in script.starting:
+        word = step.program[0] if step.program else None
+        if word is None or not word.quoted or step.launcher not in ("srun", "mpirun", "mpiexec") or not is_known(word.text):
+            continue
+        if not (_COMMANDS.match(word.text) or re.search(r"\w; ?\w| && | \|\|? ", word.text)):
+            continue
+        start, whole_word = word.span.start, word.variable is None and not step.launch.nested
+        yield Fault(
+            "one-word",
+            step.line,
+            "high",
+            f"{step.launcher} looks for one program named {shown(word.text)[:60]!r}",
+            "In quotes the command and its arguments are one word, and no file has that name.",
+            f"{step.launcher} ... bash -c '...', or no quotes",
+            (Edit(start, start, "bash -c "),) if whole_word else (),
+        )
+
+
 RULES: tuple[Rule, ...] = (
     *OF_HEADER,
-    _serial, _idle, _idle_nodes, _mpiprocs, _depth, _too_many_threads, _squared, _one_core, _one_core_asked, _unbound, _as_cpus,
-    _beyond, _not_inherited, _same_cores, _waiting, _not_awaited, _transports, _bind_ignored, _odd_one,
+    _serial, _idle, _idle_nodes, _mpiprocs, _depth, _too_many_threads, _threads_of_workers, _squared, _one_core,
+    _one_core_asked, _unbound, _as_cpus, _one_word, _beyond, _not_inherited, _same_cores, _waiting, _not_awaited,
+    _transports, _bind_ignored, _odd_one,
     *OF_GPUS,
     *OF_AGENTS,
 )  # fmt: skip

@@ -703,9 +703,18 @@ def _gpus(step: Step, job: Job, script: Script) -> None:  # noqa: C901, PLR0912 
         texts += [shown(word.text) for words, _ in script.commands for word in words[:4]]
         script.uses_gpus = any(_GPU_SIGNS.search(text) for text in texts)
     if script.uses_gpus or any(_GPU_SIGNS.search(sign) for sign in signs):
-        step.why["GPUs"] = "none requested, but the script seems to use GPUs"
+        whole_nodes = "" if step.launcher == "jsrun" else "unless the job gets whole nodes, "
+        asked = "" if job.exclusive else _GPUS_ASKED.get("jsrun" if step.launcher == "jsrun" else job.scheduler, "")
+        step.why["GPUs"] = "none requested, but the script seems to use GPUs" + (
+            f"; {whole_nodes}request them with {asked}" if asked else ""
+        )
     else:
         step.gpus = 0
+
+
+_GPUS_ASKED = {
+    "slurm": "--gpus-per-node=N", "pbs": "ngpus=N in select", "lsf": "-gpu num=N", "flux": "--gpus-per-slot=N", "jsrun": "-g N",
+}  # fmt: skip
 
 
 def _gpus_of_a_node(step: Step, job: Job) -> None:
@@ -727,7 +736,10 @@ _COUNTS_OF_AGENTS = {"torchrun": "--nproc-per-node", "accelerate": "--num_proces
 
 def _agents(step: Step, job: Job) -> None:
     """Count what torchrun and its like start behind a launcher: each rank is an agent that starts workers."""
-    inside = " ".join(word.text if not word.quoted or " " not in word.text else shlex.quote(word.text) for word in step.program)
+    named = [word.text.rpartition("/")[2] for word in step.program[:3]]
+    at = next((at for at, name in enumerate(named) if name in _COUNTS_OF_AGENTS), 0)  # behind a wrapper
+    texts = [shlex.quote(word.text) if word.quoted and " " in word.text else word.text for word in step.program[at:]]
+    inside = " ".join(texts)
     if not any(_AGENTS.search(text) for text in (inside, *step.launch.variables.values())):
         return
     found = (
@@ -745,6 +757,11 @@ def _agents(step: Step, job: Job) -> None:
     step.agent = f"{agent} launch" if agent == "accelerate" else agent
     option = _COUNTS_OF_AGENTS[agent]
     if not segment.has(option) and agent != "torchrun":
+        return
+    lists = [*segment.open, *(word for word in segment.program[:1] if re.fullmatch("\ue000[^\ue001]*\ue001", word.text))]
+    if lists and not segment.has(option):  # it may hold options of its own, or name the program
+        step.ranks, step.per_node, step.threads = None, None, None
+        step.why["ranks"] = step.why["threads"] = f"depends on {shown(lists[0].text)}"
         return
     step.agent_count = segment.value(option)
     each = whole(step.agent_count) if segment.has(option) else 1

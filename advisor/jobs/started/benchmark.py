@@ -559,7 +559,7 @@ def measure_network(
     environment: Mapping[str, str] | None = None,
     observer: Observer = SILENT,
 ) -> Measured:
-    """Measure messages between two hosts, near the network adapter and far from it."""
+    """Measure message rates and latency between two hosts, near the network adapter and far from it."""
     made = experiment(hosts, launcher or LauncherOptions(), options or NetworkOptions(), environment, observer=observer)
     return measure(made, observer)
 

@@ -64,7 +64,7 @@ def expand(text: str) -> tuple[str, ...]:
         names += map("".join, product(*pieces))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BadValue(f"{_short(name)} is not a host name", cure="write for example node01,node02 or node[01-08,11]")
+            raise BadValue(f"{_short(name)} is not a host name", cure="for example node01,node02 or node[01-08,11]")
     return tuple(names)
 
 
@@ -79,9 +79,7 @@ def _words(text: str) -> Iterator[list[list[str]]]:
         match = _WORD.match(text, at)
         end = match.end() if match else at
         if end < len(text) and text[end] != ",":
-            raise BadValue(
-                f"{_short(text[at:])} is not a list of hosts", cure="write for example node01,node02 or node[01-08,11]"
-            )
+            raise BadValue(f"{_short(text[at:])} is not a list of hosts", cure="for example node01,node02 or node[01-08,11]")
         parts = _PART.findall(text[at:end])
         yield [_numbers(brackets[1:-1]) if brackets else [letters] for letters, brackets in parts] or [[""]]
         at = end + 1
@@ -93,7 +91,7 @@ def _numbers(inside: str) -> list[str]:
     for part in inside.split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            raise BadValue(f"[{inside[:40]}] is not a list of numbers", cure="write for example node[01-08,11]")
+            raise BadValue(f"[{inside[:40]}] is not a list of numbers", cure="for example node[01-08,11]")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise BadValue(f"the range {part} runs backwards", cure=f"write {last}-{first}")
@@ -109,7 +107,7 @@ def names_of(text: str, what: str = "node") -> tuple[str, ...]:
     for part in re.split(r",(?![^\[\]]*\])", text.strip()):
         if part.startswith("@"):
             if not re.fullmatch(r"@[A-Za-z0-9_.:*-]{1,100}", part):
-                raise BadValue(f"{part[:60]} is not a group name", cure="write for example @rack1")
+                raise BadValue(f"{part[:60]} is not a group name", cure="for example @rack1")
             inside = members(part)
             if not inside:
                 cure = "groups come from ClusterShell: see nodeset -L; or give names with -w, or --hostfile FILE"
@@ -473,7 +471,7 @@ def _refused(error: ValidationError) -> BadValue:
         return BadValue(in_words(first["msg"]))
     name, value = str(first["loc"][0]), ascii(first["input"])[:80]
     if first["type"] == "string_pattern_mismatch":
-        return BadValue(f"--{name} {value} is not a device name", cure="write for example mlx5_0, gpu0 or 0000:61:00.0")
+        return BadValue(f"--{name} {value} is not a device name", cure="for example mlx5_0, gpu0 or 0000:61:00.0")
     option = {"per_count": "ranks-per"}.get(name, name.replace("_", "-"))
     return BadValue(f"--{option} {value}: it {in_words(first['msg'])}")
 
