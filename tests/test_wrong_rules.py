@@ -98,7 +98,7 @@ TABLE = {
     "let names a word": Wrong("{most: 2}", "{unknown: 2, most: 2}", 6, "unknown is a reserved word of the language"),
     "let names work left": Wrong("{most: 2}", "{_steps: 2, most: 2}", 6, "_steps is not a name"),
     "each over one thing": Wrong("socket in sockets", "socket in kernel", 5, "kernel is a Kernel, not a list to iterate over"),
-    "each without in": Wrong("socket in sockets", "sockets", 5, "is not of the form NAME in LIST; write for example each"),
+    "each without in": Wrong("socket in sockets", "sockets", 5, "is not of the form NAME in LIST; for example each"),
     "each names a fact": Wrong("socket in sockets", "cpu in sockets", 5, "cpu is already the name of a fact"),
     "fact of an example": Wrong("{environment.virtual: none}, expect: unknown", "{enviroment.virtual: x}, expect: unknown", 19,
                                 "there is no fact enviroment.virtual; did you mean environment?"),

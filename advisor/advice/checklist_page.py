@@ -326,7 +326,7 @@ def facts(item: Item, checklist: Checklist) -> Iterator[tuple[str, str]]:
     named += [("guide", f"{guide.says} [{guide.ref}]") for guide in item.guides]
     named += [("leave it", item.spare), ("can break", item.breaks)]
     named += [("note", note) for note in fix.notes if note not in checklist.notes]
-    named += [("script", f"no tool can write it: {item.left}" if item.left else None), ("check", item.check)]
+    named += [("script", f"does not contain it ({item.left})" if item.left else None), ("check", item.check)]
     named += [("or", fix.check if fix.check != item.check else None), ("prove", proof_of(checklist, item))]
     named += [("undo", None if item.undo == NOTE_FIRST else item.undo), ("rule", rules)]
     yield from ((label, text) for label, text in named if text)
@@ -777,7 +777,7 @@ def _end(sheet: Sheet, width: int, formats: Sequence[str], *, verbose: bool) -> 
     if not sheet.nothing:
         deeper = [] if verbose else ["-v: reason, check, undo and source of each step"]
         more = [*deeper, "--as html: printable, with tick boxes", *scripts(sheet, formats)]
-        same = [("The same with  ", "dim"), (" · ".join(glued(each, 60) for each in more), "dim")]
+        same = [("Options  ", "dim"), (" · ".join(glued(each, 60) for each in more), "dim")]
         yield from ((), *wrapped([(sheet.legend, "dim")], width), *wrapped(same, width))
 
 

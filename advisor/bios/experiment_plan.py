@@ -144,7 +144,7 @@ class ExperimentPlan(Value):
     @model_validator(mode="after")
     def _whole(self) -> "ExperimentPlan":
         if bool(self.factors) == bool(self.states):
-            raise wrong_at(("factors",), "a plan has either factors or states", "write for example factors: {numa.nps: [1, 4]}")
+            raise wrong_at(("factors",), "a plan has either factors or states", "for example factors: {numa.nps: [1, 4]}")
         self._factors_are_right()
         found = self.every_state
         if len(found) < 2:

@@ -239,7 +239,7 @@ def _of_file(path: Path) -> dict[str, str | None]:
 def _of_line(text: str, before: dict[str, str | None]) -> dict[str, str | None]:
     words = text.split()
     if len(words) > 2:
-        raise BadValue(f"{len(words)} words", cure="write a BMC, or a node and its BMC: node01 bmc01")
+        raise BadValue(f"{len(words)} words on one line", cure="give a BMC, or a node and its BMC: node01 bmc01")
     nodes, *more = [names_of(word, "BMC") for word in words]
     bmcs: Sequence[str | None] = more[0] if more else [None] * len(nodes)
     if len(nodes) != len(bmcs):

@@ -265,7 +265,7 @@ AuditMeasure = Annotated[
     Option("--measure/--no-measure", help="Measure the machine first, if it is idle; takes under a minute; not with --from."),
 ]
 AuditNetwork = Annotated[
-    str | None, Option("--network", metavar="A,B", help="Measure messages between these two hosts too; takes minutes.")
+    str | None, Option("--network", metavar="A,B", help="Measure message rates between these two hosts too; takes minutes.")
 ]
 AuditHpl = Annotated[bool, Option("--hpl", help="Measure HPL on this machine too (adds about a minute).")]
 AuditFull = Annotated[

@@ -63,7 +63,7 @@ class Smt(Value):
 class DistanceTable(Value):
     """Whether the firmware's distances describe the machine."""
 
-    name: Literal["full", "simplified", "absent", "contradicting"]
+    name: Literal["full", "simplified", "absent", "contradictory"]
     why: tuple[str, ...]
 
 
@@ -163,7 +163,7 @@ def judge_distances(topology: Topology, scheme: Scheme) -> DistanceTable:
         return DistanceTable(name="absent", why=(why,))
     fault = _fault(topology, table)
     if fault:
-        return DistanceTable(name="contradicting", why=(fault,))
+        return DistanceTable(name="contradictory", why=(fault,))
     inside, outside = _split(topology, table)
     if scheme is Scheme.DIES and inside and len(outside) == 1:
         why = "all nodes of the other socket have the same distance; EPYC 7001 links dies in pairs, which a full table shows"

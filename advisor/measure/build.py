@@ -278,7 +278,7 @@ class PrebuiltPrograms:
         """Return the path of a kernel's program."""
         place = (self._folder / name).resolve()
         if not place.is_file() or not os.access(place, os.X_OK):
-            raise CannotWork(f"{place}: no such program; advisor measure --build-only -o DIR builds every kernel")
+            raise CannotWork(f"{place}: no such program; advisor measure --build-only -o DIR builds every benchmark program")
         trusted(self._folder / name, Use.NAMED)
         return str(place)
 

@@ -274,7 +274,7 @@ def sparse(seen: Seen) -> list[Line]:
     if shares:
         means = "memory-bound ranks need no more cores" if shares[-1] >= _MOST else "full memory bandwidth needs more cores"
         verdict = [(f"one core per L3 group reaches {percent(shares[-1])} of all cores' bandwidth: {means}", "")]
-    head = ("part", "cores", "pattern", "1 per L3", "all", "gain", "gains")
+    head = ("part", "cores", "pattern", "1 per L3", "all", "gain", "range")
     return section(seen, "One core per L3 group compared with all cores", about, head, rows, right="lllrrrl", verdict=verdict)
 
 

@@ -361,7 +361,7 @@ def test_slurm_is_asked_under_the_nodes_name(site: Site, monkeypatch: pytest.Mon
     [
         (("-w", "node01", "--bmc-name", "bmc"), "write %h"),
         (("--bmc", "bmc01", "--bmc-name", "bmc-%h"), "node names"),
-        (("--hostfile", "three"), "write a BMC, or a node and its BMC"),
+        (("--hostfile", "three"), "give a BMC, or a node and its BMC"),
         (("--hostfile", "uneven"), "write one BMC per node"),
         (("--hostfile", "pairs", "-w", "node09"), "-w selects lines from the file"),
         (("--hostfile", "absent"), "write one"),

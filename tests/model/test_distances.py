@@ -42,9 +42,9 @@ TABLES: tuple[tuple[Callable[[int, int], int], Scheme, str], ...] = (
     (three, Scheme.DIES, "simplified"),
     (three, Scheme.NPS, "full"),
     (flat, Scheme.NPS, "simplified"),
-    (backwards, Scheme.NPS, "contradicting"),
-    (lopsided, Scheme.NPS, "contradicting"),
-    (inside_out, Scheme.NPS, "contradicting"),
+    (backwards, Scheme.NPS, "contradictory"),
+    (lopsided, Scheme.NPS, "contradictory"),
+    (inside_out, Scheme.NPS, "contradictory"),
 )
 
 

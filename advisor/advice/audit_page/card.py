@@ -509,5 +509,5 @@ def tally(audit: Audit) -> Iterator[str]:
         "broken": numbers.error, "need more facts": numbers.unknown, "not applicable": numbers.not_applicable,
     }  # fmt: skip
     first, *others = [f"{number} {what}" for what, number in counted.items() if number or what == "to fix"]
-    yield f"{numbers.every} for {audit.scope}: {first}"
+    yield f"{numbers.every} with --scope {audit.scope}: {first}"
     yield from others

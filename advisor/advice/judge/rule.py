@@ -572,7 +572,7 @@ def _rule_typed(text: str, scope: Scope, kind: Kind) -> Node:
 def _each(text: str, scope: Scope) -> Each:
     match = re.fullmatch(r"([a-z][a-z0-9_]{0,30}) in (.+)", text, re.ASCII | re.DOTALL)
     if not match:
-        raise BadValue(f"{text[:60]} is not of the form NAME in LIST", cure="write for example each: socket in sockets")
+        raise BadValue(f"{text[:60]} is not of the form NAME in LIST", cure="for example each: socket in sockets")
     name, over = match[1], parse(match[2], scope)
     if items_of(over.kind) is None:
         raise BadValue(f"{over.text} is a {over.kind}, not a list to iterate over")

@@ -949,4 +949,4 @@ def _reasons(setting: str, change: Change | None, plan: Plan) -> Iterator[str]:
         "rejected": plan.refused,
     }
     for name, left in lists.items():
-        yield from (f"{name}: {each.reason}" for each in left if each.setting == setting)
+        yield from (f"{name}; {each.reason}" for each in left if each.setting == setting)

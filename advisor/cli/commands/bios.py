@@ -794,7 +794,7 @@ Port = Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="Use 
 
 
 def bios_twin(files: TwinOf, *, port: Port = 0, json: Json = False) -> int:
-    """Serve a local BMC built from saved data, to try every command on. Contacts and changes no server.
+    """Serve a local BMC built from saved data, to try every command on. Contacts no server and changes nothing.
 
     It listens only on this host's loopback. It stages, restarts and applies changes as that vendor's BMCs do (Dell's jobs,
     HPE's and Lenovo's full copies, Supermicro's wording, AMI's tags; for all other vendors, the standard behaviour), and

@@ -467,7 +467,7 @@ def tune(
     Example: advisor tune --resume tune-app
     """
     if resume and (words or output):
-        raise BadValue("--resume takes its settings from the folder", cure="omit the line and -o")
+        raise BadValue("--resume takes its settings from the folder", cure="omit the launch line and -o")
     file, way = str(metric_file.absolute()) if metric_file else None, _plan if dry_run else _race
     how = (ranks, threads, hosts, near, smt, split, lines, launcher, launcher_version, metric, file, better, devices, hugepages)
     limits, form = (_part(worth), minutes, runs, timeout, busy_ok, seed), Form(None, json, width, not no_color)

@@ -280,7 +280,7 @@ def measure_network(
     width: Width = None,
     no_color: NoColor = False,
 ) -> int:
-    """Measure messages between two hosts, near the adapter and far from it.
+    """Measure message rates and latency between two hosts, near the adapter and far from it.
 
     Measures what distance from the adapter costs: bandwidth and message rate of every NUMA node, every socket and all cores, and
     the share of line rate. advisor bind writes the commands, and every rank reports where it ran: results from misplaced ranks

@@ -94,7 +94,7 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names, each once; refuse what is no plain host name: options, users, addresses of IPv6, paths."""
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BadValue(f"{name[:60]!a} is not a plain host name", cure="write for example node01 or node[01-08,11]")
+            raise BadValue(f"{name[:60]!a} is not a plain host name", cure="for example node01 or node[01-08,11]")
     return tuple(dict.fromkeys(names))
 
 

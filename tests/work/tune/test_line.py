@@ -129,7 +129,7 @@ def test_variables_that_were_asked_for_come_before_placements_that_were_not() ->
         ({"settings": ("A=1", "A=1")}, "--with gives a variable or setting the same value twice"),
         (
             {"settings": ("A=1", "A=2"), "lines": 2},
-            "2 variables and settings are too many; at most 2 lines can race, including yours",
+            "2 variables and settings are too many; at most 2 launch lines can be compared, including yours",
         ),
     ],
 )
