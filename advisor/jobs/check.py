@@ -138,6 +138,20 @@ class CheckedStep(Value):
     """whether it runs in the background, in parallel with what follows"""
     when: tuple[str, ...] = ()
     """the conditions it is subject to"""
+    corrected: str | None = None
+    """what the corrected script starts here, if it differs"""
+
+    @property
+    def starts(self) -> str:
+        """What it starts: 16 ranks on 2 nodes, 4 threads each."""
+        where = f" on {_number(self.nodes, 'node')}" if self.nodes else ""
+        parts = [(_number(self.ranks, "rank") or "unknown number of ranks") + where]
+        if not self.nodes and self.ranks_per_node:
+            parts.append(f"{_number(self.ranks_per_node, 'rank')} per node")
+        if self.threads:
+            threads = _number(self.threads, "thread")
+            parts.append(f"each with {threads}" if isinstance(self.threads, tuple) else f"{threads} each")
+        return ", ".join([*parts, *([_number(self.gpus, "GPU")] if self.gpus else [])])
 
 
 class CheckedFault(Value):
@@ -223,6 +237,11 @@ def check(
     new, left = mended(text, known, environment) if not broken else (text, found)
     found += [broken] if broken else []
     steps, more = _steps(script, node, slurm, known, (version, ask if asking else None))
+    again = _steps(read(new, environment), None, slurm, known, (version, None))[0] if new != text else []
+    if len(again) == len(steps):
+        steps = [
+            old.but(corrected=now.starts) if old.starts != now.starts else old for old, now in zip(steps, again, strict=True)
+        ]
     if observed is not None:
         steps = [_as_seen(steps, observed)]
     known_of = {(fault.line, fault.id) for fault in found}
@@ -662,23 +681,16 @@ def _number(value: int | tuple[int, ...] | None, one: str) -> str:
 
 
 def _step(step: CheckedStep, width: int) -> list[Line]:
-    where = f" on {_number(step.nodes, 'node')}" if step.nodes else ""
-    parts = [(_number(step.ranks, "rank") or "unknown number of ranks") + where]
-    if not step.nodes and step.ranks_per_node:
-        parts.append(f"{_number(step.ranks_per_node, 'rank')} per node")
-    if step.threads:
-        threads = _number(step.threads, "thread")
-        parts.append(f"each with {threads}" if isinstance(step.threads, tuple) else f"{threads} each")
-    if step.gpus:
-        parts.append(_number(step.gpus, "GPU"))
     notes = [
         note for note, holds in (("in each iteration of a loop", step.repeated), ("in the background", step.background)) if holds
     ]
     notes += [f"if {plain(each, 60)}" for each in step.when[:2]]
     tail = f" ({'; '.join(notes)})" if notes else ""
     result = wrapped(
-        [(f"  line {step.line}: ", "label"), (step.launcher, "title"), (f": {', '.join(parts)}{tail}", "")], width, indent=4
+        [(f"  line {step.line}: ", "label"), (step.launcher, "title"), (f": {step.starts}{tail}", "")], width, indent=4
     )
+    if step.corrected:
+        result += wrapped([("    corrected: ", "label"), (step.corrected, "")], width, indent=6)
     result += wrapped([("    ", ""), (plain(step.program, 200), "dim")], width, indent=6)
     for what, why in step.unknown.items():
         if why:

@@ -548,6 +548,16 @@ def test_agents_that_nothing_joins_train_each_by_itself() -> None:
         assert checked(f"{head}srun --ntasks-per-node=1 torchrun {meant} --nproc_per_node 8 t.py\n").faults == ()
 
 
+def test_what_the_corrected_script_starts_stands_beside_it() -> None:
+    """Of a line that starts something else then; of one that does not, nothing."""
+    found = checked(f"{HEAD}#SBATCH --gpus-per-node=8\nsrun torchrun --nproc_per_node=8 --nnodes=2 t.py\nsrun -n 2 ./a\n")
+    assert [(step.starts, step.corrected) for step in found.steps] == [
+        ("128 ranks on 2 nodes, 1 thread each, 16 GPUs", "16 ranks on 2 nodes, 1 thread each, 16 GPUs"),
+        ("2 ranks on 2 nodes, 4 threads each, 16 GPUs", None),
+    ]
+    assert "    corrected: 16 ranks on 2 nodes, 1 thread each, 16 GPUs" in [text_of(line) for line in check_page(found).lines(80)]
+
+
 def test_threads_of_workers_are_those_of_each() -> None:
     """Eight workers with the threads of all their CPUs are eight times too many; the corrected number is each one's share."""
     head = "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH -c 96\n#SBATCH --gpus-per-node=8\n"

@@ -90,7 +90,8 @@ def _agents(script: Scripted) -> Iterator[Fault]:
             step.line,
             "high",
             f"{step.launcher} starts {step.agent} {each} times on a node, each with {workers} workers: {where}",
-            f"{step.agent} starts the workers of a node itself; {each} of them compete for the same GPUs and port.",
+            f"{step.agent} starts the workers of a node itself; {each} of them compete for the same GPUs and port "
+            "(Address already in use).",
             f"srun --ntasks-per-node=1 {step.agent} ..., and #SBATCH --ntasks-per-node=1 --cpus-per-task={cpus}"
             if step.launcher == "srun"
             else f"one {step.agent} per node: {step.launcher} with one rank per node",
@@ -113,7 +114,9 @@ def _one_agent(script: Scripted, step: Step, each: int, gpus: int | None) -> tup
         wanted["cpus-per-task"] = str(cpus)
     else:
         edits = _header_of_one_agent(script, job.nodes, cpus, gpus)
-        wanted |= {"cpus-per-task": str(cpus)} if first.has("cpus-per-task") else {}
+        wanted["cpus-per-task"] = (
+            str(cpus) if first.has("cpus-per-task") else "$SLURM_CPUS_PER_TASK"
+        )  # not every srun inherits it
     for name, value in wanted.items():
         if there := first.find(name):
             edits += replaced(step, there, f"--{name}={value}")
