@@ -504,9 +504,11 @@ def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequen
             "advisor fleet measure -o fleet" if kinds else "advisor fleet capture -w 'n[001-400]' -o fleet",
         )
     else:
-        made, show = tuple(_findings(line, subjects, terms.checks)), "sudo advisor audit"
+        made, show = tuple(_findings(line, subjects, terms.checks)), "sudo advisor audit -v"
     verdict = verdict_of(made)
-    evidence = "; ".join(dict.fromkeys(_evidence(made, verdict)))
+    evidence = "; ".join(
+        dict.fromkeys((*_evidence(made, verdict), *_among_others(line.wish, subjects), *_lenient(made, subjects)))
+    )
     return Judged(
         line=line.number,
         text=line.text,
@@ -516,6 +518,26 @@ def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequen
         show=show if verdict == "not shown" else None,
         sentence=f"The contract asks for {line.text}; measured or read: {evidence}." if verdict == "failed" else None,
     )
+
+
+def _among_others(wish: Wish | None, subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield where a figure of the only machine stands among what others published."""
+    facts = subjects[0].measured if len(subjects) == 1 else None
+    if wish is None or facts is None or wish.part not in ("node", "machine"):
+        return
+    for place in facts.places:
+        if place.metric == wish.metric and place.says:
+            yield place.says.partition(": ")[2]
+
+
+def _lenient(terms: Sequence[Term], subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield what a contract must allow for another program's output to count, where that alone leaves its line open."""
+    open_terms = {each.what for each in terms if each.condition and each.outcome is not True}
+    allow = {"repeats": "repeats: 1", "machine state": "idle: any", "measured by": "measured_by: any"}
+    imported = any(each.measurements and each.measurements.conditions.imported for each in subjects)
+    if imported and open_terms and open_terms <= set(allow):
+        settings_of_contract = ", ".join(words for what, words in allow.items() if what in open_terms)
+        yield f"output of another program counts only in a contract with {settings_of_contract}"
 
 
 def _evidence(terms: Sequence[Term], verdict: Verdict) -> Iterator[str]:
@@ -545,9 +567,19 @@ def _values(term: Term) -> str:
         known = sorted(term.has, key=lambda each: float(each.value or 0))
         ends = [known[0], known[-1]] if term.op == "within" else [known[0] if term.op == ">=" else known[-1]]
         return f"{term.what} {' to '.join(f'{term.words(each.value)} ({plain(each.where, 60)})' for each in ends)}"
+    if not wrong and not unknown and len(term.has) > 1:
+        return f"{term.what} {term.words(term.has[0].value)} (all {len(term.has)})"
     shown = wrong or unknown or term.has[:1]
     more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
-    return f"{term.what} " + ", ".join(f"{term.words(each.value)} ({plain(each.where, 60)})" for each in shown[:_NAMED]) + more
+    return f"{term.what} " + ", ".join(f"{term.words(each.value)} ({_few(each.where)})" for each in shown[:_NAMED]) + more
+
+
+def _few(where: str) -> str:
+    """Return where a value is from; of many names the first: the document has all."""
+    names = where.split("; ")
+    return "; ".join(plain(each, 60) for each in names[:_NAMED]) + (
+        f"; {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    )
 
 
 def _named(subjects: Sequence[Subject], subject: Subject, where: str = "") -> str:
@@ -668,9 +700,8 @@ def _findings(line: Line, subjects: Sequence[Subject], checks: Literal["all", "k
     has, unknown = [], []
     for subject in subjects:
         found, waiting = counted(subject, "finding"), counted(subject, "unknown")
-        has.append(Has(where=_named(subjects, subject, "; ".join(found[:_NAMED]) or subject.name), value=len(found)))
-        named = f"{'; '.join(waiting[:_NAMED])}{' and others' if len(waiting) > _NAMED else ''}"
-        unknown.append(Has(where=_named(subjects, subject, named or subject.name), value=len(waiting)))
+        has.append(Has(where=_named(subjects, subject, "; ".join(found) or subject.name), value=len(found)))
+        unknown.append(Has(where=_named(subjects, subject, "; ".join(waiting) or subject.name), value=len(waiting)))
     yield Term(what="findings", op="<=", wants=0.0, has=tuple(has))
     if checks == "all" and all(not each.value for each in has):  # a pass needs every check to be answered
         yield Term(what=_UNKNOWN, condition=True, op="<=", wants=0.0, has=tuple(unknown))
@@ -711,6 +742,8 @@ class Acceptance:
     """Each file that was read, by its name and digest."""
     made: str
     audience: Audience = "internal"
+    hardware: tuple[str, ...] = ()
+    """What the machines are made of, each kind once."""
 
     @property
     def verdict(self) -> Verdict:
@@ -732,6 +765,7 @@ class Acceptance:
             "for": self.audience,
             "contract": {"file": self.contract.file, "sha256": self.contract.digest, "title": self.contract.terms.title},
             "machines": list(self.machines),
+            "hardware": list(self.hardware),
             "measured": list(self.measured),
             "inputs": [{"name": name, "sha256": digest} for name, digest in self.inputs],
             "verdict": self.verdict,
@@ -765,6 +799,7 @@ class Acceptance:
             "file": plain(self.contract.file, 120),
             "digest": self.contract.digest,
             "machines": [plain(each, 120) for each in self.machines],
+            "hardware": [plain(each, 300) for each in self.hardware],
             "measured": [plain(each, 300) for each in self.measured],
             "inputs": self.inputs,
             "made": self.made,
@@ -866,6 +901,6 @@ def _acceptance(
         path.name if audience == "internal" else f"input {at}" for at, path in enumerate(read, 1)
     ]  # files are named after hosts
     digests = tuple((name, sha256(path.read_bytes()).hexdigest()) for name, path in zip(shown, read, strict=True))
-    return Acceptance(
-        contract, lines, names, measured, digests, datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z"), audience
-    )
+    hardware = tuple(dict.fromkeys(fold(each.machine).hardware.text for each in audited))
+    now = datetime.now().astimezone().strftime("%d %b %Y %H:%M %Z")
+    return Acceptance(contract, lines, names, measured, digests, now, audience, hardware)

@@ -208,6 +208,26 @@ def test_a_vendor_gets_every_verdict_and_no_name(tmp_path: Path) -> None:
     assert [name for name, _ in told.inputs] == ["input 1", "input 2", "input 3", "input 4"]
 
 
+STREAM = (
+    "STREAM version $Revision: 5.10 $\nArray size = 800000000 (elements)\nNumber of Threads counted = 128\n"
+    + "".join(f"{name}: 237301.2 0.0405 0.0404 0.0406\n" for name in ("Copy", "Scale", "Add", "Triad"))
+    + "Solution Validates\n"
+)
+
+
+def test_a_stream_file_counts_where_the_contract_allows_it(rome: Measured, tmp_path: Path) -> None:
+    """Otherwise its line is open, and says what would have to be allowed; with its place among what others published."""
+    file = tmp_path / "stream.txt"
+    file.write_text(STREAM)
+    strict, lenient = (
+        accept(written(tmp_path, "triad >= 290 GB/s", head=head), (rome[0],), measurements=(file,)).lines[0]
+        for head in ("repeats: 3\n", "repeats: 1\nidle: any\n")
+    )
+    assert (strict.verdict, lenient.verdict) == ("not shown", "failed")
+    assert strict.evidence.endswith("output of another program counts only in a contract with repeats: 1, idle: any")
+    assert "of the 270 to 300 GB/s published for 2 x EPYC 7702" in lenient.evidence
+
+
 def test_a_term_with_an_unknown_value_never_passes() -> None:
     """Unknown beside right is unknown; unknown beside wrong is wrong; without any value nothing is shown."""
 

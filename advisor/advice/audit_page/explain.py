@@ -40,7 +40,7 @@ from advisor.show.lines import Line, Page, labelled, wrapped
 _SEEN = 4
 """So many facts show what a verdict rests on; --trace has all."""
 _SURE = {
-    None: "", False: " (from the vendor's documents; not found in its registry)", True: " (found in the vendor's registry)",
+    None: "", False: " (from the vendor's documents; not verified against a registry)", True: " (found in the vendor's registry)",
 }  # fmt: skip
 _WELL = ("pass", "not-applicable")
 _VERDICTS = {

@@ -67,12 +67,15 @@ def references(case: Case) -> tuple[Reference, ...]:
 
 def published(parts: Parts, case: Case) -> tuple[Compared, ...]:
     """Return bandwidths that were published for such machines, beside what was measured here; the strictest of each source."""
-    found = []
+    found, shares = list[Compared](), list[Compared]()
     for one in references(case):
         if one.kind in _MEASURED and one.benchmark in _PATTERNS and one.value.low is not None and meets(one, case):
             value, spread = _value(one, parts, case)
             if value is not None:
-                found.append(_compared(one, case, f"{one.benchmark} of {_PARTS.get(one.of, one.of)}", value, spread))
+                every = found if one.of != "core" or one.cores in (None, 1) else shares
+                every.append(_compared(one, case, f"{one.benchmark} of {_PARTS.get(one.of, one.of)}", value, spread))
+    whole = {(each.ref, each.name.partition(" ")[0]) for each in found if each.name.endswith(_PARTS["node"])}
+    found += [each for each in shares if (each.ref, each.name.partition(" ")[0]) not in whole]  # the same figure, divided
     return _strictest(found)
 
 
