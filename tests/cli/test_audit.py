@@ -64,7 +64,7 @@ def test_one_screen(archive: Path, site: Path, capsys: Capture) -> None:
         "NUMA nodes per socket",
         " 2 MEDIUM 2 sockets",
         "NumaNodesPerSocket",
-        " for mpi: ",
+        " with --scope mpi: ",
         "MORE      advisor checklist --only 1 --as racadm --from",
     )
     assert [word for word in wanted if word not in text] == []
