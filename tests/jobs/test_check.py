@@ -216,6 +216,13 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         "A=(--nnodes $SLURM_NNODES # all of them\n --nproc_per_node 8)\nA+=(--rdzv_endpoint $H:1)\n"
         'srun /opt/watched torchrun "${A[@]}" t.py\n'), [("srun", 32, 4, 1, None)],
     ),
+    "as many as there are hosts": (
+        ("#!/bin/sh\n#SBATCH -N 4\n#SBATCH --ntasks-per-node=2\nnodes=( $( scontrol show hostnames $SLURM_JOB_NODELIST ) )\n"
+        "srun -n $((${#nodes[@]} * 2)) ./a\n"), [("srun", 8, 4, 1, 0)],
+    ),
+    "as many as there are files, which nobody knows": (
+        "#!/bin/sh\n#SBATCH -N 2\nfiles=(*.in)\nmpirun -np ${#files[@]} ./a\n", [("mpirun", None, 2, 1, 0)]
+    ),
     "agents whose options nobody knows": (
         '#!/bin/sh\n#SBATCH -N 4\n#SBATCH --gpus-per-node=8\nsrun torchrun "$@"\n', [("srun", None, 4, None, 32)]
     ),
@@ -223,6 +230,7 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         "#!/bin/sh\n#SBATCH -N 4\nR=\nif [ -d /opt/x ]; then R=--auto-resume=1; fi\nsrun $R ./a\n", [("srun", 4, 4, None, 0)]
     ),
     "nodes behind another resource": ("#PBS -l walltime=1:00:00,nodes=2:ppn=4\nmpirun ./a\n", [("mpirun", 8, 2, 1, 0)]),
+    "nodes before another resource": ("#PBS -l nodes=2,walltime=1:00:00\nmpirun ./a\n", [("mpirun", 2, 2, 1, 0)]),
     "an image that is built is no launcher": (
         "#!/bin/sh\n#SBATCH -n 2\ndocker build -t deepspeed .\nsrun ./a\n", [("srun", 2, None, 1, 0)]
     ),

@@ -345,7 +345,7 @@ def _pbs(job: Job) -> None:
 
 def _resources(job: Job, directive: Directive) -> None:  # noqa: C901, PLR0912 - a case a kind of resource
     text = directive.value
-    if match := re.search(r"(?:^|,)\s*(select|nodes)=(.+)", text):
+    if match := re.search(r"(?:^|,)\s*(select|nodes)=(.+?)(?=,\s*\w+=|$)", text):
         chunks = [chunk.split(":") for chunk in match[2].split("+")]
         counts = [_count(chunk[0]) for chunk in chunks]
         if None in counts:

@@ -53,7 +53,7 @@ def shown(text: str) -> str:
         name = match[1]
         if re.fullmatch(r"\w+|[@*#?$!-]", name):
             return f"${name}"
-        return f"${{{name}}}" if re.fullmatch(r"\w+\[[^]]*\]", name) else f"$({name})"
+        return f"${{{name}}}" if re.fullmatch(r"#?\w+\[[^]]*\]", name) else f"$({name})"
 
     return _UNKNOWN.sub(as_written, text)
 
@@ -86,6 +86,12 @@ class Word:
     quoted: bool = False
     others: tuple[str, ...] = ()
     """What it is instead where its variable is set: branches differ."""
+
+
+class Several(str):
+    """An element of an array that may be several, or none: what a command prints, files that fit a pattern."""
+
+    __slots__ = ()
 
 
 @dataclass
@@ -375,10 +381,16 @@ class Expander(ABC):
         items = self.arrays.get(name)
         if items is None:
             return unknown(f"{name}[{index}]")
+        certain = next((at for at, item in enumerate(items) if isinstance(item, Several)), len(items))
         if index in ("@", "*"):
-            return str(len(items)) if source.startswith("${#") else " ".join(items)
+            if not source.startswith("${#"):
+                return " ".join(items)
+            hosts = len(items) == 1 and "scontrol show hostname" in items[0]
+            size = str(len(items)) if certain == len(items) else self._size("nodes") if hosts else None
+            return size or unknown(f"#{name}[@]")
         number = self.arithmetic(node.child_by_field_name("index"))
-        return items[number] if number is not None and -len(items) <= number < len(items) else unknown(f"{name}[{index}]")
+        low = -len(items) if certain == len(items) else 0
+        return items[number] if number is not None and low <= number < certain else unknown(f"{name}[{index}]")
 
     def _braces(self, node: "Node") -> list[str]:
         numbers = [whole(self.source(child)) for child in node.children if child.type == "number"]

@@ -19,6 +19,7 @@ from advisor.jobs.scripts.expansion import (
     Expander,
     Launch,
     Script,
+    Several,
     Variable,
     Word,
     cleaned,
@@ -481,7 +482,7 @@ class Follower(Expander):
             return self.put(name, unknown(name), node, exported=exported)
         if value is not None and value.type == "array":
             named = [each for each in value.children if each.is_named and each.type != "comment"]
-            items = [word.text for each in named for word in self.words_of(each)]
+            items = [_element(word, self.source(each)) for each in named for word in self.words_of(each)]
             if any(child.type == "+=" for child in node.children):
                 there = self.arrays.get(name, [])
                 items = [*there, *items] if there is not None else [unknown(f"{name}[@]")]
@@ -857,6 +858,13 @@ def _errors(node: "Node") -> "Iterator[Node]":
         yield node
     for child in node.children if node.has_error else ():
         yield from _errors(child)
+
+
+def _element(word: Word, source: str) -> str:
+    """Return an element of an array; one that the script writes without quotes may become several."""
+    many = not word.quoted and re.fullmatch("\ue000[^\ue001]*\ue001", word.text)
+    many = many or re.fullmatch(r"[^\"'$`\\]*[*?][^\"'$`\\]*", source)
+    return Several(word.text) if many else word.text
 
 
 def _assigned_in(node: "Node") -> set[str]:
