@@ -161,8 +161,8 @@ def _imported(node: ast.AST) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
-_OTHERS = {"Fingerprints did not match"}
-"""Words of a library that are looked for: urllib3's."""
+_OTHERS = {"Fingerprints did not match", "unexpected token"}
+"""Words of others that are looked for: urllib3's, bash's."""
 
 
 def _literals(node: ast.AST) -> Iterator[ast.Constant]:

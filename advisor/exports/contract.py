@@ -507,7 +507,7 @@ def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequen
         made, show = tuple(_findings(line, subjects, terms.checks)), "sudo advisor audit -v"
     verdict = verdict_of(made)
     evidence = "; ".join(
-        dict.fromkeys((*_evidence(made, verdict), *_among_others(line.wish, subjects), *_lenient(made, subjects)))
+        dict.fromkeys((*_evidence(made, verdict), *_among_others(line, made[0], subjects), *_lenient(line, made, subjects)))
     )
     return Judged(
         line=line.number,
@@ -520,21 +520,19 @@ def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequen
     )
 
 
-def _among_others(wish: Wish | None, subjects: Sequence[Subject]) -> Iterator[str]:
-    """Yield where a figure of the only machine stands among what others published."""
-    facts = subjects[0].measured if len(subjects) == 1 else None
-    if wish is None or facts is None or wish.part not in ("node", "machine"):
-        return
-    for place in facts.places:
-        if place.metric == wish.metric and place.says:
+def _among_others(line: Line, term: Term, subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield where the figure of the only machine stands among what others published."""
+    facts, wish = subjects[0].measured if len(subjects) == 1 else None, line.wish
+    for place in facts.places if facts and wish and not wish.share else ():
+        if wish and place.metric == wish.metric and place.count and place.value in [each.value for each in term.has]:
             yield place.says.partition(": ")[2]
 
 
-def _lenient(terms: Sequence[Term], subjects: Sequence[Subject]) -> Iterator[str]:
+def _lenient(line: Line, terms: Sequence[Term], subjects: Sequence[Subject]) -> Iterator[str]:
     """Yield what a contract must allow for another program's output to count, where that alone leaves its line open."""
     open_terms = {each.what for each in terms if each.condition and each.outcome is not True}
-    if any(each.value is None for each in terms[0].has):  # nothing was measured, by whatever program
-        return
+    if any(each.value is None for each in terms[0].has) or any(each.what == "repeats" for each in line.conditions):
+        return  # nothing was measured, by whatever program; or the line itself asks for more
     allow = {"repeats": "repeats: 1", "machine state": "idle: any", "measured by": "measured_by: any"}
     imported = any(each.measurements and each.measurements.conditions.imported for each in subjects)
     if imported and open_terms and open_terms <= set(allow):
@@ -714,7 +712,7 @@ def _alike(within: float, subjects: Sequence[Subject], kinds: Sequence[str] | No
     if kinds is None:
         yield Term(what="all nodes", op="=", wants="alike", has=(Has(where="a single machine, not a fleet", value=None),))
         return
-    yield Term(what="kinds of node", op="=", wants=1.0, has=(Has(where="; ".join(kinds[:_NAMED]), value=len(kinds)),))
+    yield Term(what="kinds of hardware", op="=", wants=1.0, has=(Has(where="; ".join(kinds[:_NAMED]), value=len(kinds)),))
     for what in ("NUMA partitioning", "SMT"):
         states = tuple(Has(where=each.name, value=_state(each, what)) for each in subjects)
         yield Term(what=what, op="=", wants=states[0].value or "known", has=states)
@@ -848,7 +846,8 @@ def accept(
     both = [audit(each, scope, measurements=given, **options) for each, given in zip(machines, own, strict=True)]
     first, second = (judge(contract, _subjects([each])) for each in both)
     lines = tuple(new.but(before=old.verdict) for old, new in zip(first, second, strict=True))
-    return _acceptance(contract, lines, both, [*filter(None, machines), *map(str, measurements)], audience)
+    files = [*filter(None, machines), *map(str, measurements)]
+    return _acceptance(contract, lines, both, files, audience, states=("before", "after"))
 
 
 def _nodes(folder: Path, scope: Scope, options: dict[str, Any]) -> tuple[list[Audited], tuple[str, ...], list[str]]:
@@ -875,9 +874,10 @@ def _subjects(audited: Sequence[Audited]) -> list[Subject]:
     return [_subject(each, name) for each, name in zip(audited, _names(audited), strict=True)]
 
 
-def _names(audited: Sequence[Audited]) -> tuple[str, ...]:
-    """Return each machine's name; where names are withheld, its number, which the inputs have too."""
-    unnamed = ("this machine",) if len(audited) == 1 else tuple(f"node {at}" for at in range(1, len(audited) + 1))
+def _names(audited: Sequence[Audited], states: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return each machine's name; where names are withheld, its number in their order, or which state of one it is."""
+    numbers = ("this machine",) if len(audited) == 1 else tuple(f"node {at}" for at in range(1, len(audited) + 1))
+    unnamed = states or numbers
     names = [each.machine.name for each in audited]
     return tuple(other if name in (None, WITHHELD) else plain(name, 80) for name, other in zip(names, unnamed, strict=True))
 
@@ -889,9 +889,15 @@ def _subject(audited: Audited, name: str) -> Subject:
 
 
 def _acceptance(
-    contract: Contract, lines: tuple[Judged, ...], audited: Sequence[Audited], files: Sequence[str], audience: Audience
+    contract: Contract,
+    lines: tuple[Judged, ...],
+    audited: Sequence[Audited],
+    files: Sequence[str],
+    audience: Audience,
+    *,
+    states: Sequence[str] = (),
 ) -> Acceptance:
-    names = _names(audited)
+    names = _names(audited, states)
     measured = tuple(
         f"{name}: {each.conditions.when}, by advisor {each.advisor}"
         + ("; whoever supplied the output states that it is from this machine" if each.conditions.imported else "")

@@ -231,7 +231,8 @@ def check(
     )
     node, source, there = _node(script, read_one)
     if broken := _broken(script):  # what stands behind it is never run, and nobody knows what it would be
-        end = min(broken.line, script.script.broken or 1)  # of an open quote bash names the last, which others closed
+        token = "unexpected token" in broken.what  # of what is open bash names a line far behind it
+        end = broken.line if token else min(broken.line, script.script.broken or 1)
         script = replace(script, steps=tuple(step for step in script.steps if step.line < end))
     found = [each for each in faults(script, known) if not broken or each.line < end]
     new, left = mended(text, known, environment) if not broken else (text, found)
@@ -263,6 +264,7 @@ def check(
     )
 
 
+_ENDS = re.compile(r"exit\b|exec\s+[\w./$\"']")
 _OF_BASH = re.compile(r"(?:(?:#!\s*\S*(?:/|\benv\s+)(?:bash|sh)\b.*)?(?:\n|$)|(?!#!))")
 
 
@@ -271,9 +273,14 @@ def _broken(script: Scripted) -> Fault | None:
     found = refused(script.text) if script.script.broken is not None and _OF_BASH.match(script.text) else None
     if found is None:
         return None
+    lines = script.text.splitlines()
+    line = min(found[0], len(lines))
+    if any(_ENDS.match(each) for each in lines[: line - 1]):  # nobody reads what stands behind
+        return None
     what = f"bash cannot read the script from here: {plain(found[1], 120)}"
     why = "The shell runs the commands above, then stops with this error."
-    return Fault("syntax-error", found[0], "high", what, why, "close what is open: a quote, a bracket, if, do or <<")
+    fix = "correct the syntax there" if "unexpected token" in what else "close what is open: a quote, a bracket, if or do"
+    return Fault("syntax-error", line, "high", what, why, fix)
 
 
 def starts_as_script(words: Sequence[str]) -> bool:

@@ -223,6 +223,22 @@ COUNTS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "as many as there are files, which nobody knows": (
         "#!/bin/sh\n#SBATCH -N 2\nfiles=(*.in)\nmpirun -np ${#files[@]} ./a\n", [("mpirun", None, 2, 1, 0)]
     ),
+    "as many as the script is given": (f'{HEAD}F=("$@")\nsrun -n ${{#F[@]}} ./a\n', [("srun", None, 2, 4, 0)]),
+    "as many as another array has, and one": (
+        f'{HEAD}F=("${{OTHER[@]}}" x)\nsrun -n ${{#F[@]}} ./a\n', [("srun", None, 2, 4, 0)]
+    ),
+    "as many as a loop finds": (
+        (f'{HEAD}F=()\nfor f in *.in; do F+=("$f"); done\nsrun -n ${{#F[@]}} ./a\n'
+        'G=()\nwhile read -r g; do G+=("$g"); done < hosts\nsrun -n ${#G[@]} ./b\n'),
+        [("srun", None, 2, 4, 0), ("srun", None, 2, 4, 0)],
+    ),
+    "a list that doubles again and again": (
+        f"{HEAD}A=(a b)\n" + 'A=("${A[@]}" "${A[@]}")\n' * 40 + "srun ./a\n", [("srun", 16, 2, 4, 0)]
+    ),
+    "a program in a variable, its own options behind it": (
+        "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=8\nsrun torchrun $SCRIPT --lr 1\n",
+        [("srun", 2, 2, 1, 16)],
+    ),
     "agents whose options nobody knows": (
         '#!/bin/sh\n#SBATCH -N 4\n#SBATCH --gpus-per-node=8\nsrun torchrun "$@"\n', [("srun", None, 4, None, 32)]
     ),
@@ -353,6 +369,11 @@ CLEAN = {
     ),
     "one rank that starts the others": "#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 16\nmpirun -np 1 Rscript snow.R\n",
     "a here document that the end of the script ends": f"{HEAD}srun ./a\ncat <<EOF\nx\n",
+    "what stands behind the end of a script": f"{HEAD}srun ./a\nexit 0\nNotes (not shell\n",
+    "patterns that the script switches on": f"{HEAD}shopt -s extglob\nrm -f !(in|data)\nsrun ./a\n",
+    "a federation's cluster": f"{HEAD}#SBATCH --cluster=genius\nsrun ./a\n",
+    "programs in a file": f'{HEAD}srun --multi-prog "my conf; x.conf"\n',
+    "torchrun that is only printed": f"{HEAD}#SBATCH --gpus-per-node=8\nsrun echo torchrun --nproc_per_node=8\n",
     "an option of a site's plugin": f"{HEAD}#SBATCH --private-scratch=yes\nsrun ./a\n",
     "a program with a blank in its name": f'{HEAD}srun "./my program" --all\n',
     "a loop over files of hosts": (
@@ -576,6 +597,28 @@ def test_threads_of_workers_are_those_of_each() -> None:
     assert found.corrected
     assert "export OMP_NUM_THREADS=12\n" in found.corrected
     assert checked(found.corrected).faults == ()
+
+
+@pytest.mark.parametrize("value", ["$(( SLURM_CPUS_PER_TASK / 2 ))", "${SLURM_CPUS_PER_TASK:- 1}"])
+def test_a_value_with_blanks_is_replaced_whole(value: str) -> None:
+    """What stands beside it in the same line stays."""
+    head = "#!/bin/sh\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n#SBATCH -c 96\n#SBATCH --gpus-per-node=8\n"
+    found = checked(f"{head}export OMP_NUM_THREADS={value} FOO=1\nsrun -c 96 torchrun --nnodes 2 --nproc_per_node=8 t.py\n")
+    assert found.corrected
+    assert "export OMP_NUM_THREADS=12 FOO=1\n" in found.corrected
+
+
+@pytest.mark.parametrize("line", ['train.py --data "$DATA"', 'train.py "${A[@]}"'])
+def test_arguments_of_the_training_do_not_join_agents(line: str) -> None:
+    """Variables behind the program are none of torchrun's options."""
+    head = "#!/bin/sh\n#SBATCH -N 4\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=8\nA=(--lr 1)\n"
+    assert ids(f"{head}srun torchrun --nproc_per_node=8 {line}\n") == ["torchrun-alone"]
+
+
+def test_of_two_steps_in_a_line_the_one_without_exact_waits() -> None:
+    """Its neighbour says that it shares."""
+    found = checked("#!/bin/sh\n#SBATCH -n 8\nsrun --exact -n 1 ./a & srun -n 1 ./b &\nwait\n")
+    assert found.corrected == "#!/bin/sh\n#SBATCH -n 8\nsrun --exact -n 1 ./a & srun --exact -n 1 ./b &\nwait\n"
 
 
 def test_behind_an_open_quote_nothing_is_said() -> None:

@@ -1,11 +1,11 @@
 """Faults of torchrun and its like, which start the workers of a node themselves and meet their own kind on other nodes."""
 
-import re
 from collections.abc import Iterator
 
 from advisor.jobs.scripts.expansion import whole
-from advisor.jobs.scripts.faults import Edit, Fault, Rule, asking, directive_as, inserted, over, replaced
-from advisor.jobs.scripts.steps import Scripted, Step
+from advisor.jobs.scripts.faults import Edit, Fault, Rule, asking, directive_as, inserted, replaced, setting_to
+from advisor.jobs.scripts.options import walked
+from advisor.jobs.scripts.steps import Scripted, Step, lists_of
 
 
 def gpus_here(script: Scripted, step: Step) -> int | None:
@@ -43,19 +43,16 @@ _MEETS = ("--nnodes", "--rdzv", "--node_rank", "--node-rank", "--master", "--sta
 """Options of torchrun by which its agents find each other, or say that they shall not."""
 
 
-_LIST = re.compile(rb"\s\"?\$(\{?\w+(\[@\])?\}?|[@*])\"?(?=\s|$)")
-"""A variable that stands for whole words, which the caller's shell may set."""
-
-
 def _lone_agents(script: Scripted) -> Iterator[Fault]:
     """Yield torchrun started once on each of several nodes, without what joins the agents: each node trains by itself."""
     for step in script.starting:
         words = step.program
-        word = next((each for each in words if each.text.rpartition("/")[2] in ("torchrun", "torch.distributed.run")), None)
-        if word is None or step.per_node != step.workers or (step.nodes or 1) < 2 or not script.is_slurm:
+        names = [each.text.rpartition("/")[2] for each in words]
+        at = next((at for at, name in enumerate(names) if name in ("torchrun", "torch.distributed.run")), None)
+        if at is None or step.per_node != step.workers or (step.nodes or 1) < 2 or not script.is_slurm:
             continue
-        written = script.text.encode(errors="replace")[word.span.end :].partition(b"\n")[0]
-        if any(each.text.startswith(_MEETS) for each in words) or "PET_NNODES" in step.launch.variables or _LIST.search(written):
+        word, lists = words[at], lists_of(walked(words[at + 1 :], "torchrun", None))
+        if any(each.text.startswith(_MEETS) for each in words) or "PET_NNODES" in step.launch.variables or lists:
             continue
         head = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
         added = f" --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint={head}:29500"
@@ -137,7 +134,7 @@ def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | No
     for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []):
         written = script.written(span)
         if whole(text) == job.cpus and "SLURM_CPUS_PER_TASK" in written:  # threads of a worker stay as many
-            edits += (over(span, re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{text}", written, count=1)),)
+            edits += setting_to(script, span, "OMP_NUM_THREADS", text)
     return edits
 
 

@@ -29,7 +29,7 @@ OF_SBATCH = (
     FLAGS
     | frozenset(SHORT.values())
     | words(
-        "bb bbf burst-buffer comment cpu-freq deadline delay-boot export export-file gid gres gres-flags mail-type "
+        "bb bbf burst-buffer cluster comment cpu-freq deadline delay-boot export export-file gid gres gres-flags mail-type "
         "mail-user mcs-label ntasks-per-node tasks-per-node priority power profile signal switches thread-spec time-min "
         "uid wckey wrap cluster-constraint mem mincpus reservation tmp mem-per-cpu mem-bind sockets-per-node "
         "cores-per-socket threads-per-core ntasks-per-core ntasks-per-socket ntasks-per-gpu cpus-per-gpu gpu-bind "

@@ -116,6 +116,15 @@ def asking(script: Scripted, option: str, value: int | str) -> tuple[Edit, ...]:
     return directive_as(script, there, f"--{option}={value}") if there else added_directive(script, f"--{option}={value}")
 
 
+def setting_to(script: Scripted, span: Span, name: str, value: str) -> tuple[Edit, ...]:
+    """Return the edit that gives a variable another value where it is set; none where its value has parts that may be others'."""
+    written = script.written(span)
+    if written.startswith(f"{name}="):  # the whole assignment
+        return (over(span, f"{name}={value}"),)
+    match = re.fullmatch(rf"(.*\b{name}[= ])([\w${{}}]+)", written)
+    return (over(span, f"{match[1]}{value}"),) if match else ()
+
+
 def in_text(script: Scripted, step: Step, pattern: re.Pattern[str], new: str) -> tuple[Edit, ...]:
     """Return the edit of a list where the script has it: in the line itself or in a variable."""
     match = next(iter(pattern.finditer(script.text)), None)

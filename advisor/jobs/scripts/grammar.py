@@ -46,7 +46,8 @@ def refused(text: str) -> tuple[int, str] | None:
         with tempfile.NamedTemporaryFile(prefix="advisor-check-") as file:
             file.write(text.encode(errors="surrogateescape"))
             file.flush()
-            ran = LiveHost().ask(("bash", "-n", file.name), {"LC_ALL": "C"}, _PATIENCE)
+            patterns = ("-O", "extglob") if "extglob" in text else ()  # bash -n does not carry shopt out
+            ran = LiveHost().ask(("bash", *patterns, "-n", file.name), {"LC_ALL": "C"}, _PATIENCE)
     except OSError:  # no room for a file
         return None
     found = re.search(r"line (\d+): (?!warning)(.+)", ran.err.decode(errors="replace"))  # an open << is a warning

@@ -199,9 +199,7 @@ def _form(text: str, kind: str, family: str | None, spoken: Dialect | None) -> t
     return plain, count - (bool(equals) and count > 0), equals, value
 
 
-_COUNTING = re.compile(
-    r"(^|\s)(?!--?(auto-resume|kill-on|label|unbuffered|verbose|mpi|container|export|chdir|output|error|time)\b)\S"
-)
+_COUNTING = re.compile(r"(^|\s)(?!--?(auto-resume|kill-on|label|unbuffered|verbose|mpi|container|chdir|output|error|time)\b)\S")
 """What an option may hold that changes more than how a step is watched."""
 _OPTIONS = re.compile(r"(?i)opt|arg|flag|param")
 

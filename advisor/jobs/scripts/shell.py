@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 60_000
 _MOST_TURNS = 64
+_MOST_ELEMENTS = 10_000
 _DEEPEST = 24
 _MOST_LAUNCHES = 2000
 
@@ -334,6 +335,8 @@ class Follower(Expander):
             return
         known = bool(items) and all(map(is_known, items)) and len(items) <= _MOST_TURNS and not any("*" in each for each in items)
         self._loop(body, (partial(self.put, name, item, node) for item in (items if known else [unknown(name)])))
+        if not known:
+            self._forget_arrays(body)
 
     def _loop(self, body: "Node", turns: Iterator[Callable[[], object]]) -> None:
         self.loops += 1
@@ -380,6 +383,10 @@ class Follower(Expander):
         for name in _assigned_in(body):
             if name in self.variables:
                 self.variables[name] = replace(self.variables[name], text=unknown(name))
+        self._forget_arrays(body)
+
+    def _forget_arrays(self, body: "Node") -> None:
+        self.arrays |= {name: None for name in _assigned_in(body) if name in self.arrays}
 
     def _while_statement(self, node: "Node") -> None:
         body = node.child_by_field_name("body")
@@ -450,6 +457,7 @@ class Follower(Expander):
             if child.type in ("variable_name", "word"):
                 name = self.source(child)
                 self.variables[name] = Variable("", exported=False, span=self.span(node))
+                self.arrays.pop(name, None)
 
     def _declaration_command(self, node: "Node") -> None:
         exports = node.children[0].type == "export" or any(
@@ -485,8 +493,10 @@ class Follower(Expander):
             items = [_element(word, self.source(each)) for each in named for word in self.words_of(each)]
             if any(child.type == "+=" for child in node.children):
                 there = self.arrays.get(name, [])
-                items = [*there, *items] if there is not None else [unknown(f"{name}[@]")]
-            self.arrays[name] = items
+                items = [*there, *items] if there is not None else []
+                self.arrays[name] = None if there is None or len(items) > _MOST_ELEMENTS else items
+            else:
+                self.arrays[name] = items if len(items) <= _MOST_ELEMENTS else None
             return self.put(name, items[0] if items else "", node, exported=exported)
         text = self.text_of(value) if value is not None else ""
         if any(child.type == "+=" for child in node.children):
@@ -789,6 +799,7 @@ class Follower(Expander):
                 for text in texts:
                     if re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):
                         self.put(text, unknown(text), node)
+                        self.arrays |= {text: None} if text in self.arrays else {}
             case "readarray" | "mapfile":
                 self.arrays[words[-1].text] = None
                 self.put(words[-1].text, unknown(words[-1].text), node)
@@ -862,7 +873,8 @@ def _errors(node: "Node") -> "Iterator[Node]":
 
 def _element(word: Word, source: str) -> str:
     """Return an element of an array; one that the script writes without quotes may become several."""
-    many = not word.quoted and re.fullmatch("\ue000[^\ue001]*\ue001", word.text)
+    alone = re.fullmatch("\ue000([^\ue001]*)\ue001", word.text)
+    many = alone and (not word.quoted or alone[1] in ("@", "*") or alone[1].endswith("[@]"))
     many = many or re.fullmatch(r"[^\"'$`\\]*[*?][^\"'$`\\]*", source)
     return Several(word.text) if many else word.text
 

@@ -21,6 +21,7 @@ from advisor.jobs.scripts.faults import (
     program_of,
     removed,
     replaced,
+    setting_to,
     without_directive,
 )
 from advisor.jobs.scripts.gpu_faults import OF_GPUS
@@ -102,7 +103,7 @@ def _idle(script: Scripted) -> Iterator[Fault]:
         "tasks-idle",
         steps[0].line,
         "high",
-        f"the job requests {job.total} tasks, but its lines start at most {ranks} ranks",
+        f"the job requests {job.total} tasks, but its lines start at most {ranks} rank{'s' * (ranks != 1)}",
         f"{asked - most} of {asked} CPUs stay idle.",
         f"start $SLURM_NTASKS ranks, or request {wanted}",
         edits,
@@ -253,7 +254,6 @@ def _threads_of_workers(script: Scripted) -> Iterator[Fault]:
             continue
         each = max(1, cpus // step.workers)
         span = next((span for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []) if whole(text) == threads), None)
-        new = re.sub(r"(OMP_NUM_THREADS[= ])\S+", rf"\g<1>{each}", script.written(span), count=1) if span else ""
         yield Fault(
             "too-many-threads",
             step.line,
@@ -261,7 +261,7 @@ def _threads_of_workers(script: Scripted) -> Iterator[Fault]:
             f"{step.workers} workers with {threads} threads each share {cpus} CPUs",
             f"OMP_NUM_THREADS counts for each worker that {step.agent} starts.",
             f"OMP_NUM_THREADS={each}",
-            (over(span, new),) if span else (),
+            setting_to(script, span, "OMP_NUM_THREADS", str(each)) if span else (),
         )
 
 
@@ -645,11 +645,14 @@ def _beside(script: Scripted, counts: Callable[[Step], object]) -> Iterator[tupl
 
 def _same_cores(script: Scripted) -> Iterator[Fault]:
     """Yield steps beside each other with the same list of CPUs."""
-    for one, other in _beside(script, cpus_listed):
-        first, second = cpus_listed(one), cpus_listed(other)
-        if one.launch.span == other.launch.span:
+    listed = {id(step): cpus_listed(step) for step in script.every_turn}
+    done: set[int] = set()
+    for one, other in _beside(script, lambda step: listed[id(step)]):
+        first, second = listed[id(one)], listed[id(other)]
+        if id(other) in done or one.launch.span == other.launch.span:
             continue
         if set(first) & set(second):
+            done.add(id(other))
             option = other.first.find("cpu-bind", "--cpu-bind")
             moved = [str(int(each) + 1) for each in second] if all(each.isdigit() for each in second) else []
             edits: tuple[Edit, ...] = ()
@@ -676,13 +679,7 @@ def _waiting(script: Scripted) -> Iterator[Fault]:
     meeting = {id(step): step for pair in _beside(script, _is_srun) for step in pair}
     looped = [step for step in script.starting if step.launch.background and step.launch.repeated and not step.turns]
     meeting |= {id(step): step for step in looped if _is_srun(step)}
-    for step in {each.line: each for each in reversed(meeting.values())}.values():
-        if (
-            step.first.has("relative", "nodelist", "exact", "overlap", "exclusive", "cpus-per-task", "cpus-per-gpu", "overcommit")
-            or {"SLURM_OVERLAP", "SLURM_EXACT"} & set(step.launch.variables)
-            or step.launch.variables.get("SRUN_CPUS_PER_TASK")
-        ):
-            continue
+    for step in {each.line: each for each in reversed(meeting.values()) if _takes_all(each)}.values():
         yield Fault(
             "steps-wait",
             step.line,
@@ -692,6 +689,12 @@ def _waiting(script: Scripted) -> Iterator[Fault]:
             "srun --exact; give --mem and GPUs per step",
             inserted(step, "--exact"),
         )
+
+
+def _takes_all(step: Step) -> bool:
+    """Whether nothing says that a step leaves CPUs of its nodes to others."""
+    some = ("relative", "nodelist", "exact", "overlap", "exclusive", "cpus-per-task", "cpus-per-gpu", "overcommit")
+    return not (step.first.has(*some) or {"SLURM_OVERLAP", "SLURM_EXACT", "SRUN_CPUS_PER_TASK"} & set(step.launch.variables))
 
 
 def _is_srun(step: Step) -> bool:
@@ -835,7 +838,13 @@ def _one_word(script: Scripted) -> Iterator[Fault]:
     """Yield a command with its arguments in quotes, for which a launcher looks as the name of one program."""
     for step in script.starting:
         word = step.program[0] if step.program else None
-        if word is None or not word.quoted or step.launcher not in ("srun", "mpirun", "mpiexec") or not is_known(word.text):
+        if (
+            word is None
+            or not word.quoted
+            or step.first.has("multi-prog")
+            or step.launcher not in ("srun", "mpirun", "mpiexec")
+            or not is_known(word.text)
+        ):
             continue
         if not (_COMMANDS.match(word.text) or re.search(r"\w; ?\w| && | \|\|? ", word.text)):
             continue

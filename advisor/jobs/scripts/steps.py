@@ -729,6 +729,15 @@ def _gpus_of_a_node(step: Step, job: Job) -> None:
         step.gpus_per_node = job.gpus_of_a_node
 
 
+_PROGRAMS = re.compile(r"(?i)script|prog|main|exe\b|app\b|file|train|\.py")
+"""Names of variables that hold a program rather than options."""
+
+
+def lists_of(segment: Segment) -> list[Word]:
+    """Return the words that nobody knows and that may hold options, before the program or in its place."""
+    return [*segment.open, *(word for word in segment.program[:1] if re.fullmatch("\ue000[^\ue001]*\ue001", word.text))]
+
+
 _AGENTS = re.compile(r"torch|accelerate|deepspeed")
 _COUNTS_OF_AGENTS = {"torchrun": "--nproc-per-node", "accelerate": "--num_processes", "deepspeed": "--num_gpus"}
 """Programs that start workers themselves, with the option that says how many on a node; of accelerate on all of them."""
@@ -737,7 +746,8 @@ _COUNTS_OF_AGENTS = {"torchrun": "--nproc-per-node", "accelerate": "--num_proces
 def _agents(step: Step, job: Job) -> None:
     """Count what torchrun and its like start behind a launcher: each rank is an agent that starts workers."""
     named = [word.text.rpartition("/")[2] for word in step.program[:3]]
-    at = next((at for at, name in enumerate(named) if name in _COUNTS_OF_AGENTS), 0)  # behind a wrapper
+    prints = named[:1] and named[0] in ("echo", "printf", "which", "type")
+    at = 0 if prints else next((at for at, name in enumerate(named) if name in _COUNTS_OF_AGENTS), 0)  # behind a wrapper
     texts = [shlex.quote(word.text) if word.quoted and " " in word.text else word.text for word in step.program[at:]]
     inside = " ".join(texts)
     if not any(_AGENTS.search(text) for text in (inside, *step.launch.variables.values())):
@@ -758,8 +768,8 @@ def _agents(step: Step, job: Job) -> None:
     option = _COUNTS_OF_AGENTS[agent]
     if not segment.has(option) and agent != "torchrun":
         return
-    lists = [*segment.open, *(word for word in segment.program[:1] if re.fullmatch("\ue000[^\ue001]*\ue001", word.text))]
-    if lists and not segment.has(option):  # it may hold options of its own, or name the program
+    lists = lists_of(segment)
+    if lists and not segment.has(option) and not _PROGRAMS.search(lists[0].text):
         step.ranks, step.per_node, step.threads = None, None, None
         step.why["ranks"] = step.why["threads"] = f"depends on {shown(lists[0].text)}"
         return
