@@ -523,9 +523,10 @@ def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequen
 def _among_others(line: Line, term: Term, subjects: Sequence[Subject]) -> Iterator[str]:
     """Yield where the figure of the only machine stands among what others published."""
     facts, wish = subjects[0].measured if len(subjects) == 1 else None, line.wish
-    for place in facts.places if facts and wish and not wish.share else ():
-        if wish and place.metric == wish.metric and place.count and place.value in [each.value for each in term.has]:
-            yield place.says.partition(": ")[2]
+    if facts is None or wish is None or wish.share:
+        return
+    places = (facts.place_of(wish.metric, float(each.value)) for each in term.has if each.value is not None)
+    yield from (place.says.partition(": ")[2] for place in places if place and place.count)
 
 
 def _lenient(line: Line, terms: Sequence[Term], subjects: Sequence[Subject]) -> Iterator[str]:

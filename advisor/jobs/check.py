@@ -20,7 +20,7 @@ from advisor.jobs.placement import Lint, LintAnswer, LintRank, Placed, Slot
 from advisor.jobs.request import ADVISE, release_of
 from advisor.jobs.scripts.expansion import is_known, shown, words
 from advisor.jobs.scripts.faults import Edit, Fault, Severity
-from advisor.jobs.scripts.grammar import refused
+from advisor.jobs.scripts.grammar import LARGEST, refused
 from advisor.jobs.scripts.step_faults import RULES
 from advisor.jobs.scripts.steps import Known, Scripted, Step, read, variants
 from advisor.jobs.slurm import (
@@ -54,19 +54,17 @@ def faults(script: Scripted, known: Known) -> list[Fault]:
     return sorted(found.values(), key=lambda fault: (fault.line, fault.id))
 
 
-def mended(text: str, known: Known, environment: Mapping[str, str] | None = None) -> tuple[str, list[Fault]]:
-    """Return the corrected script, and the faults that stay for they have no one correction."""
-    left: list[Fault] = []
+def mended(
+    script: Scripted, found: list[Fault], known: Known, environment: Mapping[str, str] | None = None
+) -> tuple[Scripted, list[Fault]]:
+    """Return the corrected script of one and its faults, and the faults that stay for they have no one correction."""
     for _ in range(_ROUNDS):
-        left = faults(read(text, environment), known)
-        edits = _apart([fault for fault in left if fault.edits])
-        if not edits:
+        new = _applied(script.text, _apart([fault for fault in found if fault.edits]))
+        if new == script.text:
             break
-        new = _applied(text, edits)
-        if new == text:
-            break
-        text = new
-    return text, left
+        script = read(new, environment)
+        found = faults(script, known)
+    return script, found
 
 
 def _apart(found: list[Fault]) -> list[Edit]:
@@ -96,8 +94,6 @@ def patch(before: str, after: str, name: str) -> str:
     lines = unified_diff(before.splitlines(), after.splitlines(), name, f"{name} (corrected)", lineterm="")
     return "\n".join(lines) + ("\n" if before != after else "")
 
-
-_LARGEST = 1 << 20
 
 SEVERITIES = ("low", "medium", "high")
 
@@ -235,10 +231,10 @@ def check(
         end = broken.line if token else min(broken.line, script.script.broken or 1)
         script = replace(script, steps=tuple(step for step in script.steps if step.line < end))
     found = [each for each in faults(script, known) if not broken or each.line < end]
-    new, left = mended(text, known, environment) if not broken else (text, found)
-    found += [broken] if broken else []
+    better, left = mended(script, found, known, environment) if not broken else (script, found)
+    found = [*found, *([broken] if broken else [])]
     steps, more = _steps(script, node, slurm, known, (version, ask if asking else None))
-    again = _steps(read(new, environment), None, slurm, known, (version, None))[0] if new != text else []
+    again = _steps(better, None, slurm, known, (version, None))[0] if better is not script else []
     if len(again) == len(steps):
         steps = [
             old.but(corrected=now.starts) if old.starts != now.starts else old for old, now in zip(steps, again, strict=True)
@@ -259,13 +255,13 @@ def check(
             _shown(fault, corrected=bool(fault.edits) and (fault.id, fault.what) not in stay)
             for fault in sorted(found, key=lambda each: (each.line, each.id))
         ),
-        corrected=new if new != text else None,
-        patch=patch(text, new, Path(file).name or "script"),
+        corrected=better.text if better is not script else None,
+        patch=patch(text, better.text, Path(file).name or "script"),
     )
 
 
 _ENDS = re.compile(r"exit\b|exec\s+[\w./$\"']")
-_OF_BASH = re.compile(r"(?:(?:#!\s*\S*(?:/|\benv\s+)(?:bash|sh)\b.*)?(?:\n|$)|(?!#!))")
+_OF_BASH = re.compile(r"(?!#!)|#!.*(?:/|\benv\s+)(?:ba)?sh\b")
 
 
 def _broken(script: Scripted) -> Fault | None:
@@ -293,15 +289,15 @@ def script_text(file: Path) -> str:
     """Return a script's text; refuse what is none."""
     try:
         with open_here(file) as opened:
-            data = opened.read(_LARGEST + 1)
+            data = opened.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         raise BadInput(
             "script not found or not readable",
             file=str(file),
             cure="give a script, as in advisor check job.sbatch, or a line: advisor check -- srun -n 8 ./app",
         ) from error
-    if len(data) > _LARGEST:
-        raise BadInput(f"more than {_LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")
+    if len(data) > LARGEST:
+        raise BadInput(f"more than {LARGEST >> 20} MiB", file=str(file), cure="refused as unsafe")
     if b"\0" in data:
         raise BadInput(
             "not a script",

@@ -46,6 +46,12 @@ def names_in(text: str) -> list[str]:
     return _UNKNOWN.findall(text)
 
 
+def unknown_name(text: str) -> str | None:
+    """Return the name of a text that is not known and nothing else; None of any other."""
+    found = _UNKNOWN.fullmatch(text)
+    return found[1] if found else None
+
+
 def shown(text: str) -> str:
     """Return a text for a page: what is not known as the shell has it, $NAME."""
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from advisor.jobs.launcher import Dialect, of_lines
 from advisor.jobs.line import canonical, hyphened
-from advisor.jobs.scripts.expansion import Word, is_known, names_in
+from advisor.jobs.scripts.expansion import Word, is_known, unknown_name
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,7 @@ def walked(words: Sequence[Word], launcher: str, family: str | None) -> Segment:
         word = words[at]
         text = hyphened(word.text) if is_known(word.text) else word.text
         if not text.startswith(("-", "+")) or (text in ("-", "--")):
-            if (
-                not is_known(text)
-                and not word.quoted
-                and word.variable
-                and len(names_in(text)) == 1
-                and text[0] == "\ue000"
-                and text[-1] == "\ue001"
-            ) and (
+            if (unknown_name(text) is not None and not word.quoted and word.variable) and (
                 any(each.text.startswith("-") for each in words[at + 1 :][: 1 if kind == "srun" else None])
                 or _OPTIONS.search(word.variable)
             ):

@@ -27,6 +27,7 @@ from advisor.jobs.scripts.expansion import (
     is_node_file,
     names_in,
     unknown,
+    unknown_name,
     whole,
     within,
 )
@@ -873,9 +874,9 @@ def _errors(node: "Node") -> "Iterator[Node]":
 
 def _element(word: Word, source: str) -> str:
     """Return an element of an array; one that the script writes without quotes may become several."""
-    alone = re.fullmatch("\ue000([^\ue001]*)\ue001", word.text)
-    many = alone and (not word.quoted or alone[1] in ("@", "*") or alone[1].endswith("[@]"))
-    many = many or re.fullmatch(r"[^\"'$`\\]*[*?][^\"'$`\\]*", source)
+    name = unknown_name(word.text)
+    unsure = name is not None and (not word.quoted or name in ("@", "*") or name.endswith("[@]"))
+    many = unsure or re.fullmatch(r"[^\"'$`\\]*[*?][^\"'$`\\]*", source)
     return Several(word.text) if many else word.text
 
 

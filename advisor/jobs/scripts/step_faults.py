@@ -17,7 +17,6 @@ from advisor.jobs.scripts.faults import (
     in_text,
     inserted,
     is_free,
-    over,
     program_of,
     removed,
     replaced,
@@ -31,7 +30,7 @@ from advisor.jobs.scripts.steps import NO_COUNT, Scripted, Step, exports, progra
 # counts
 
 _SERIAL = words("grompp pdb2gmx editconf solvate genion trjconv make_ndx genrestr energy")
-_GROMACS_4 = words("grompp pdb2gmx editconf genbox genion trjconv make_ndx genrestr g_energy")
+_GROMACS_4 = _SERIAL - words("solvate energy") | words("genbox g_energy")
 """As programs of their own, with _d where they are in double precision."""
 
 
@@ -44,9 +43,9 @@ def _is_serial(step: Step) -> bool:
     program = words[0].rpartition("/")[2] if words else ""
     if program in _OPENFOAM:
         return "-parallel" not in words
-    return (re.fullmatch(r"gmx\w*", program) and len(words) > 1 and words[1] in _SERIAL) or program.removesuffix(
-        "_d"
-    ) in _GROMACS_4
+    if re.fullmatch(r"gmx\w*", program):
+        return len(words) > 1 and words[1] in _SERIAL
+    return program.removesuffix("_d") in _GROMACS_4
 
 
 def _tool(step: Step) -> str:
@@ -279,9 +278,7 @@ def _threads_fault(script: Scripted, step: Step, threads: int, cpus: int) -> Fau
         edits = asking(script, "cpus-per-task", threads)
         fix = f"#SBATCH --cpus-per-task={threads}"
     elif places:
-        _, span, _ = places[-1]
-        written = script.written(span)
-        edits = (over(span, re.sub(r"(OMP_NUM_THREADS[= ])\S+", r"\1$SLURM_CPUS_PER_TASK", written, count=1)),)
+        edits = setting_to(script, places[-1][1], "OMP_NUM_THREADS", "$SLURM_CPUS_PER_TASK")
         fix = "export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK"
     else:
         fix = "as many threads as CPUs"
@@ -313,11 +310,6 @@ def _squared(script: Scripted) -> Iterator[Fault]:
         count, threads = step.first.value("-n", "ntasks"), exports(step).get("OMP_NUM_THREADS")
         if count and threads and count == threads and not is_known(count):
             places = script.script.assigned.get("OMP_NUM_THREADS", [])
-            edits: tuple[Edit, ...] = ()
-            if places:
-                _, span, _ = places[-1]
-                written = script.written(span)
-                edits = (over(span, re.sub(r"(OMP_NUM_THREADS[= ]).*", r"\g<1>1", written)),)
             yield Fault(
                 "threads-squared",
                 places[-1][1].line if places else step.line,
@@ -325,7 +317,7 @@ def _squared(script: Scripted) -> Iterator[Fault]:
                 "every rank starts as many threads as there are ranks",
                 f"OMP_NUM_THREADS and -n are both {shown(count)[:40]}.",
                 "export OMP_NUM_THREADS=1",
-                edits,
+                setting_to(script, places[-1][1], "OMP_NUM_THREADS", "1") if places else (),
             )
 
 

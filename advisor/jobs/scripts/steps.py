@@ -11,7 +11,7 @@ from advisor.jobs.launcher import OTHERS
 from advisor.jobs.line import started_by
 from advisor.jobs.scripts import directives
 from advisor.jobs.scripts.directives import Job
-from advisor.jobs.scripts.expansion import Launch, Script, Span, Word, is_known, names_in, shown, whole, words
+from advisor.jobs.scripts.expansion import Launch, Script, Span, Word, is_known, names_in, shown, unknown_name, whole, words
 from advisor.jobs.scripts.options import Segment, parts, walked
 from advisor.jobs.scripts.shell import Follower, as_shell
 
@@ -735,7 +735,7 @@ _PROGRAMS = re.compile(r"(?i)script|prog|main|exe\b|app\b|file|train|\.py")
 
 def lists_of(segment: Segment) -> list[Word]:
     """Return the words that nobody knows and that may hold options, before the program or in its place."""
-    return [*segment.open, *(word for word in segment.program[:1] if re.fullmatch("\ue000[^\ue001]*\ue001", word.text))]
+    return [*segment.open, *(word for word in segment.program[:1] if unknown_name(word.text) is not None)]
 
 
 _AGENTS = re.compile(r"torch|accelerate|deepspeed")
