@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
@@ -360,9 +360,24 @@ def _small(script: Scripted, there: PartitionNodes) -> list[Fault]:
     return found
 
 
+_OF_HEADERS = re.compile(r"\s*#(?:SBATCH|PBS|BSUB|FLUX|flux:|\$)\s")
+_BLANKS = 6
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w -]{0,60}>")
+
+
+def _placeholders(script: Scripted) -> Iterator[str]:
+    """Yield what a template leaves to be filled in: in the header, and in launch lines, where the shell takes it for files."""
+    launches = {step.line for step in script.steps}
+    for number, line in enumerate(script.text.splitlines(), 1):
+        if _OF_HEADERS.match(line) or number in launches:
+            yield from (f"{found[0]} (line {number})" for found in _PLACEHOLDER.finditer(re.sub(r"(?<=\S)\s+#.*", "", line)))
+
+
 def _assumed(script: Scripted, slurm: SlurmWords | None, known: Known, source: str, node: Machine | None) -> list[str]:
     """Return what the answer rests on, for the first lines of a page."""
-    said: list[str] = []
+    blanks = list(dict.fromkeys(_placeholders(script)))
+    more = f" and {len(blanks) - _BLANKS} more" if len(blanks) > _BLANKS else ""
+    said = [f"placeholders not filled in: {', '.join(blanks[:_BLANKS])}{more}"] if blanks else []
     if node is None:
         told = f"{source}; " if source else ""
         how = "captured on a compute node with advisor capture -o node.tar.gz"
