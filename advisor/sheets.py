@@ -106,9 +106,9 @@ def parse_sheet(text: str, file: str) -> Sheet:
 
 
 _MENDS = (
-    ("mapping values are not allowed", "a text with a colon and a space in it needs quotes"),
+    ("mapping values are not allowed", "text that contains a colon followed by a space needs quotes"),
     ("tab character", "indent with spaces"),
-    ("cannot start any token", "indent with spaces, and quote a text that begins with such a character"),
+    ("cannot start any token", "indent with spaces, and quote any text that begins with such a character"),
     ("expected a single document", "one file is one sheet, without --- inside"),
     ("special characters", "save it as plain text in UTF-8"),
 )

@@ -6,9 +6,9 @@ Run it from the project's folder: ``python benchmarks/membw.py [ROUNDS] [PATTERN
 
 Plain C is benchmarks/stream.c: STREAM's definition, compiled by gcc and clang, with regular stores and with stores past the
 cache (non-temporal). A first round selects the two best references of each kind. These then alternate with membw, and every
-round starts only once the machine is idle. Each ratio is the median of the per-round ratios, so that a short disturbance
-affects both sides of a round. All sides use arrays of the same size and count bytes as STREAM does. membw chooses its access
-shape again in every turn, as it does in normal use. All sides use normal pages. Loads are compared a second time with huge
+round starts only once the machine is idle. Each ratio is the median of the per-round ratios, so a short disturbance
+affects both sides of a round. All sides use arrays of the same size and count bytes as STREAM does. In every turn membw
+selects its access shape again, as it does in normal use. All sides use normal pages. Loads are compared a second time with huge
 pages on both sides (membw --pages huge; likwid-bench with GLIBC_TUNABLES=glibc.malloc.hugetlb=1), because the cost of address
 translation is not a limit of the core. References that are not installed are listed and skipped.
 """

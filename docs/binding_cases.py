@@ -125,9 +125,10 @@ def main() -> int:
     head += "Each example was worked out by hand and then placed by advisor. Launch lines were written for each launcher and\n"
     head += "run under the real launcher on a simulation of the machine's topology (tests/fakenode). The result is the set of\n"
     head += "CPUs that each rank observed, not the set that the launcher reports. MVAPICH is not covered: neither Debian nor\n"
-    head += "PyPI has a package, so the launch lines that bind writes for MVAPICH were never run. `python -m tests.machines`\n"
-    head += "lists these machines and the nodes of GPU centres (LUMI-G's nodes are the same as Frontier's). To write a\n"
-    head += "machine's capture for `--from`, run, for example, `python -m tests.machines frontier -o frontier.tar.gz`.\n"
+    head += "PyPI has a package, so the launch lines that `bind` writes for MVAPICH have never been run.\n"
+    head += "`python -m tests.machines` lists these machines and the nodes of GPU centres (LUMI-G's nodes are the same as\n"
+    head += "Frontier's). To write a machine's capture for `--from`, run, for example,\n"
+    head += "`python -m tests.machines frontier -o frontier.tar.gz`.\n"
     PAGE.write_text(head + "".join(section(at, case) for at, case in enumerate(CASES, 1)), encoding="utf-8")
     return 0
 

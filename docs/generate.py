@@ -165,7 +165,7 @@ def command_list() -> str:
 
 
 _EVERY = """`advisor COMMAND --help` shows the ten most important options; `--help-all` and `man advisor-COMMAND` show all.
-`advisor --install-completion` installs completion of commands, options and values for bash, zsh and fish.
+`advisor --install-completion` installs completion for commands, options and values in bash, zsh and fish.
 
 `--from` reads another machine instead of this one: a capture, an hwloc XML (2.x and 3.x; 1.x if lstopo is installed), a Machine
 JSON, or a folder or archive with the machine's `/sys` and `/proc`. A folder of captures is a fleet, which `checklist`, `report`,

@@ -49,7 +49,7 @@ def test_messages_as_the_article_measured_them_cost_what_it_says(naples: Machine
     found = of_messages(naples, Fabric())
     (one,) = (each for each in found if each.id == "messages-far-socket" and each.verdict == "finding")
     assert ids(found) == ["messages-far-socket"]
-    assert one.claim == "ranks on the other socket reach 6.8 GB/s through mlx5_0, ranks beside the adapter 12.3 GB/s: 45 % less"
+    assert one.claim == "ranks on the other socket reach 6.8 GB/s through mlx5_0, ranks near the adapter 12.3 GB/s: 45 % less"
     assert one.cost
     assert one.cost.gain == pytest.approx(0.447, abs=0.001)
     assert one.cost.basis == "measured"

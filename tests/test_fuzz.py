@@ -447,7 +447,7 @@ SCHEMES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "two thousand nodes": (
         lambda: tar(small(**{f"sys/devices/system/node/node{n}/distance": SLIT for n in range(2000)})),
-        "2000 NUMA nodes, more than the 1024 that Linux knows",
+        "2000 NUMA nodes, more than the 1024 that Linux supports",
     ),
     "a loop of links": (lambda: tar(small(**{"sys/class/net/x": Link("x"), "sys/class/infiniband/y": Link("..")})), ""),
     "a folder in itself": (lambda: tar({"sys": Link("sys"), "proc/x": b""}), "shows no CPUs"),

@@ -94,7 +94,7 @@ TABLE = {
     "tab": Wrong("  severity", "\tseverity", 3, "indent with spaces"),
     "colon": Wrong("why: It is", "why: So: it is", 10, "needs quotes"),
     "let before it is defined": Wrong("{most: 2}", "{most: twice / 2, twice: 4}", 6, "let.most: column 1: there is no fact"),
-    "let names a fact": Wrong("{most: 2}", "{kernel: 2, most: 2}", 6, "kernel is already the name of a fact; take another name"),
+    "let names a fact": Wrong("{most: 2}", "{kernel: 2, most: 2}", 6, "kernel is already the name of a fact; use another name"),
     "let names a word": Wrong("{most: 2}", "{unknown: 2, most: 2}", 6, "unknown is a reserved word of the language"),
     "let names work left": Wrong("{most: 2}", "{_steps: 2, most: 2}", 6, "_steps is not a name"),
     "each over one thing": Wrong("socket in sockets", "socket in kernel", 5, "kernel is a Kernel, not a list to iterate over"),

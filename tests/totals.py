@@ -5,7 +5,7 @@ from typing import Final
 
 _BLOCKS: Final = re.compile(r"^(NOT CHECKED|CHECKS|CHECKED) .*\n(?: {10}.*\n)*", re.MULTILINE)
 _NUMBERS: Final = (
-    (re.compile(r"(this (?:hwloc XML|input|machine)) answers \d+ of \d+\s+checks"), r"\1 answers N of N checks"),
+    (re.compile(r"\b\d+ of \d+(\s+)checks gave a result"), r"N of N\1checks gave a result"),
     (re.compile(r"\d+ checks answered for (\w+)(?:,\s+\d+ needs? more\s+facts)?"), r"N checks answered for \1"),
 )
 

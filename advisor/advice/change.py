@@ -312,8 +312,8 @@ def target_of(machine: Machine, cores: CoreMap, wish: Assumption, platform: Plat
         if getattr(wish, name) is not None and kind is not needs:
             if kind is not Scheme.UNKNOWN and platform is not None:
                 raise BadValue(f"{platform.name} has no {words} (found on {who})", cure=_choice(platform.cuts))
-            shown = (machine.cpu.model_name if machine.cpu else None) or "a processor without a name"
-            problem = f"{words} is found on {who}; it is not known which partitionings {shown[:60]} offers"
+            shown = (machine.cpu.model_name if machine.cpu else None) or "an unnamed processor"
+            problem = f"{words} is found on {who}; the NUMA partitioning modes of {shown[:60]} are unknown"
             raise BadValue(problem, cure="try only smt and enumeration on this machine")
     if wish.nps is not None or wish.l3_as_node is not None:
         target = _nps(cut, wish)
@@ -659,9 +659,9 @@ def _assumed(cores: CoreMap, target: Target, after: Topology, model: int | None)
         unknown = "memory channels are empty or a DIMM's size is not reported, so each node's share is unknown"
         yield "topology.nodes.memory", unknown if any(node.memory is None for node in after.cpu_nodes) else even
     if after.distances is None and len(after.nodes) > 1:
-        yield "topology.distances", "the firmware's distances of the new nodes are unknown"
+        yield "topology.distances", "the firmware's distances for the new nodes are unknown"
     elif len(after.nodes) > 1:
-        alone = "" if len(after.cpu_nodes) == len(after.nodes) else "; the distances of memory-only nodes are unknown"
+        alone = "" if len(after.cpu_nodes) == len(after.nodes) else "; the distances for memory-only nodes are unknown"
         seen = usual(target, model).seen
         yield "topology.distances", f"unchanged for nodes whose relation stays the same, otherwise {seen}{alone}"
 
@@ -819,7 +819,7 @@ def _place(place: Locality | None, change: TopologyChange) -> Locality | None:
         return place.but(numa_nodes=nodes, **({"one_of": False, "inferred": None} if place.one_of else {}))
     if set(nodes) >= {node.os_index for node in change.after.cpu_nodes}:
         return None
-    why = f"assumed: the coarser partitioning does not show which of nodes {CpuSet(nodes)} it is on"
+    why = f"assumed: the coarser partitioning does not show which of the nodes {CpuSet(nodes)} it is on"
     return Locality(numa_nodes=nodes, inferred=why, one_of=True)
 
 
@@ -833,9 +833,9 @@ def _lost(before: Iterable[Any], after: Iterable[Any], change: TopologyChange, n
             maybe = CpuSet(node for home in old.locality.numa_nodes for node in change.homes.get(home, ()))
             where.setdefault(str(maybe), []).append(old.name if isinstance(old, Hca | Nic) else old.address)
     if lost and not where:
-        return "devices of the adapters and interfaces above: on the same nodes"
+        return "the devices of the adapters and interfaces above: on the same nodes"
     few = {
         nodes: ", ".join(own[:_FEW]) + (f" and {len(own) - _FEW} more" if len(own) > _FEW else "") for nodes, own in where.items()
     }
-    words = "; ".join(f"{names} on one of nodes {nodes}" for nodes, names in few.items())
+    words = "; ".join(f"{names} on one of the nodes {nodes}" for nodes, names in few.items())
     return f"the current NUMA partitioning is too coarse to show the exact node: {words}" if words else None

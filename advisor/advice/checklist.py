@@ -80,7 +80,7 @@ def notes(items: list[Item], vendor: Vendor) -> tuple[str, ...]:
     bios = [item for item in left if item.fix.where == "bios"]
     wrong = [item for item in left if item.done is False] or left
     restarts = [item for item in wrong if item.setting and item.fix.reboot != "no"]
-    found = [f"The BIOS menus begin at: {vendor.setup}."] if bios and vendor.setup else []
+    found = [f"To open the BIOS menus: {vendor.setup}."] if bios and vendor.setup else []
     if len(restarts) > 1:
         found.append(f"{len(restarts)} settings need a restart: change all of them, then restart once.")
     if any(item.fix.reboot == "power-cycle" for item in restarts):
@@ -378,7 +378,7 @@ class TuningChecklist:
         """Return the file of a format that a template makes; refuse one that is for another maker's tools."""
         template = template_of(form)
         if template is None:
-            raise BadValue(f"no template makes {form}", cure="take document() or plan_document()")
+            raise BadValue(f"no template makes {form}", cure="use document() or plan_document()")
         refused = complaint(form, template, self.vendor)
         if refused:
             raise refused

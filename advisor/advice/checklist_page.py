@@ -127,7 +127,7 @@ class Sheet:
         """Return what the list is of."""
         asked = dict(zip(self.again[::2], self.again[1::2], strict=False))
         names = [plain(name, 80) for name in (asked.get("--cpu"), self.checklist.platform) if name]
-        return self.checklist.machine or f"{', '.join(names) or 'hardware'} on order"
+        return self.checklist.machine or f"{', '.join(names) or 'hardware'}, on order"
 
     @property
     def kind(self) -> str:
@@ -161,7 +161,7 @@ class Sheet:
     def notes(self) -> tuple[str, ...]:
         """Return what holds for several lines and is said nowhere else on the page."""
         setup = self.plan.order or any(place.where == "bios" for place in self.places("todo", "consider"))
-        elsewhere = f"The BIOS menus begin at: {self.vendor.setup}." if setup else None
+        elsewhere = f"To open the BIOS menus: {self.vendor.setup}." if setup else None
         return tuple(note for note in self.checklist.notes if note != elsewhere and not note.startswith(LOOK_UP_WITH))
 
     @property
@@ -566,7 +566,7 @@ def closing(plan: Plan) -> Iterator[str]:
     """Yield what a script says that writes nothing: what was found is named, with who is to decide."""
     found = [each for each in (*plan.contested, *plan.refused, *plan.by_hand, *plan.absent) if each.says]
     if plan.order:
-        yield "advisor: nothing to write: no attribute name is certain here; the settings to change in the menus follow"
+        yield "advisor: nothing to write: no attribute name is known for certain; the settings to change in the menus are below"
     elif not found:
         more = "; the comments below say what is not written, and why" if any(untouched(plan)) else ""
         yield f"advisor: nothing to write: no finding needs this file{more}"
@@ -611,7 +611,7 @@ def undo_lines(plan: Plan, vendor: Vendor) -> Iterator[str]:
         line = f"# set in the setup menus, because the tool's name for it is unknown: {pair}" if by_hand else back.command
         yield line or shlex.quote(pair)
     if unknown:
-        yield f"{', '.join(unknown)}: {vendor.tools.restore or 'restore them from the file saved first'}"
+        yield f"{', '.join(unknown)}: {vendor.tools.restore or 'restore them from the file that you saved first'}"
 
 
 def remarks(name: str, plan: Plan, vendor: Vendor, output: Path | None) -> Iterator[str]:

@@ -336,7 +336,9 @@ def _changed_lines(difference: Difference, width: int, unread: str = "not read")
     lines = _section("Hardware and firmware", difference.identity, width, unread)
     lines += _section("Topology", difference.topology, width, unread)
     if difference.renumbered:
-        words = f"{count(difference.renumbered, 'CPU number')} now mean a different core: rewrite bindings that use CPU numbers"
+        words = (
+            f"{count(difference.renumbered, 'CPU number')} now refer to different cores: rewrite bindings that use CPU numbers"
+        )
         lines += wrapped([("! ", "warn"), (words, "")], width)
     lines += _section("Settings", difference.settings, width, unread)
     lines += _section("Adapters and accelerators", tuple(_devices(difference.devices)), width, unread)

@@ -282,7 +282,7 @@ class _Reader:
             self.must_be_one(tree, left, right)
             return _SAME[type(op)]
         if type(op) not in _ORDER:
-            cure = "write == or !=, or known(...) for whether it could be read"
+            cure = "write == or !=, or use known(...) to test whether it could be read"
             self.refuse(tree, "only == != < <= > >= and in compare", cure)
         if any(not alike(node.kind, NUMBER) and node.kind != CPUS for node in (left, right)):
             cure = "only numbers and sets of CPUs can be ordered; for dates and versions write before(...) or older(...)"

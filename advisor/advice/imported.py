@@ -105,7 +105,9 @@ def must_have_results(found: Imported) -> Measurements:
     """Return the measurements; refuse, with the reason, where nothing became one."""
     if found.measurements is None:
         why = "; ".join((*found.refused, *found.notes)) or "no machine given"
-        raise BadValue(f"there is nothing to save: {why[:300]}", cure="name the machine with --from, the part with --placed")
+        raise BadValue(
+            f"there is nothing to save: {why[:300]}", cure="specify the machine with --from and the part with --placed"
+        )
     return found.measurements
 
 

@@ -103,7 +103,7 @@ def _rules_about(name: str, rules: Sequence[Rule]) -> str:
     near = nearest(name, [rule.id for rule in rules])
     about = sorted((rule.id for rule in rules if name.lower() in (*rule.id.split("-"), rule.topic)), key=len)
     if near or not about:
-        return f"did you mean {near}?" if near else "see advisor rules list; advisor check explains its own faults in its output"
+        return f"did you mean {near}?" if near else "see advisor rules list; advisor check explains the faults that it reports"
     more = f" and {len(about) - _NAMED} others" if len(about) > _NAMED else ""
     return f"rules about {name}: {', '.join(about[:_NAMED])}{more}; see advisor rules list"
 

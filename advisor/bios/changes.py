@@ -60,7 +60,7 @@ def stage(session: "Session", found: Controller, values: Mapping[str, Any], same
     except CannotWork as error:
         how = "no complete answer to the PATCH arrived" if answer is None else "the BMC accepted the PATCH"
         how = f"the PATCH was answered with HTTP {answer.status}" if answer is not None and answer.status >= 500 else how
-        raise CannotWork(f"{error}; {how}: check with advisor bios status whether it is staged") from None
+        raise CannotWork(f"{error}; {how}; use advisor bios status to check whether it is staged") from None
     if lost and answer is None:
         session.fail(f"no complete answer to the PATCH arrived, and {_named(lost)} is not staged; check with advisor bios status")
     if answer is not None and lost and answer.status >= 500:
@@ -164,6 +164,7 @@ def resets(session: "Session", system: Resource) -> tuple[str, tuple[str, ...]]:
 
 GRACEFUL = "GracefulRestart"
 _SHUTDOWN, _ON = "GracefulShutdown", "On"
+_CHECK_IT = "will not be requested again; check whether it was carried out"
 _LOOKS = 90
 _BETWEEN = 10.0
 """Looks and seconds between them, at a server that shuts down: 15 minutes."""
@@ -219,10 +220,10 @@ def _reset(session: "Session", target: str, kind: str, what: str) -> None:
     try:
         answer = session.ask("POST", target, {"ResetType": kind})
     except NoAnswer as error:
-        raise Unclear(f"{error}; {what} was requested once and will not be requested again; check whether it happens") from None
+        raise Unclear(f"{error}; {what} was requested once and {_CHECK_IT}") from None
     if answer.status >= 500:
         said = session.said(answer) or "no reason given"
-        told = f"{what} was answered with HTTP {answer.status} ({said}) and will not be requested again; check whether it happens"
+        told = f"{what} was answered with HTTP {answer.status} ({said}) and {_CHECK_IT}"
         raise Unclear(f"{session.address.name}: {session.clean(told)}")
     if answer.status not in (200, 202, 204):
         session.refused(answer, what)

@@ -189,7 +189,7 @@ def address_of(text: str, *, insecure: bool = False) -> Address:
     url = text if "://" in text else f"https://{text}"
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise BadValue("the BMC's address contains a user or a password", cure="docs/bios.md lists the ways to give them")
+        raise BadValue("the BMC's address contains a user name or a password", cure="docs/bios.md lists the ways to give them")
     try:
         port = parts.port
     except ValueError:

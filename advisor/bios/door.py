@@ -159,7 +159,9 @@ def _of_file(path: Path) -> Login:
     except OSError as error:
         raise BadInput((error.strerror or "cannot be read").lower(), file=str(path)) from None
     if len(lines) < 2 or not lines[0].strip():
-        raise BadInput("contains no login", file=str(path), cure="write the user on the first line, the password on the second")
+        raise BadInput(
+            "contains no login", file=str(path), cure="write the user name on the first line, the password on the second"
+        )
     return Login(lines[0].strip(), lines[1])  # strip: a user is shown
 
 

@@ -125,7 +125,9 @@ def ready(plan: ExperimentPlan, door: Door, *, no_slurm: bool = False, observer:
             reading = reading_of(session)
         own, of_bmc = node.uuid(), (reading.owner.uuid or "").lower()
         if own is not None and of_bmc and own != of_bmc:
-            raise CannotWork(f"{name} is not the server of {reading.bmc}: its UUID is {own}, but the BMC reports {of_bmc}")
+            raise CannotWork(
+                f"{name} is not the server managed by {reading.bmc}: its UUID is {own}, but the BMC reports {of_bmc}"
+            )
         present, files = dict[str, str](), kernel_of(plan)[0]
         for setting, file in files.items():
             present[setting] = node.read(file)
@@ -214,7 +216,7 @@ def same_kind(nodes: Sequence[ReadyNode]) -> None:
         one, other = (reading.owner if reading else None for reading in (first, each.reading))
         if one and other and (one.model, one.bios_version) != (other.model, other.bios_version):
             told = f"{other.model} with BIOS {other.bios_version}; {nodes[0].name} is a {one.model} with BIOS {one.bios_version}"
-            raise CannotWork(f"not identical servers: {each.name} is a {told}")
+            raise CannotWork(f"the servers are not identical: {each.name} is a {told}")
 
 
 FORESEEN = "advisor-experiment-plan/1"
@@ -337,7 +339,7 @@ def _where(journal: Journal, node: str) -> str:
     return "not yet back" if at.touched or at.kernel or at.restart else "untouched"
 
 
-_EVENTS = {"void": "a restart was repeated and measured again", "busy": "the server was not idle; its figures may be low"}
+_EVENTS = {"void": "a restart and its measurement were repeated", "busy": "the server was not idle; its figures may be low"}
 
 
 def _notes(journal: Journal, nodes: Sequence[str], units: Sequence[Unit], names: Sequence[str]) -> list[str]:

@@ -382,7 +382,7 @@ def _placements_are_used(plan: ExperimentPlan, programs: tuple[Program, ...], sh
     used = [(at, each.name) for at, each in enumerate(programs) if "{place}" in each.run]
     if plan.placement and not used:
         raise sheet.wrong(
-            ("placement",), "no program has {place} in its command", "add it, for example run: numactl {place} ./app"
+            ("placement",), "no program has {place} in its command", "add it, for example 'run: numactl {place} ./app'"
         )
     if used and not plan.placement:
         at, name = used[0]

@@ -19,7 +19,7 @@ from advisor.machine.observer import SILENT, Observer
 
 AT_ONCE = 32
 _LARGEST = 1 << 20
-_OWN_UUID = re.compile(r"(?<=,) but this server has [0-9A-Fa-f-]{36}")
+_OWN_UUID = re.compile(r"(?<=,) but this server's is [0-9A-Fa-f-]{36}")
 
 
 class Told(Protocol):

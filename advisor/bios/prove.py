@@ -148,7 +148,7 @@ def _of_system(plan: BiosPlan, reading: BiosReading, ground: FirmwareState, sour
         standing = standings.get(setting)
         seen = standing.seen if standing else None
         if seen is None:
-            lines.append(f"{setting}: the operating system does not report it")
+            lines.append(f"{setting}: not reported by the operating system")
         elif seen == str(value):
             says.add("holds")
             lines.append(f"{setting} is {seen}")
@@ -177,7 +177,7 @@ def _of_figures(measured: tuple[Path, Path] | None) -> tuple[Witness, BeforeAfte
     """Return what was measured before and after, with its p."""
     name = "what was measured"
     if measured is None:
-        return Witness(name, "not asked", ("give --before FILE --after FILE of advisor measure",)), None
+        return Witness(name, "not asked", ("give --before FILE and --after FILE, both written by advisor measure",)), None
 
     try:
         found = before_after(*measured)

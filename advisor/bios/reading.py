@@ -120,14 +120,15 @@ def _the_system(session: "Session") -> tuple[Resource, Resource]:
             found.append(system)
     if not found:
         session.fail(
-            "BIOS settings cannot be read here, because none of its systems has a Bios resource (many OpenBMC builds have none)"
+            "BIOS settings cannot be read here, because none of the BMC's systems has a Bios resource "
+            "(many OpenBMC builds have none)"
         )
     if len(found) > 1:
         names = ", ".join(str(each.get("Id")) for each in found)
         session.fail(f"it has several systems with BIOS settings ({names}): cannot tell which one to use")
     bios = session.look(found[0]["Bios"])
     if bios is None:
-        session.fail("BIOS settings cannot be read here, because its system's Bios resource does not exist")
+        session.fail("BIOS settings cannot be read here, because the Bios resource that the system links to does not exist")
     return found[0], bios
 
 

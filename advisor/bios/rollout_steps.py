@@ -179,7 +179,9 @@ class Steps:
         def same_server(about: Any) -> bool:
             own = (about.owner.uuid or "").lower()
             if here.uuid and own and here.uuid != own:
-                raise CannotWork(f"it is not the server of {about.bmc}: its UUID is {here.uuid}, but the BMC reports {own}")
+                raise CannotWork(
+                    f"it is not the server managed by {about.bmc}: its UUID is {here.uuid}, but the BMC reports {own}"
+                )
             return True
 
         why = ""
@@ -215,7 +217,7 @@ class Steps:
         except AdvisorError as error:
             return _is("unclear", f"it is unknown whether the change is staged: {why or self._short(name, error)}")
         if not place.exists():
-            foreign = "these values are already pending, but no record of advisor shows who staged them"
+            foreign = "these values are already pending, but advisor has no record of who staged them"
             return _is("refused", foreign) if reading.changes else _is("in effect", "already in effect")
         record = load_record(place)
         if _waits(record, reading):

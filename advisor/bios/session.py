@@ -357,9 +357,9 @@ class Session:
             self.fail("it returned an invalid link")
         if (found.scheme, found.hostname, port) != (own.scheme, own.hostname, own.port):
             to = f"{found.scheme}://{found.netloc}" if found.hostname == own.hostname else found.netloc
-            self.fail(f"it points to another host, {_shown(to)}, which is not followed")
+            self.fail(f"it returned a link to another host, {_shown(to)}; the link is not followed")
         if not (anywhere or found.path.startswith("/redfish")) or ".." in found.path:
-            self.fail(f"it points outside Redfish, to {_shown(found.path)}, which is not followed")
+            self.fail(f"it returned a link to a path outside Redfish, {_shown(found.path)}; the link is not followed")
         return found.path + (f"?{found.query}" if found.query else "")
 
     def pause(self, seconds: float) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def save_record(place: Path, record: BiosRecord, *, new: bool = False) -> None:
     """Write a record to disk, readable for its owner alone; a new one never takes the place of another."""
     if new and str(place) == "-":
-        raise BadValue("a record must be a file, but - is standard output", cure="name a file: --record before.json")
+        raise BadValue("a record must be a file, but - means standard output", cure="name a file: --record before.json")
     trusted(place, Use.NAMED)
     there = place.exists() or place.is_symlink()
     if new and there and not _holds_nothing_more(place, record):
@@ -271,7 +271,9 @@ def _staged(
     except KeyboardInterrupt:
         if session.committed:
             done = (
-                "after it was staged" if accepted else "while it was written: check with advisor bios status whether it is staged"
+                "after it was staged"
+                if accepted
+                else "while it was written; use advisor bios status to check whether it is staged"
             )
             raise KeyboardInterrupt(f"{reading.bmc}: interrupted {done}; advisor bios undo {place} reverts it") from None
         raise
@@ -335,7 +337,7 @@ def same_owner(then: Owner, here: Owner, file: str, what: str) -> None:
     ):
         if one is not None and one.lower() != (other or "").lower():
             raise BadInput(
-                f"{what} is for {name} {one}, but this server has {other or 'not reported'}",
+                f"{what} is for {name} {one}, but this server's is {other or 'not reported'}",
                 file=file,
                 cure="nothing was written",
             )
@@ -622,7 +624,7 @@ def _ours_waits(session: "Session", record: BiosRecord | None, reading: BiosRead
     missing = [name for name, value in record.asked.items() if not ground.same(name, to_be(reading, name), value)]
     if missing or not reading.changes:
         what = f"{', '.join(missing[:5])} in the record is not pending" if reading.changes else "nothing in the record is pending"
-        session.fail(f"not restarted, because {what}: already in effect, or undone")
+        session.fail(f"not restarted, because {what}: the change is already in effect or was undone")
     mine = (record.job or "").rpartition("/")[2]
     jobs = {job.link.rpartition("/")[2]: job for job in open_jobs(session)}
     if other := next((job for name, job in jobs.items() if name != mine), None):
@@ -638,8 +640,8 @@ def _drained(host: Host, name: str | None, bmc: str, *, no_slurm: bool, drained:
     program = None if no_slurm else find("scontrol")
     if scheduler is None and (program is None or asks_the_network("scontrol", program)):  # command and configuration
         if not drained:
-            why = "--no-slurm says that it is not in a Slurm cluster" if no_slurm else "no Slurm on this host"
-            raise CannotWork(f"{bmc}: cannot tell whether it runs jobs ({why}): give --drained if it runs none")
+            why = "--no-slurm says that the server is not in a Slurm cluster" if no_slurm else "no Slurm on this host"
+            raise CannotWork(f"{bmc}: cannot tell whether its server runs jobs ({why}); give --drained if it runs none")
         return "drained, according to --drained"
     if name is None:
         raise CannotWork(f"{bmc}: its Slurm node is unknown; give --node NAME, or --no-slurm if it has none")

@@ -99,7 +99,7 @@ class Dell(Twin):
             return Response.of(200, None, Location=self.location(self.job()))
         if path.endswith("DellManager.ClearPending"):
             if self.open_job():
-                return Response.of(400, extended("IDRAC.2.4.SYS011", "A job has the pending values."))
+                return Response.of(400, extended("IDRAC.2.4.SYS011", "A job holds the pending values."))
             self.pending.clear()
             return Response.of(200, extended("Base.1.8.Success"))
         return super().post(path, body)
@@ -450,7 +450,7 @@ def _of_files(places: Sequence[Path]) -> tuple[Model, dict[str, str]]:
         owner = Owner.model_validate(whole.get("owner") or {})
     except ValueError as error:
         raise BadInput(
-            "owner is not in the format that advisor bios read writes", file=str(places[0]), cure="write it again"
+            "owner is not in the format written by advisor bios read", file=str(places[0]), cure="write it again"
         ) from error
     place = _link(bios) or f"{_PLAIN['system']}/Bios"
     settings, times = _settings(bios)

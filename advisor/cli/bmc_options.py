@@ -39,7 +39,7 @@ HostsFile = Annotated[
 ]
 BmcName = Annotated[
     str | None,
-    Option("--bmc-name", metavar="NAME", help="Pattern that turns node names of -w and --hostfile into BMC names: bmc-%h."),
+    Option("--bmc-name", metavar="NAME", help="Pattern that turns node names from -w and --hostfile into BMC names: bmc-%h."),
 ]
 User = Annotated[str | None, Option("--user", metavar="NAME", help="BMC user; default: ADVISOR_BMC_USER, or a prompt.")]
 PasswordFd = Annotated[
@@ -226,7 +226,7 @@ class GivenBios:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options with which another command reads the same."""
+        """The options that make another command read the same data."""
         files = {"--bios": self.files, "--login-file": (self.login_file,), "--ca": (self.ca,)}
         named = tuple(word for option, paths in files.items() for path in paths if path for word in (option, str(path)))
         return (*(("--bmc", self.bmc) if self.bmc else ()), *named, *(("--insecure",) if self.insecure else ()))

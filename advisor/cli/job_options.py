@@ -152,7 +152,7 @@ Cpus = Annotated[str | None, Option("--cpus", metavar="LIST", help="Use only the
 Node = Annotated[int | None, Option("--node", metavar="N", min=0, help="Allocate all memory on this NUMA node.")]
 MeasureSmt = Annotated[Literal["skip", "use"], Option("--smt", help="Use or skip the second hardware threads (SMT).")]
 MeasureDryRun = Annotated[
-    bool, Option("--dry-run", help="Print what would be measured and how long it takes, without running it.")
+    bool, Option("--dry-run", help="Print what would be measured and how long it would take, without running it.")
 ]
 Saved = Annotated[
     list[Path] | None,
@@ -207,10 +207,11 @@ NetworkHosts = Annotated[
 ]
 NetworkSources = Annotated[
     list[str] | None,
-    Option("--from", metavar="FILE", help="Describe both hosts by FILE, or one host by NAME=FILE; may be repeated."),
+    Option("--from", metavar="FILE", help="Describe both hosts with FILE, or one host with NAME=FILE; may be repeated."),
 ]
 NetworkPer = Annotated[
-    Literal["numa", "socket", "node"] | None, Option("--per", help="Measure each part only with all its cores, not single pairs.")
+    Literal["numa", "socket", "node"] | None,
+    Option("--per", help="Measure each part only with all its cores, not with single pairs of cores."),
 ]
 Adapter = Annotated[str | None, Option("--hca", metavar="NAME", help="Measure only this adapter: mlx5_0; default: all in turn.")]
 Sizes = Annotated[str | None, Option("--sizes", metavar="LIST", help="Message sizes: 8,64KiB,1MiB, or 1:4MiB for doublings.")]

@@ -89,7 +89,7 @@ _SELDOM = frozenset({"--width", "--no-color", "--rules", "--launcher-version"})
 HELP_ALL = "--help-all"
 OPTIONS = (
     Row("--version", "Print the version and exit."),
-    Row("--install-completion", "Install completion of commands, options and values for this shell."),
+    Row("--install-completion", "Install completion for commands, options and values in this shell."),
     Row("--show-completion", "Print the completion script, to copy or adapt."),
     Row("--help", "Show this help; 'advisor COMMAND --help' shows the help for a command."),
 )
@@ -121,14 +121,14 @@ def table(rows: Sequence[Row], width: int) -> Iterator[str]:
             yield wrapped(row.about, width, indent)
 
 
-def short_page(commands: Mapping[str, About], groups: Sequence[str], width: int, other: str | None) -> str:
+def short_page(commands: Mapping[str, About], groups: Sequence[str], other: str | None) -> str:
     """Return what `advisor` alone prints: a line for each first word of a command; ``other`` is what PATH finds in its place."""
     parts = ["Usage: advisor COMMAND [OPTIONS]; on a server begin with: sudo advisor audit"]
     for group, names in grouped(commands, groups).items():
         parts.append(f"{group}:")
         for first in dict.fromkeys(name.partition(" ")[0] for name in names):
             verbs = "|".join(name.partition(" ")[2] for name in names if name.startswith(f"{first} "))
-            parts.append(f"  {first:<10}  {commands[first].summary if first in commands else verbs}"[:width])
+            parts.append(f"  {first:<10}  {commands[first].summary if first in commands else verbs}")
     parts.append("advisor COMMAND --help: options and examples; advisor --help: every command")
     parts += [f"{other} comes first in PATH: run this program as hpc-advisor"] if other else []
     return "\n".join(parts) + "\n"
@@ -187,7 +187,7 @@ def page(told: CommandHelp, width: int, *, whole: bool = False) -> str:
 
 
 def help_of(command: Any, context: Any, path: str, about: str, examples: tuple[str, ...]) -> CommandHelp:
-    """Return what a command says of itself."""
+    """Return what a command says about itself."""
     arguments: list[Row] = []
     options: list[Row] = []
     for each in command.get_params(context):
@@ -288,7 +288,7 @@ GROUPS = ("Look", "Set up", "Run", "Measure", "Many nodes", "For programs")
 
 @cache
 def _placed() -> dict[str, tuple[About, str, str]]:
-    """Return what each command says of itself, its module and its function."""
+    """Return what each command says about itself, its module and its function."""
     files = sorted(Path(advisor.cli.commands.__path__[0]).glob("[a-z]*.py"))
     found = {name: (about, file.stem, function) for file in files for name, function, about in commands_in(file)}
     return dict(sorted(found.items()))
@@ -296,7 +296,7 @@ def _placed() -> dict[str, tuple[About, str, str]]:
 
 @cache
 def commands() -> dict[str, About]:
-    """Return what each command in the folder says of itself."""
+    """Return what each command in the folder says about itself."""
     return {name: about for name, (about, _, _) in _placed().items()}
 
 
@@ -637,7 +637,7 @@ def _answer(arguments: list[str]) -> Any:
     """Run one command line; alone, `advisor` prints a screen before the parser loads what takes time."""
     if arguments or "_ADVISOR_COMPLETE" in os.environ:
         return app(_as_options(arguments), standalone_mode=False, prog_name="advisor")
-    typer.echo(short_page(commands(), GROUPS, terminal_width(), _other_advisor()), nl=False)
+    typer.echo(short_page(commands(), GROUPS, _other_advisor()), nl=False)
     return _answer(["audit"]) if _wants_audit() else 0
 
 

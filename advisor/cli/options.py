@@ -29,7 +29,7 @@ def formats(incomplete: str) -> Offers:
 
 def report_formats(incomplete: str) -> Offers:
     """Offer the formats of the report."""
-    forms = (("html", "one page"), ("md", "for tickets"), ("json", "for programs, and to compare later"))
+    forms = (("html", "one page"), ("md", "for tickets"), ("json", "for programs and for later comparison"))
     return _beginning(incomplete, (*forms, ("parquet", "a table of a fleet's nodes")))
 
 
@@ -269,7 +269,11 @@ AuditNetwork = Annotated[
 ]
 AuditHpl = Annotated[bool, Option("--hpl", help="Measure HPL on this machine too (adds about a minute).")]
 AuditFull = Annotated[
-    bool, Option("--full", help="Measure everything, with HPL in most of the free memory; takes many minutes, announced first.")
+    bool,
+    Option(
+        "--full",
+        help="Measure everything, with HPL in most of the free memory; takes many minutes; an estimate is printed first.",
+    ),
 ]
 AuditVerbose = Annotated[bool, Option("--verbose", "-v", help="Print every verdict, setting and fact, with its sources.")]
 AuditShow = Annotated[
@@ -390,12 +394,12 @@ class Interleaving(StrEnum):
 
 
 Nps = Annotated[
-    int | None, Option("--nps", metavar="N", min=0, max=4, help="NUMA nodes per socket of EPYC 7002 and later: 0, 1, 2 or 4.")
+    int | None, Option("--nps", metavar="N", min=0, max=4, help="NUMA nodes per socket on EPYC 7002 and later: 0, 1, 2 or 4.")
 ]
 L3 = Annotated[Switch | None, Option("--l3-as-node", help="Each L3 group as a NUMA node (EPYC 7002 and later).")]
-Interleave = Annotated[Interleaving | None, Option("--interleave", help="Memory interleaving of EPYC 7001.")]
-Snc = Annotated[str | None, Option("--snc", metavar="N|off", help="Sub-NUMA clustering (SNC) of a Xeon: 2, 3, 4, off.")]
-Cod = Annotated[Switch | None, Option("--cod", help="Cluster on die (COD) of Haswell and Broadwell.")]
+Interleave = Annotated[Interleaving | None, Option("--interleave", help="Memory interleaving on EPYC 7001.")]
+Snc = Annotated[str | None, Option("--snc", metavar="N|off", help="Sub-NUMA clustering (SNC) on Xeon: 2, 3, 4, off.")]
+Cod = Annotated[Switch | None, Option("--cod", help="Cluster on die (COD) on Haswell and Broadwell.")]
 Smt = Annotated[Switch | None, Option("--smt", help="Hardware threads (SMT) of the cores.")]
 Enumeration = Annotated[Order | None, Option("--enumeration", help="Order of CPU numbers: how the firmware lists the cores.")]
 

@@ -288,7 +288,7 @@ def _of_fleet(fleet: Fleet) -> Iterator[Family]:
     for each in fleet.drift:
         drift[each.fact, each.kind] += each.count
     drifted = tuple((_labels(fact=fact, kind=kind), float(count)) for (fact, kind), count in drift.items())
-    yield Family("fleet_drift_nodes", "Nodes that differ from the rest of their kind in a fact.", drifted)
+    yield Family("fleet_drift_nodes", "Nodes that differ in a fact from the rest of their kind.", drifted)
     slow = Counter((each.figure, each.kind) for each in fleet.slow)
     rows = tuple((_labels(figure=figure, kind=kind), float(count)) for (figure, kind), count in slow.items())
     yield Family("fleet_slow_nodes", "Nodes with a figure far below those of similar nodes.", rows)
@@ -394,7 +394,9 @@ def export(
             )
         subject = _fleet(made, Path(source), scope or "mpi", site, observer)
     elif "machine" not in made.takes:
-        raise BadValue(f"{name} cannot be made from one machine", cure="name a fleet's folder with --from: advisor fleet capture")
+        raise BadValue(
+            f"{name} cannot be made from one machine", cure="specify a fleet's folder with --from (see advisor fleet capture)"
+        )
     elif source is not None and not (scope or site or bios or measurements) and (kept := saved_audit(source)) is not None:
         machine = read_machine(source, observer)
         subject = ExportSubject(machine, infer_layout(machine), kept, None, read_at(source))
@@ -543,4 +545,4 @@ def document(value: object) -> dict[str, Any]:
         case Value():
             return value.model_dump(mode="json")
         case _:
-            raise TypeError(f"{type(value).__name__} is not a value of a task")
+            raise TypeError(f"{type(value).__name__} is not a type that a task returns")

@@ -81,7 +81,7 @@ def verdict(audit: Audit, only: Collection[str] = ()) -> PageVerdict:
         head = f"Finding {', '.join(str(number) for number, _ in every)} of {len(audit.by_rule)}"
         return PageVerdict("bad" if bad else "little", head, "; ".join(change_or_claim(audit, own[0]) for _, own in every))
     head_line, answered, waiting = head_of(audit), totals(audit).answered, totals(audit).unknown
-    known = f"{answered} of {answered + waiting} checks could be decided"
+    known = f"{answered} of {answered + waiting} checks gave a result"
     if bad:
         first, needs = bad[0][1][0], restart(*(own[0] for _, own in bad))
         gain = f": {cost_words(first.cost)}" if first.cost else ""
@@ -236,7 +236,7 @@ _MOST = 0.9
 _AWAY = {"same-socket": "other nodes of the socket", "other-socket": "the other socket"}
 
 _KINDS = (
-    ("parts", "Bandwidth of core, L3 group, NUMA node, socket", "advisor measure membw", "one part at a time, local memory"),
+    ("parts", "Bandwidth per core, L3 group, NUMA node and socket", "advisor measure membw", "one part at a time, local memory"),
     ("scaling", "Bandwidth over threads", "advisor measure scaling", "where more threads stop helping"),
     ("bandwidth-matrix", "Near and far memory: bandwidth", "advisor measure matrix", "CPUs of one node, memory of another"),
     ("latency-matrix", "Near and far memory: latency", "advisor measure matrix", "CPUs of one node, memory of another"),
@@ -368,7 +368,7 @@ def _roofline(measurements: Measurements) -> str:
     if drawn is None:
         return ""
     roof = next((each for each in drawn.roofs if each.pattern.startswith("triad")), drawn.roofs[0])
-    ridge = f"below {drawn.peak / roof.rate:.1f} FLOP per byte memory is the limit ({roof.pattern}), above it the cores"
+    ridge = f"below {drawn.peak / roof.rate:.1f} FLOP per byte, memory is the limit ({roof.pattern}); above that, the cores are"
     return f"{flop_rate(drawn.peak)} at most; {ridge}"
 
 
@@ -430,7 +430,7 @@ def race_exhibits(races: Sequence[RacePage], *, drawn: bool = True) -> list[Race
         text = "\n".join(text_of(line).rstrip() for line in race_table(page, _WIDE))
         svg, verdict = "", verdict_sentence(page)
         with suppress(CannotWork):
-            svg = embedded(race_chart(page).decode(), f"race-{number}", "Race of launch lines", verdict) if drawn else ""
+            svg = embedded(race_chart(page).decode(), f"race-{number}", "Race between launch lines", verdict) if drawn else ""
         result.append(RaceExhibit(plain(verdict, 600), winner, svg, text))
     return result
 
@@ -750,7 +750,7 @@ def values(content: ReportContent, form: str, *, drawn: bool = True) -> dict[str
     sections = (
         ("machine", "The machine", found["drawing"]), ("measured", "Measured", True), ("settings", "Settings", settings),
         ("plan", "Plan", True), ("launch", "Launch lines", found["launches"]),
-        ("races", "Races of launch lines", found["races"]), ("unseen", "Not checked", True),
+        ("races", "Races between launch lines", found["races"]), ("unseen", "Not checked", True),
         ("findings", "Findings in full", found["every"]), ("facts", "Every fact", True), ("sources", "Sources", found["sources"]),
     )  # fmt: skip
     return {**found, "contents": [(name, title) for name, title, there in sections if there]}

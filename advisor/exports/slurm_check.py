@@ -212,7 +212,9 @@ def _sockets(node: Compared) -> Iterator[NodeDifference]:
     known = fits is None or fits in node.conf.words("slurmdparameters")
     hint = "" if known else f"; or set SlurmdParameters={fits}, with which slurmd reports these sockets"
     claim = f"it defines {said.sockets} sockets of {said.cores} cores, but slurmd finds {found.sockets} with {found.cores} each"
-    cost = f"slurmctld allocates cores by sockets that slurmd does not use for binding: a task may span two of them{hint}"
+    cost = (
+        f"slurmctld allocates cores by sockets that slurmd does not use for binding: a task may span two of these sockets{hint}"
+    )
     fix = Fix(cpus=said.cpus) if said.cpus in (node.cores, found.described) and said.cpus else None
     yield node.differs("scheduler-sockets-differ", "low", claim, cost, fix)
 
@@ -320,8 +322,8 @@ def _cores(node: Compared, gpus: tuple[Gpu, ...]) -> Iterator[NodeDifference]:
         if said is None:
             continue
         if said and (said.last or 0) >= node.cores:
-            claim = f"Cores={said}, but the last core is {node.cores - 1}: Slurm's numbers count cores, not hardware threads"
-            cost = "Slurm refuses them (Invalid GRES data), and a job gets any cores with its GPU"
+            claim = f"Cores={said}, but the last core is {node.cores - 1}: Slurm numbers cores, not hardware threads"
+            cost = "Slurm refuses them (Invalid GRES data), and a job gets arbitrary cores with its GPU"
             yield node.differs("slurm-gres-cores-not-there", "medium", claim, cost, node.gres_lines, place=line.place)
             continue
         mine = (_far(node, said, by_file[file]) for file in files_of(line) if file in by_file)

@@ -650,7 +650,7 @@ def _verdict(fleet: Fleet) -> dict[str, str]:
     bad = {node for each in fleet.wrong if each.severity == "high" for node in expanded(each.nodes)}
     odd = {node for each in fleet.drift for node in expanded(each.nodes)} | {each.node for each in fleet.slow}
     split = (
-        f"{count(len(fleet.split), 'fact')} {'differs' if len(fleet.split) == 1 else 'differ'} within a kind of node"
+        f"{count(len(fleet.split), 'fact')} {'differs' if len(fleet.split) == 1 else 'differ'} between nodes of the same kind"
         if fleet.split
         else ""
     )
@@ -705,7 +705,7 @@ def _drift_rows(drift: Sequence[Drift]) -> dict[str, Any]:
     first = [own[0] for own in sets]
     rows = [(each.fact, each.kind, each.value, each.majority, f"{each.count} of {each.of}", each.nodes) for each in first]
     columns = ("fact", "kind", "value", "all others", "how many", "nodes")
-    table = _table("drift", "Drift", "At most a tenth of a kind's nodes differ from the rest.", rows, columns)
+    table = _table("drift", "Drift", "Facts in which at most a tenth of the nodes of a kind differ from the rest.", rows, columns)
     for row, own in zip(table["rows"], sets, strict=True):
         row["more"] = [f"{each.fact} {plain(each.value, 60)} ({plain(each.majority, 60)} elsewhere)" for each in own[1:]]
     return table

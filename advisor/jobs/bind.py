@@ -171,7 +171,7 @@ def _slingshot(placement: Placement, hcas: Sequence[str]) -> tuple[dict[str, str
         return {"MPICH_OFI_NIC_POLICY": "GPU"}, (_BY_POLICY, _CRAY_ONLY)
     if all(len(slot.nodes) == 1 for slot in slots):
         return {"MPICH_OFI_NIC_POLICY": "NUMA"}, (_BY_POLICY, _CRAY_ONLY)
-    return {}, ("MPICH_OFI_NIC_POLICY is not set: the policy NUMA does not allow a rank to span several NUMA nodes",)
+    return {}, ("MPICH_OFI_NIC_POLICY is not set: the NUMA policy does not allow a rank to span several NUMA nodes",)
 
 
 def _omni_path(hcas: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:

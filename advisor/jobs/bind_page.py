@@ -220,7 +220,7 @@ def rows_of_ranks(ranks: tuple[LintRank, ...], width: int) -> list[Line]:
         bound = f"CPUs {cpus}" if cpus else "not bound"
         result += wrapped([(f"  rank {number}{where}: ", "label"), (bound, "")], width, indent=6)
     more = len(rows) - _MOST_RANKS
-    return [*result, ((f"  and {count(more, 'row')} more; --json lists all", "dim"),)] if more > 0 else result
+    return [*result, ((f"  and {count(more, 'more row')}; --json lists all", "dim"),)] if more > 0 else result
 
 
 def _warning(told: LintWarning, width: int) -> list[Line]:
@@ -246,7 +246,7 @@ def _translations(told: Sequence[LintTranslation], width: int) -> list[Line]:
             result.append(((f"    {plain(name)}:", "label"),))
             result += [(("      ", ""), (plain(line, 400), "dim")) for line in lines[:_MOST_LINES]]
             if len(lines) > _MOST_LINES:
-                result.append(((f"      and {count(len(lines) - _MOST_LINES, 'line')} more; --json lists all", "dim"),))
+                result.append(((f"      and {count(len(lines) - _MOST_LINES, 'more line')}; --json lists all", "dim"),))
         result += _lost(each, width)
     return result
 

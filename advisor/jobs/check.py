@@ -145,8 +145,8 @@ class CheckedStep(Value):
         if not self.nodes and self.ranks_per_node:
             parts.append(f"{_number(self.ranks_per_node, 'rank')} per node")
         if self.threads:
-            threads = _number(self.threads, "thread")
-            parts.append(f"each with {threads}" if isinstance(self.threads, tuple) else f"{threads} each")
+            threads, one = _number(self.threads, "thread"), self.ranks == 1
+            parts.append(f"each with {threads}" if isinstance(self.threads, tuple) else threads if one else f"{threads} each")
         return ", ".join([*parts, *([_number(self.gpus, "GPU")] if self.gpus else [])])
 
 
@@ -332,7 +332,7 @@ def _partition(script: Scripted) -> str | None:
 def _node(script: Scripted, machine: Machine | None) -> tuple[Machine | None, str, PartitionNodes]:
     """Return a node of the job, where it is known from, and what it has where only numbers are known."""
     if machine is not None:
-        return machine, machine.name or "the machine of --from", PartitionNodes()
+        return machine, machine.name or "the machine given with --from", PartitionNodes()
     partition = _partition(script)
     if partition and PARTITION.fullmatch(partition):
         if capture := partition_capture(partition):
@@ -493,7 +493,7 @@ def _predicted(
     words[0] = step.launcher.split(" ")[0]
     if _reads_one_node(step):
         if not step.per_node or len(step.segments) > 1:
-            return None, "it is unknown which ranks each node gets"
+            return None, "which ranks each node gets"
         words = _of_one_node(step, words)
     names: Collection[str] = _OF_SLURM if step.launcher == "srun" else ()
     variables = {
@@ -660,11 +660,11 @@ def _verdict(alike: Mapping[CheckedFault, Sequence[int]], *, placed: bool) -> li
     if not alike:
         return [("no faults found", "good"), (unplaced, "")]
     high = sum(fault.severity == "high" for fault in alike)
+    share = f"{high} of them high" if high < len(alike) else "both high" if high == 2 else "all high"
     worst = max((fault.severity for fault in alike), key=SEVERITIES.index)
     return [
         (
-            count(len(alike), "fault")
-            + (f", {high if high < len(alike) else 'all'} of them high" if high and len(alike) > 1 else f" ({worst})"),
+            count(len(alike), "fault") + (f", {share}" if high and len(alike) > 1 else f" ({worst})"),
             worst,
         ),
         (unplaced, ""),

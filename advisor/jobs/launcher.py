@@ -394,7 +394,7 @@ FAILURES = (
     Failure(
         r"(?:Executable: |execvp error on file |execve\(\): )([^\s:]+)",
         "{0} cannot be started on a host",
-        "give a path that is the same on every host, or load its module there",
+        "give a path that is the same on every host, or load the program's module on each host",
     ),
     Failure(
         r"requested more processes than the ppr",

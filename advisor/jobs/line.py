@@ -362,7 +362,7 @@ def _launcher(words: Words, version: str | None, tools: Sequence[Tool]) -> tuple
     if number:
         return name, number, "--launcher-version"
     tool = next((tool for tool in tools if tool.name in launchers()[name].tools), None)
-    return name, tool.version if tool else None, "this machine" if tool and tool.version else f"the word {words.launcher}"
+    return name, tool.version if tool else None, "this machine" if tool and tool.version else f"the name {words.launcher}"
 
 
 def which_of(arguments: Sequence[str], version: str | None, tools: Sequence[Tool] = ()) -> None:

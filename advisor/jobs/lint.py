@@ -80,7 +80,7 @@ def translations(case: Prediction) -> Iterator[LintTranslation]:
 def _one(case: Prediction, family: str) -> LintTranslation:
     kept, lost = _kept(case, family)
     if len(case.line.segments) > 1:
-        return LintTranslation(launcher=family, line=None, lost=("several programs in one line are not translated",))
+        return LintTranslation(launcher=family, line=None, lost=("several programs on one line are not translated",))
     both = family.startswith("openmpi") and case.line.family.startswith("openmpi")
     if both and (short := _spelled(case, family, kept)):
         return LintTranslation(launcher=family, line=short, lost=tuple(lost))
@@ -296,9 +296,9 @@ def _shared(first: Sequence[LintRank], topology: Topology, *, several: bool) -> 
     if not bound:
         return ""
     if len(set(bound)) == len(bound):
-        names = "; ".join(f"{rank.rank}: {rank.cpus}" for rank in first[:FEW])
+        names = "; ".join(f"rank {rank.rank}: {rank.cpus}" for rank in first[:FEW])
         own = "; on the first host" if several else " of its own" * (len(bound) > 1)
-        return f"{own} (rank: CPUs {names}{'; ...' if len(bound) > FEW else ''})"
+        return f"{own} (CPUs of {names}{'; ...' if len(bound) > FEW else ''})"
     most, times = Counter(bound).most_common(1)[0]
     known = logical_numbering(topology)
     cores = len(known.core_numbers(most)) if all(cpu in known.core_of for cpu in most) else len(most)

@@ -67,7 +67,8 @@ def memory_notes(job: JobShape, machine: Machine, plan: NodePlan) -> Iterator[st
         return
     share = f"{_least_share(fast, plan.slots) / 2**30:.4g} GiB per rank"
     if bound[0].policy == "only":
-        yield f"{there}, and ranks get no other memory: {share}; a rank that needs more is killed; with --mem auto it gets DRAM"
+        killed = "a rank that needs more is killed, but with --mem auto it gets DRAM"
+        yield f"{there}, and ranks get no other memory: {share}; {killed}"
     else:
         yield f"{there}, filled first: {share}; the rest comes from DRAM; --mem hbm allows no DRAM, --mem dram no HBM"
     release = version_of((machine.kernel.release if machine.kernel else None) or "")[:2]

@@ -476,7 +476,7 @@ def _new(said: Said) -> Lacking:
     if name == "--map-by" and text.startswith("pe-list"):
         return "only-in-5", "4.x has no pe-list", "--rankfile FILE"
     if name == "--rank-by" and text in ("fill", "span"):
-        return "only-in-5", "Open MPI 4.x ranks by slot, node or parts of the node", "--rank-by core"
+        return "only-in-5", "Open MPI 4.x ranks by slot, by node or by parts of the node", "--rank-by core"
     if name in ("--prtemca", "--display", "--rtos", "--runtime-options", "--hetero-nodes", "--pmixmca"):
         same = {"--prtemca": as_mca, "--display": "--report-bindings, --display-map"}
         return "only-in-5", f"{name} came with 5.x", same.get(name, f"leave {name} out")

@@ -75,7 +75,7 @@ class NodeParts:
             raise Unclear("it is unknown whether the memory-side cache of this machine appears as an L3")
         group = inside.packages if kind == "package" else inside.l3 if kind == "l3cache" else ()
         if any(not part.cpuset for part in group):
-            raise Unclear("the count also includes parts that the process may not use, and is not predicted")
+            raise Unclear("the count also includes parts that the process may not use, so it is not predicted")
         found = cpusets_of(kind, self.topology, self.known)
         if not found:
             raise Unclear(f"this machine shows no {kind}")
@@ -137,8 +137,8 @@ def _understood(made: Prediction) -> None:
         raise Unclear(DEVELOPMENT)
     for word in missing(line, want):
         if line.known_from == ASSUMED:
-            raise Unclear(f"Open MPI 5 does not know {word.word[:80]}, and the intended launcher is unknown")
-        raise Refused(f"this version does not know {word.word[:80]}")
+            raise Unclear(f"Open MPI 5 does not recognize {word.word[:80]}, and the intended launcher is unknown")
+        raise Refused(f"this version does not recognize {word.word[:80]}")
     if said := next((said for said in line.options if said.known and "=" in said.written[0] and apart(said)), None):
         raise Unclear(f"Open MPI 5.0.11 refuses {said.written[0][:60]}; it is unknown whether this release accepts it")
     _readable(line)
@@ -157,7 +157,7 @@ def _readable(line: Line) -> None:
     for word in (line.first.value("--host") or "").split(","):
         name, colon, count = word.strip().partition(":")
         if word and (not _NAME.fullmatch(name) or (colon and not _COUNT.fullmatch(count))):
-            raise Unclear(f"the host {word[:60]} in --host is written in a form that advisor does not predict")
+            raise Unclear(f"the host {word[:60]} in --host is written in a form whose effect advisor does not predict")
 
 
 def ranks(made: Prediction) -> tuple[LintRank, ...]:
@@ -241,9 +241,9 @@ class _Job:
             raise Unclear("advisor does not predict which of several hosts Open MPI 5.x oversubscribes")
         inside = self.node.topology.inside
         if self.five and len(self.hosts) > 1 and self.level in OBJECTS and inside != self.node.topology:
-            raise Unclear("how Open MPI 5 counts parts that the process may not use is not predicted on several hosts")
+            raise Unclear("on several hosts, advisor does not predict how Open MPI 5 counts parts that the process may not use")
         if self.want.rank_by in ("fill", "span") and self.level not in OBJECTS:
-            raise Refused(f"--rank-by {self.want.rank_by} needs a --map-by over parts of the node; nothing starts")
+            raise Refused(f"--rank-by {self.want.rank_by} needs a --map-by that names a part of the node; nothing starts")
 
     def ranks(self) -> tuple[LintRank, ...]:
         """Return every rank by its number."""
@@ -261,7 +261,7 @@ class _Job:
         if self.level == "node":
             shares = [left // count + (position < left % count) for position in range(count)]
             if any(share > host.slots for share, host in zip(shares, self.hosts, strict=True)):
-                raise Unclear("hosts with fewer slots than their share of ranks are not predicted")
+                raise Unclear("placement on hosts with fewer slots than their share of ranks is not predicted")
         else:
             shares = []
             first = len(self.hosts) == 1 or (self.five and self.want.oversubscribe and self.level in OBJECTS)
@@ -282,7 +282,7 @@ class _Job:
         if self.five:  # it leaves ranks unbound for which there are slots and no cores
             told = self.given or each * len(parts) > max(host.slots for host in self.hosts)
         if lacking and (len(lacking) < len(parts) or not told):
-            raise Unclear(f"{text} is not predicted if some {kind} has fewer cores")
+            raise Unclear(f"{text} is not predicted if some {kind} has fewer cores than its ranks need")
         if lacking or left > each * len(parts) * len(self.hosts):
             raise Refused(f"{text} allows fewer than {self.total} ranks; nothing starts")
         if self.five and left % each and self.want.rank_by not in (None, "slot"):
@@ -378,7 +378,7 @@ def _in_list_of_5(want: Request, node: NodeParts, hosts: Sequence[Host]) -> Iter
     """Yield the ranks of a pe-list: each bound to all of it, or in its order one core each, again on every host."""
     listed = want.cpus or ""
     if want.oversubscribe or (want.pe or 1) > 1 or want.rank_by not in (None, "slot"):
-        raise Unclear("a list with further directives is not predicted")
+        raise Unclear("a pe-list with additional directives is not predicted")
     if want.bind not in (None, "core", "hwthread"):
         raise Refused(f"a pe-list needs --bind-to core or hwthread, not {want.bind}; nothing starts")
     single = want.bind == "hwthread" or (want.hwthreads and want.bind is None)
@@ -446,7 +446,7 @@ def _ranks_of_rankfile(want: Request, topology: Topology, text: str, *, five: bo
 def _listed(slots: str, want: Request, known: LogicalNumbering, *, five: bool) -> CpuSet:
     """Return the CPUs of a slot list; raise BadValue of numbers that are not there."""
     if any(int(last) < int(first) for first, last in re.findall(r"(\d+)-(\d+)", slots)):
-        raise Unclear(f"slot={slots[:40]} runs backwards; such ranks are not bound")
+        raise Unclear(f"slot={slots[:40]}: a range runs backwards; ranks with such a range are not bound")
     numbers = CpuSet.parse(slots)
     if not five and want.parameters.get("rmaps_rank_file_physical") == "1":
         cores = known.cores_cpus(known.core_numbers(numbers))

@@ -136,12 +136,12 @@ def refusal(
     else:
         problem = f"{wish} do not fit: with {strategy} {BOUNDARIES.get(strategy, 'no rank straddles sockets')}"
     most = fits(threads)
-    options = [f"{count(most, 'rank')} x {threads}"] if most else []
+    options = [f"{count(most, 'rank')} x {count(threads, 'thread')}"] if most else []
     thinner = next((each for each in range(min(threads - 1, room // ranks), 0, -1) if fits(each) >= ranks), None)
     if thinner:
-        options.append(f"{ranks if options else count(ranks, 'rank')} x {thinner}")
+        options.append(f"{ranks if options else count(ranks, 'rank')} x {count(thinner, 'thread')}")
     if not options and (widest := next((each for each in range(min(threads - 1, room), 0, -1) if fits(each)), None)):
-        options = [f"{count(fits(widest), 'rank')} x {widest}"]
+        options = [f"{count(fits(widest), 'rank')} x {count(widest, 'thread')}"]
     if not smt and room < ranks * threads <= pus:
         options.append("--smt use")
     return BadValue(f"{problem}; try {', or '.join(options)}" if options else problem)

@@ -399,7 +399,7 @@ def memory_notes(placement: Placement) -> tuple[str, ...]:
     for plan, ranks in kinds(placement).items():
         own = (slot for slot in placement.plans[plan].slots[:ranks] if not slot.policy)
         if any(slot.memory and set(slot.memory) != set(slot.nodes) for slot in own):
-            return ("some ranks need memory from other NUMA nodes: the wrapper binds it, CPU binding alone does not",)
+            return ("some ranks need memory from other NUMA nodes: the wrapper binds it, but CPU binding alone does not",)
     return ()
 
 

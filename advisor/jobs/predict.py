@@ -54,7 +54,7 @@ def binder_cpus(binder: Binder, given: CpuSet | None, seen: Topology) -> CpuSet 
         return None
     if not cpus:
         raise Refused(
-            f"{binder.tool} ends with an error: {(binder.nodes or binder.cpus or '')[:40]} names no CPU that it may use"
+            f"{binder.tool} exits with an error: {(binder.nodes or binder.cpus or '')[:40]} names no CPU that it may use"
         )
     return cpus
 
@@ -77,7 +77,7 @@ def _numactl_cpus(binder: Binder, given: CpuSet, inside: Topology) -> CpuSet:
             if listed <= inside.pus
             else "not on this machine"
         )
-        raise Refused(f"numactl ends with an error: CPUs {plain[:40]}: {why}")
+        raise Refused(f"numactl exits with an error: CPUs {plain[:40]}: {why}")
     return among - listed if sign else listed
 
 
@@ -94,7 +94,7 @@ def memory_nodes(text: str, inside: Topology) -> set[int]:
         return {there[number] for number in listed}
     if sign == "+" or not listed <= CpuSet(there):
         numbers = ", ".join(map(str, there[:16]))
-        raise Refused(f"numactl ends with an error: {plain[:40]} is not on this machine, whose NUMA nodes are {numbers}")
+        raise Refused(f"numactl exits with an error: {plain[:40]} is not on this machine, whose NUMA nodes are {numbers}")
     return set(there) - set(listed) if sign else set(listed)
 
 
@@ -102,7 +102,7 @@ def _parsed(text: str) -> CpuSet:
     try:
         return CpuSet.parse(text)
     except BadValue as error:
-        raise Refused(f"numactl ends with an error: {text[:40]!a} is not a list") from error
+        raise Refused(f"numactl exits with an error: {text[:40]!a} is not a list") from error
 
 
 def _strided(text: str) -> CpuSet:
@@ -111,7 +111,7 @@ def _strided(text: str) -> CpuSet:
     for word in text.split(","):
         match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5})(?::(\d{1,4}))?)?", word, re.ASCII)
         if not match or int(match[3] or 1) == 0:
-            raise Refused(f"taskset ends with an error: {text[:40]!a} is not a list of CPUs")
+            raise Refused(f"taskset exits with an error: {text[:40]!a} is not a list of CPUs")
         found.append(CpuSet(range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))))
     return union(found)
 
@@ -256,7 +256,7 @@ def spelling(case: Prediction) -> Iterator[LintWarning]:
 def _hyphens(case: Prediction) -> Iterator[LintWarning]:
     if odd := case.line.words.odd:
         what = f"{shown(odd[0])[:80]} is not an option: its hyphen is not an ASCII hyphen"
-        why = "Word processors and web pages turn hyphens into dashes; the launcher takes the word for the program to start."
+        why = "Word processors and web pages turn hyphens into dashes; the launcher mistakes the word for the program to start."
         evidence = f"{len(odd)} word{'s' * (len(odd) > 1)} of the line: {', '.join(shown(word)[:60] for word in odd[:5])}"
         yield warning("odd-hyphen", what, why, evidence, written(case.line), bad=True)
 
@@ -292,7 +292,7 @@ def _missing(case: Prediction) -> Iterator[LintWarning]:
     whole = written(line)
     whole = whole if words and is_accepted(whole, case) else ""
     for word in words:
-        what = f"{title} does not know {word.word[:80]}: it ends with an error"
+        what = f"{title} does not recognize {word.word[:80]} and exits with an error"
         evidence = f"{word.word[:80]} in the line; the version is {version_source(case.line.known_from)}"
         yield warning(word.id, what, f"{word.why[0].upper()}{word.why[1:]}.", evidence, whole or word.better)
 
@@ -341,7 +341,7 @@ def _commas(case: Prediction) -> Iterator[LintWarning]:
 
 def refused(case: Prediction) -> Iterator[LintWarning]:
     """Yield a warning that the launcher starts nothing, in its own words."""
-    if case.refused and not case.refused.startswith("this version does not know"):
+    if case.refused and not case.refused.startswith("this version does not recognize"):
         name = "ppr-in-part" if "a multiple of" in case.refused else "refused"
         yield warning(
             name,
@@ -370,7 +370,8 @@ def defaults(case: Prediction) -> Iterator[LintWarning]:
     if case.four and ppr_or_slot and (want.ranks or 3) > 2:
         each = cores // max(1, nodes)
         why = (
-            "Without --bind-to, Open MPI 4.x binds more than 2 ranks to NUMA nodes, whose size depends on NPS or SNC in the BIOS."
+            "Without --bind-to, Open MPI 4.x binds each rank of a job with more than 2 ranks to a NUMA node; the node's size "
+            "depends on NPS or SNC in the BIOS."
         )
         evidence = f"{counted(nodes, 'NUMA node')} here, {each} cores each"
         yield warning(
@@ -398,7 +399,7 @@ def jobs(case: Prediction, bound: Sequence[CpuSet]) -> Iterator[LintWarning]:
         return
     why = "Each mpirun counts cores from the first core and is unaware of the others."
     evidence = f"CPUs {union(bound)}, {used} of {cores} cores" + (f"; {others + 1} launchers in the line" if others else "")
-    better = "advisor bind --slice 1/2 -- ./app, for the other job 2/2; or --bind-to none"
+    better = "advisor bind --slice 1/2 -- ./app, and --slice 2/2 for the other job; or --bind-to none"
     yield warning("same-cores-again", "other jobs on the node run on the same cores", why, evidence, better)
 
 
@@ -661,7 +662,7 @@ MEANINGS: Mapping[str, str] = {
     "CUDA_VISIBLE_DEVICES": "makes only the GPUs {0} visible to CUDA, renumbered 0, 1, ...",
     "CUDA_DEVICE_ORDER": "numbers NVIDIA's GPUs by {0}",
     "ROCR_VISIBLE_DEVICES": "makes only the GPUs {0} visible to ROCm, renumbered 0, 1, ...",
-    "HIP_VISIBLE_DEVICES": "makes only the GPUs {0} visible to HIP, counted among those that ROCm shows",
+    "HIP_VISIBLE_DEVICES": "makes only the GPUs {0} visible to HIP, numbered among those that ROCm shows",
     "ZE_AFFINITY_MASK": "makes only the GPUs or tiles {0} visible to Level Zero",
     "ZE_FLAT_DEVICE_HIERARCHY": "numbers Intel's GPUs as {0}: COMPOSITE by card, FLAT by tile",
     "UCX_NET_DEVICES": "sends messages by {0}",
@@ -798,7 +799,8 @@ def _policy(case: Prediction) -> Iterator[LintWarning]:
         if sum(1 for node in nodes if node.cpuset & held) > 1:
             what = f"Cray MPICH aborts: rank {rank.rank} is not inside one NUMA node"
             why = (
-                "With the policy NUMA each rank gets its node's adapter, but this rank is on several nodes (Frontier user guide)."
+                "With the NUMA policy, each rank gets its node's adapter, but this rank is on several nodes "
+                "(Frontier user guide)."
             )
             better = "place each rank inside one NUMA node, or set MPICH_OFI_NIC_POLICY=GPU"
             yield warning("nic-policy", what, why, f"its CPUs are {held}", better, bad=True)

@@ -120,7 +120,7 @@ class Said:
     known: bool = True
 
 
-ASSUMED = "assumed, as the newest; give --launcher-version"
+ASSUMED = "assumed because it is the newest; give --launcher-version"
 """Where a version is known from that nothing says."""
 
 
@@ -128,7 +128,7 @@ def version_source(known_from: str) -> str:
     """Return where a version is known from, in words.
 
     >>> version_source("this machine"), version_source(ASSUMED)
-    ('known from this machine', 'assumed, as the newest; give --launcher-version')
+    ('known from this machine', 'assumed because it is the newest; give --launcher-version')
     """
     return known_from if known_from == ASSUMED else f"known from {known_from}"
 

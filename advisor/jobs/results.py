@@ -117,7 +117,7 @@ def _told(
         "hca": leg.hca or "",
         "hca_distance": leg.distance,
         "hca_nodes": ",".join(map(str, home_of(seat.machine, leg.hca).numa_nodes)),
-        "way": "chosen by the MPI" if leg.hca and not seat.asked else "",
+        "way": "chosen by the MPI library" if leg.hca and not seat.asked else "",
         "line": limit.why if limit else "",
         "slowest_pair": min(pairs, default=0.0),
         "fastest_pair": max(pairs, default=0.0),

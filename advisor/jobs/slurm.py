@@ -127,7 +127,7 @@ def setups(files: Mapping[str, str], machine: Machine, node: Shape) -> tuple[Set
     plugins = {word.strip() for word in said.get("taskplugin", "task/none").lower().split(",")}
     if not plugins & {"task/affinity", "affinity"}:
         if plugins & {"task/cgroup", "cgroup"}:
-            raise Unclear("TaskPlugin has only task/cgroup: the CPUs in its cpuset are not predicted")
+            raise Unclear("TaskPlugin has only task/cgroup: which CPUs its cpuset will contain is not predicted")
         return ()
     if (selects := said.get("selecttype", "").lower()) and not selects.endswith(("cons_tres", "cons_res")):
         raise Unclear(f"SelectType={selects[:40]} allocates CPUs in a way that is not predicted")
@@ -147,7 +147,7 @@ def _automatic(text: str) -> Entity | None:
     """Return what TaskPluginParam lets tasks be bound to: autobind=cores; none where it says nothing."""
     match = re.search(r"autobind=(threads|cores|sockets)", text)
     if any(word in text.split(",") for word in ("none", "cores", "sockets", "threads", "cpusets", "sched")):
-        raise Unclear("TaskPluginParam binds as in Slurm before 20.11, which is not predicted")
+        raise Unclear("TaskPluginParam selects a kind of binding used before Slurm 20.11, which is not predicted")
     return _AUTOMATIC[match[1]] if match else None
 
 

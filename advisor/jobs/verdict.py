@@ -308,7 +308,7 @@ def _narrower(case: RankComparison, explained: CpuSet) -> Iterator[Cause]:
         say = "one core each instead of several: the launcher was not given the threads per rank (PE=, --cpus-per-task)"
         yield Cause(id="one-core", say=say, ranks=_ranks(single))
     if other:
-        say = "fewer CPUs than planned: the rest is excluded by a cgroup or the scheduler's allocation"
+        say = "fewer CPUs than planned: the rest are excluded by a cgroup or the scheduler's allocation"
         yield Cause(id="cut", say=say, ranks=_ranks(other))
 
 
@@ -440,8 +440,8 @@ def _notes(gathered: GatheredReports) -> tuple[str, ...]:
     notes = []
     if gathered.repeated:
         notes.append(
-            f"two processes claim to be rank {gathered.repeated[0]}: the output has more than one run, or every process was "
-            f"started separately, by a launcher of a different MPI"
+            f"two processes claim to be rank {gathered.repeated[0]}: either the output contains more than one run, or every "
+            f"process was started separately by the launcher of a different MPI"
         )
     if gathered.alone:
         notes.append(f"processes without a rank from any launcher: {gathered.alone}")

@@ -307,7 +307,7 @@ def _pids(host: LiveHost, given: list[str], job: str | None) -> list[int]:
     numbers = [word.strip() for each in given for word in each.split(",")]
     wrong = next((word for word in numbers if not (word.isascii() and word.isdecimal() and len(word) < 10)), None)
     if wrong is not None:
-        raise BadValue(f"--pid {wrong[:40]!a} is not a process number", cure="give numbers: --pid 4711,4712")
+        raise BadValue(f"--pid {wrong[:40]!a} is not a process ID", cure="give numbers: --pid 4711,4712")
     of_job = [pid for pid in processes_named(host, job) if pid != os.getpid()] if job is not None else []
     if job is not None and not of_job:
         raise CannotWork(f"no process named {job[:60]!a} is running here; run this on a node of the job; ps -e shows names")

@@ -288,7 +288,7 @@ def _runs(part: str, text: str, budget: Iterator[int]) -> Iterator[tuple[int, in
         return
     used, group = int(match[3]), int(match[4])
     if not 0 < used <= group:
-        problem = f"stride {part} in {_short(text)} takes {used} numbers of every {group}"
+        problem = f"stride {part} in {_short(text)} takes {used} numbers out of every {group}"
         raise BadValue(problem, cure="expected first-last:used/group")
     for start in range(first, last + 1, group):
         if next(budget, None) is None:

@@ -61,7 +61,7 @@ def template_text(path: Path) -> str:
         raise CannotWork(f"{path}: cannot be read as a template; {error}") from error
 
 
-REBOOTS = "Then, once for all changes, on a drained node (this restarts it):"
+REBOOTS = "Then, once after all changes, on a drained node (this restarts it):"
 """What stands above the lines that make staged BIOS changes take effect, wherever they may be copied."""
 UNDO_REBOOTS = "Like the change itself, this takes effect at the next reboot; delete a job that is still pending first."
 _HEAD = re.compile(r"\{#-?\s*(?P<summary>[^|#]*?)\s*(?:\|(?P<rest>[^#]*?))?-?#\}")
@@ -97,7 +97,7 @@ def about(template: str) -> About:
     if said.get("escape", "none") not in ("none", "html"):
         odd = f"escape is {said['escape'][:40]!a}, not none or html"
     if said.get("escape", "none") == "none" and _MARKUP.search(template):
-        odd = "it inserts values into HTML or XML: add the line escape: html to its header"
+        odd = 'it inserts values into HTML or XML: add "| escape: html" to its first line'
     return About(head["summary"], said.get("escape", "none"), tuple(said.get("vendors", "").replace(",", " ").split()), odd)
 
 
@@ -240,7 +240,7 @@ def capture_script(
     asked = tuple(dict.fromkeys(patterns))
     for pattern in asked:
         if not _PATTERN.fullmatch(pattern):
-            raise BadInput("not a pattern of paths", place=ascii(pattern), cure="it must begin with / and be one line")
+            raise BadInput("not a path pattern", place=ascii(pattern), cure="it must begin with / and be one line")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - a shell script, quoted by shlex
     own = tuple(pattern for pattern in asked if CGROUP in pattern)
     return environment.from_string(template).render(

@@ -166,16 +166,18 @@ def judge_distances(topology: Topology, scheme: Scheme) -> DistanceTable:
         return DistanceTable(name="contradictory", why=(fault,))
     inside, outside = _split(topology, table)
     if scheme is Scheme.DIES and inside and len(outside) == 1:
-        why = "all nodes of the other socket have the same distance; EPYC 7001 links dies in pairs, which a full table shows"
+        why = (
+            "all nodes of the other socket are at the same distance; EPYC 7001 links dies in pairs, which a full table would show"
+        )
         return DistanceTable(name="simplified", why=(why,))
     if inside and inside == outside:
-        return DistanceTable(name="simplified", why=("nodes of the same socket and of other sockets are equally far",))
+        return DistanceTable(name="simplified", why=("nodes of the same socket and nodes of other sockets are equally far away",))
     parts = [
         f"{words} {' '.join(map(str, sorted(values)))}"
         for words, values in (("same socket", inside), ("other socket", outside))
         if values
     ]
-    summary = ", ".join(parts) or "nodes that share no socket with CPUs"
+    summary = ", ".join(parts) or "fewer than two nodes belong to a known socket"
     return DistanceTable(name="full", why=(summary,))
 
 
@@ -189,7 +191,9 @@ def _fault(topology: Topology, table: Distances) -> str | None:
                 return f"the distance from node {a} to {b} is {here}, but from {b} to {a} it is {there}"
     inside, outside = _split(topology, table)
     if inside and outside and max(inside) > min(outside):
-        return f"some nodes of one socket are {max(inside)} apart, but some of different sockets only {min(outside)}"
+        return (
+            f"some nodes of one socket are {max(inside)} apart, but some nodes of different sockets are only {min(outside)} apart"
+        )
     return None
 
 
@@ -221,7 +225,7 @@ def infer_numbering(topology: Topology) -> Numbering:
             name="round-robin", over="nodes", siblings=siblings, why=(f"consecutive cores go to nodes {_few(nodes)}",)
         )
     if not _fills(packages):
-        why = f"consecutive cores go to packages {_few(packages)}: in no simple order"
+        why = f"consecutive cores go to packages {_few(packages)}, in no simple order"
         return Numbering(name="other", siblings=siblings, why=(why,))
     return Numbering(name="linear", siblings=siblings, why=_linear_reasons(len(set(packages)), nodes))
 
@@ -229,7 +233,7 @@ def infer_numbering(topology: Topology) -> Numbering:
 def _linear_reasons(packages: int, nodes: Sequence[int]) -> tuple[str, ...]:
     first = "CPU numbers fill one package after another" if packages > 1 else "there is only one package"
     if len(set(nodes)) > 1 and not _fills(nodes):
-        return (first, "but inside a package the numbers alternate between its NUMA nodes")
+        return (f"{first}, but inside a package the numbers alternate between its NUMA nodes",)
     return (first,)
 
 

@@ -244,7 +244,7 @@ def _cod(view: View, nodes: int) -> Cut:
             "COD",
             nodes,
             "high" if split else "medium",
-            "and two L3 groups" if split else "the L3 groups do not appear to be split",
+            "two L3 groups in each socket" if split else "the L3 groups do not appear to be split",
         )
     return _counted("unknown", nodes, "low", "cluster on die gives two nodes per socket")
 

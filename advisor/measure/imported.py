@@ -133,7 +133,7 @@ def _own_place(on: Placing, run: ImportedRun) -> CoreGroup | None:
 
 def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results:
     if any(word in str(run.conditions.get("implementation", "")) for word in _GPU):
-        return [], "GPU memory: shown only, no rule uses it"
+        return [], "GPU memory: only shown; no rule uses it"
     alone = run.conditions.get("threads") == 1 and not run.cpus
     where = place or _own_place(on, run)
     if alone:  # what one thread ran on is a core of the place that the user names, or of the machine, whatever else is there
@@ -157,7 +157,9 @@ def _bandwidth(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Result
     if alone and not place:
         remarks.append("measured with one thread: the figure is for one core (not named), not for the whole machine")
     if size is not None and l3 and size < TIMES_L3 * l3:
-        remarks.append(f"used, although its arrays are below {TIMES_L3} times the L3: part of it may come from the cache")
+        remarks.append(
+            f"used, although its arrays are smaller than {TIMES_L3} times the L3: part of the data may come from the cache"
+        )
     return made, "; ".join(remarks) or None
 
 
@@ -261,7 +263,7 @@ def _messages(on: Placing, run: ImportedRun, place: CoreGroup | None) -> Results
     pairs = run.conditions.get("pairs")
     pairs = 1 if all(figure.scope == "pair" for figure in run.figures) else int(pairs) if pairs else None
     if pairs is None:
-        return [], "the output does not say how many pairs sent messages: shown only, no rule uses it"
+        return [], "the output does not say how many pairs sent messages: only shown; no rule uses it"
     rates = {figure.size: figure.value for figure in run.figures if figure.what == "message rate"}
     purpose: Purpose = "network-pair" if pairs == 1 else "network"
     made = []

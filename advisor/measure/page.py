@@ -44,7 +44,7 @@ from advisor.measure.measurement import (
 from advisor.measure.tables import NEAR, Seen, among_published, beside_published, section
 from advisor.show.lines import Line, Page, Span, cut, numbered, width_of, wrapped
 
-ANOTHER = "Published values are not looked up: the file is from another machine; give it with --from."
+ANOTHER = "Published values are not looked up, because the file is from another machine; give that machine with --from."
 _MOST_REFUSED, _MOST_TASKS = 12, 3
 """So many results and so many tasks of one reason are named; the file has all."""
 
@@ -657,7 +657,7 @@ def _two_ranks(results: Sequence[Result], seen: Seen) -> list[Line]:
     if near is None or far is None:
         return lines
     more = far.median / near.median - 1
-    words = f"Far from the adapter, latency is {percent(more)} {'longer' if more >= 0 else 'shorter'}."
+    words = f"Far from the adapter, latency is {percent(more)} {'higher' if more >= 0 else 'lower'}."
     return lines + wrapped([(words, "")], seen.width)
 
 
@@ -694,6 +694,6 @@ def _many_pairs(results: Sequence[Result], seen: Seen) -> list[Line]:
     middle = far[len(far) // 2]
     loss = 1 - middle / near
     if abs(loss) < _LITTLE:
-        return lines + wrapped([("On the other socket, messages are as fast as near the adapter.", "good")], seen.width)
+        return lines + wrapped([("Messages are as fast on the other socket as near the adapter.", "good")], seen.width)
     words = f"On the other socket, {percent(abs(loss))} of the bandwidth is {'lost' if loss > 0 else 'gained'}"
     return lines + wrapped([(f"{words}: {number(middle, 'bytes/s')} of {amount(near, 'bytes/s')}.", "")], seen.width)

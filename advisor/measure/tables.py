@@ -156,7 +156,7 @@ def _ceiling(rows: Sequence[Alike], seen: Seen) -> list[Span]:
     if own:
         what = f"{own[-1].name} {amount(own[-1].value, 'bytes/s')}: {percent(own[-1].share or 0)} of what its DIMMs can deliver"
         return [(f"{what}{f'; {UNPUBLISHED}' if seen.facts else ''}", "")]
-    return [(f"{UNPUBLISHED}, and its DIMMs, and so its ceiling, are unknown", "unknown")] if seen.facts else []
+    return [(f"{UNPUBLISHED}; its DIMMs, and therefore its ceiling, are unknown", "unknown")] if seen.facts else []
 
 
 def _behind(rows: Sequence[Alike]) -> list[Span]:
@@ -596,9 +596,7 @@ def flops(seen: Seen) -> list[Line]:
         why = "the peak of these cores cannot be computed: the operations per cycle or the clock is unknown"
         verdict = [(why, "unknown")]
     head = ("double precision", "width", "cores", "GFLOP/s", "", "spread", "GHz", "flop/cycle")
-    return section(
-        seen, "Floating point", f"{how(found)}; FLOP/cycle are per core", head, body, right="llrrlrrr", verdict=verdict
-    )
+    return section(seen, "Floating point", f"{how(found)}; FLOP/cycle is per core", head, body, right="llrrlrrr", verdict=verdict)
 
 
 def clocks(seen: Seen) -> list[Line]:
@@ -652,7 +650,7 @@ def roofs(seen: Seen) -> list[Line]:
     if intensity is None:
         said = f"below {ridge} FLOP/byte, memory limits a program; above, the cores do; --intensity X shows what yours can reach"
     else:
-        own, reach = f"a code of {figure(intensity)} FLOP/byte", line.reach(intensity)
+        own, reach = f"a code with {figure(intensity)} FLOP/byte", line.reach(intensity)
         each_roof = ", ".join(f"{amount(rate, 'flop/s')} as {roof.pattern}" for roof, rate in reach)
         said = f"{own} is limited by memory: at most {each_roof}; the ridge is at {ridge} FLOP/byte"
         if all(rate == line.peak for _, rate in reach):

@@ -132,7 +132,7 @@ def planned(machine: Machine, wish: Request) -> Plan:
 
 def _with_work(made: Plan, wish: Request) -> Plan:
     if not made.tasks:
-        why = made.left_out[0].why if made.left_out else "a single core or NUMA node has nothing to compare with"
+        why = made.left_out[0].why if made.left_out else "only one core or NUMA node, so nothing to compare"
         raise CannotWork(f"there is nothing to measure for {wish.what} here: {why}")
     return made
 

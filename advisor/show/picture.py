@@ -496,7 +496,7 @@ _NAMED = 4
 _SECOND = {
     "none": "",
     "unknown": ", second threads ?",
-    "adjacent": ", each second thread numbered right after the first",
+    "adjacent": ", each core's second thread numbered right after its first",
     "offset": ", second threads after all first threads",
     "other": ", second threads in another order",
 }

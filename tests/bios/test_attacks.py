@@ -54,14 +54,14 @@ REFUSED: dict[str, tuple[str, Callable[[Json], Json], str]] = {
     "the settings object is elsewhere": (
         "bios",
         settings(SettingsObject={"@odata.id": "https://127.0.0.1/redfish/v1/x"}),
-        "points to another host, https://127.0.0.1",
+        "a link to another host, https://127.0.0.1",
     ),
     "the settings object is no URL": ("bios", settings(SettingsObject={"@odata.id": "http://[bad"}), "an invalid link"),
     "it applies at once alone": ("bios", settings(SupportedApplyTimes=["Immediate"]), "not at the next restart (OnReset)"),
     "something foreign waits": ("settings", attributes(Nowhere=1), "someone else's changes are pending"),
     "the registry is on another host": ("registry", location({"Language": "en", "Uri": "https://evil/redfish/v1/x"}), "evil"),
-    "systems are a mapping": ("systems", lambda told: {**told, "Members": {"a": 1}}, "none of its systems has a Bios"),
-    "systems are null": ("systems", lambda told: {**told, "Members": None}, "none of its systems has a Bios"),
+    "systems are a mapping": ("systems", lambda told: {**told, "Members": {"a": 1}}, "none of the BMC's systems has a Bios"),
+    "systems are null": ("systems", lambda told: {**told, "Members": None}, "none of the BMC's systems has a Bios"),
 }
 """What of a BMC is odd, and what is said of it: nothing is written."""
 TAKEN: dict[str, tuple[str, Callable[[Json], Json], bool]] = {
@@ -140,7 +140,7 @@ def test_a_code_without_its_registry_is_not_written(imitated: Imitated, admin: A
     bmc = imitated("ami")
     altered(bmc, "registries", lambda told: {**told, "Members": []})
     said = admin.stages(bmc, admin.wish("ami"))
-    assert (said.status, said.lines, "is defined only in the attribute registry, and none" in said.err, bmc.writes()) == (
+    assert (said.status, said.lines, "is defined only in the attribute registry, which is" in said.err, bmc.writes()) == (
         2,
         1,
         True,

@@ -338,7 +338,7 @@ def test_a_job_on_another_host_is_not_asked(imitated: Imitated, admin: Admin) ->
 def test_a_bmc_without_bios_says_why(rack: Rack, admin: Admin) -> None:
     """OpenBMC: cannot be read here, because."""
     said = admin.types("bios", "read", bmc=rack.add(OpenBmc()))
-    assert (said.status, said.lines, "cannot be read here, because none of its systems has a Bios" in said.err) == (2, 1, True)
+    assert (said.status, said.lines, "because none of the BMC's systems has a Bios" in said.err) == (2, 1, True)
 
 
 @pytest.mark.parametrize("attributes", [None, {}, [], "text"])

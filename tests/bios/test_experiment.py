@@ -175,7 +175,7 @@ def test_another_server_behind_the_bmc_is_refused(server: Any, admin: Admin, mon
     bmc = server()
     monkeypatch.setattr(Node, "uuid", lambda _: "00000000-0000-0000-0000-000000000001")
     said = types(admin, bmc, written(admin.folder), "--yes")
-    assert (said.status, "node01 is not the server of" in said.err, bmc.writes()) == (2, True, [])
+    assert (said.status, "node01 is not the server managed by" in said.err, bmc.writes()) == (2, True, [])
 
 
 def test_a_program_that_gives_nothing_is_found_before_the_first_restart(

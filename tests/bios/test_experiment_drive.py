@@ -173,7 +173,7 @@ def test_a_server_that_restarts_by_itself_is_measured_again(tmp_path: Path) -> N
     begin(tmp_path, what)
     ran = go(tmp_path, what, here)
     assert (len(here.restarts), ran.result.complete, at_home(here)) == (6, True, True)
-    assert ran.result.notes == ("n1: a restart was repeated and measured again: the server restarted while being measured",)
+    assert ran.result.notes == ("n1: a restart and its measurement were repeated: the server restarted while being measured",)
 
 
 def test_two_servers_are_blocks_of_one_experiment(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_nodes_without_ssh_are_left_as_they_are(site: Site, admin: Admin, monkey
         (("--abort",), "no plan given"),
         (("plan.yaml", "--resume", "x"), "--resume takes its settings from the folder"),
         (("--resume", "nowhere"), "no rollout here"),
-        (("plan.yaml", "-w", "n[1-2]", "--node", "n1"), "--node names the server of one --bmc"),
+        (("plan.yaml", "-w", "n[1-2]", "--node", "n1"), "--node works only with a single --bmc"),
         (("plan.yaml",), "no server given"),
         (("plan.yaml", "--bmc", "bmc01"), "its node is unknown"),
         (("plan.yaml", "--bmc", "bmc01", "--node", "../x", "--drained"), "is not a node name"),

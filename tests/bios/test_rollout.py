@@ -208,7 +208,7 @@ def test_a_node_of_another_server_is_refused(sites: Sites) -> None:
     real = type(bmc).system
     bmc.system = lambda: real(bmc) | {"UUID": "00000000-1111-2222-3333-444444444444"}  # type: ignore[method-assign]
     done = site.go(site.begin())
-    assert (ends(done)["n1"], bmc.writes(), "it is not the server of" in done.now.nodes[0].why) == ("as before", [], True)
+    assert (ends(done)["n1"], bmc.writes(), "it is not the server managed by" in done.now.nodes[0].why) == ("as before", [], True)
 
 
 def test_an_abort_takes_back_what_is_not_restarted(sites: Sites) -> None:

@@ -76,10 +76,10 @@ def test_there_and_back_is_the_same_machine(name: str, there: str, back: str) ->
 def test_a_finer_cut_does_not_tell_where_a_device_is() -> None:
     """From NPS1 to NPS4 the adapter is on one of the four nodes of its socket: on which is unknown, and said so."""
     found = after(machine(NPS1), "nps=4")
-    why = "assumed: the coarser partitioning does not show which of nodes 4-7 it is on"
+    why = "assumed: the coarser partitioning does not show which of the nodes 4-7 it is on"
     assert [hca.locality for hca in found.hcas or ()] == [Locality(numa_nodes=(4, 5, 6, 7), inferred=why, one_of=True)]
     told = next(gap for gap in found.gaps if gap.fact == "hcas.locality")
-    assert told.why.endswith("mlx5_0 on one of nodes 4-7")
+    assert told.why.endswith("mlx5_0 on one of the nodes 4-7")
 
 
 def test_a_device_of_one_of_several_nodes_is_found_again() -> None:
@@ -156,7 +156,7 @@ def test_six_dies_have_no_nps4() -> None:
 def test_a_processor_nobody_knows_is_refused() -> None:
     """Without a known processor no cut is taken for possible."""
     unknown = made(2, 8, 2, 1).model_copy(update={"cpu": Cpu(vendor="Other", model_name="Other 1")})
-    with pytest.raises(BadValue, match="it is not known which partitionings Other 1 offers"):
+    with pytest.raises(BadValue, match="the NUMA partitioning modes of Other 1 are unknown"):
         after(unknown, "nps=4")
 
 

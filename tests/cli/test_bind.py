@@ -190,7 +190,7 @@ def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
     ("words", "said"),
     [
         (("--ranks", "4"), "no command to start; put it last, after --"),
-        (("--ranks", "400", "--", "a"), "400 ranks x 1 thread need 400 cores, but only 64 are free; try 64 ranks x 1"),
+        (("--ranks", "400", "--", "a"), "400 ranks x 1 thread need 400 cores, but only 64 are free; try 64 ranks x 1 thread"),
         (("--launcher", "opnmpi", "--", "a"), "did you mean openmpi?"),
         (("--strategy", "spred-l3", "--", "a"), "did you mean spread-l3?"),
         (("--near", "mlx5_0;rm", "--", "a"), "--near 'mlx5_0;rm' is not a device name"),
@@ -208,7 +208,7 @@ def test_hostile_lists_of_hosts_are_refused(text: str) -> None:
         (("--launcher", "openmpi4", "--launcher-version", "5.1", "--", "a"), "use --launcher openmpi5"),
         (("--nodes", "99999999", "--", "a"), "99999999 nodes requested, but advisor plans at most 65536"),
         (("-o", "/proc/x", "--", "a"), "give another folder to write to"),
-        (("-o", "/tmp/a:b", "--", "a"), "mpirun interprets : and , in file names"),
+        (("-o", "/tmp/a:b", "--", "a"), "mpirun interprets ':' and ',' in file names"),
     ],
 )
 def test_what_cannot_be_is_refused(words: tuple[str, ...], said: str, nodes: Path, capsys: Capture) -> None:

@@ -298,7 +298,7 @@ def test_the_table_of_hardware_on_order_comes_first_and_is_what_the_script_write
     lines = printed(capsys, *words, "--width", "160", "--no-color").splitlines()
     headings = [line.split("  ")[0] for line in lines if line.isupper() or line.startswith("BIOS SETTINGS")]
     assert (lines[0].partition(", for")[0], headings[0]) == (
-        "Tuning checklist: EPYC 7702, EPYC 7002 (Rome) on order",
+        "Tuning checklist: EPYC 7702, EPYC 7002 (Rome), on order",
         "BIOS SETTINGS",
     )
     table = [line.replace(" ?", "  ") for line in lines[: lines.index("HARDWARE")] if line[:3] in ("[ ]", "( )")]

@@ -71,7 +71,7 @@ def test_findings_of_a_report_keep_the_numbers_of_the_audit(node: str, capsys: C
     assert status(["report", "--from", node, "--only", "4,1", "--as", "md"]) == 0
     heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("##")][:3]
     assert heads == ["## Finding 1, 4 of 4", "### 1. HIGH: NUMA partitioning is NPS1; EPYC 7002 (Rome) with 8 dies offers NPS4",
-                     "### 4. INFO: vm.swappiness is 60; guides for latency recommend at most 10"]  # fmt: skip
+                     "### 4. INFO: vm.swappiness is 60; guides for low latency recommend at most 10"]  # fmt: skip
 
 
 def test_a_report_is_for_some_work(node: str, capsys: Capture) -> None:

@@ -73,16 +73,14 @@ ATTACKS = {
     "site file with mode 666": Attack(
         {"open.yaml": WAIVER}, (*AUDIT, "--rules", "{root}/open.yaml"), root="open.yaml", mode=0o666
     ),
-    "site file that a group may write": Attack(
+    "group-writable site file": Attack(
         {"group.yaml": WAIVER}, (*AUDIT, "--rules", "{root}/group.yaml"), root="group.yaml", mode=0o664
     ),
     "site file through mallory's link": Attack(
         {"link.yaml": "@{root}/own.yaml"}, (*AUDIT, "--rules", "{tmp}/link.yaml"), tmp=True
     ),
     "plan of a job": Attack({"job/plan.json": PLAN, "job/launch.sh": LAUNCH, "run": RUNS}, ("verify", "{home}/job")),
-    "plan given by its name": Attack(
-        {"plan.json": PLAN}, ("verify", "--plan", "{home}/plan.json", "--", "mpirun", "-n", "1", "{}")
-    ),
+    "plan given by name": Attack({"plan.json": PLAN}, ("verify", "--plan", "{home}/plan.json", "--", "mpirun", "-n", "1", "{}")),
     "race": Attack({"race/journal.jsonl": JOURNAL, "run": RUNS}, ("tune", "--resume", "{home}/race")),
     "new race in mallory's folder": Attack({"run": RUNS}, ("tune", "-o", "{home}/new", "--", "/bin/true")),
     "journal through mallory's link": Attack({"race": "@{root}"}, ("tune", "-o", "{tmp}/race", "--", "/bin/true"), tmp=True),

@@ -106,7 +106,10 @@ def test_a_real_launch_that_binds_otherwise_is_told(mpirun: str, plan: str, caps
         ),
         (
             ["-np", "1", "./nosuch", "{}"],
-            "./nosuch cannot be started on a host; give a path that is the same on every host, or load its module there",
+            (
+                "./nosuch cannot be started on a host; give a path that is the same on every host, "
+                "or load the program's module on each host"
+            ),
         ),
     ],
 )

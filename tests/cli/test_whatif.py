@@ -27,7 +27,7 @@ def test_the_page_says_before_and_after(nps1: Path, capsys: Capture) -> None:
         "NPS1 -> NPS4",
         "round-robin over packages -> linear",
         "- high   numa-nps-below-best",
-        "? hcas.locality: the current NUMA partitioning is too coarse to show the exact node: mlx5_0 on one of nodes 4-7",
+        "? hcas.locality: the current NUMA partitioning is too coarse to show the exact node: mlx5_0 on one of the nodes 4-7",
         "--nps 4 --smt off --enumeration linear -o after.json",
         " with nps=4,smt=off,enumeration=linear, after the restart",
     )

@@ -173,7 +173,7 @@ def edit(table: bytes, layout: str, at: int, *values: int) -> bytes:
         ("SRAT", bytes(LARGEST + 1), f"{LARGEST + 1} bytes, more than any real table"),
         ("SLIT", build.acpi("SLIT", b"1234"), "40 bytes, too few for the number of localities"),
         ("SLIT", edit(SLIT, "<Q", 36, 3), "3 localities need 53 bytes, but the table has 48"),
-        ("SLIT", edit(SLIT, "<Q", 36, 1 << 60), f"claims {1 << 60} localities, more than the 1024 that Linux knows"),
+        ("SLIT", edit(SLIT, "<Q", 36, 1 << 60), f"claims {1 << 60} localities, more than the 1024 that Linux supports"),
         ("HMAT", edit(HMAT, "<I", 44, 7), "entry at byte 40 is 7 bytes long"),
         ("HMAT", edit(HMAT, "<I", 52, 1 << 31), f"entry at byte 40 claims {1 << 31} x 1 domains"),
         ("HMAT", edit(HMAT, "<I", 52, 3), "entry at byte 40: type 1 needs 54 bytes but has 42"),

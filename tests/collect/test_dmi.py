@@ -117,7 +117,7 @@ def test_a_virtual_machine_makes_no_claim() -> None:
     assert (expected,) == (machine.memory and machine.memory.sockets)
     facts = ["memory.sockets.channels", "memory.sockets.configured", "memory.sockets.bandwidth"]
     assert facts == [gap.fact for gap in machine.gaps]
-    assert machine.gaps[0].why == "the names of the memory slots (DIMM 0, ...) do not show the channel"
+    assert machine.gaps[0].why == "the names of the memory slots (DIMM 0, ...) do not show which channel they belong to"
 
 
 def test_names_that_do_not_tell_the_processor() -> None:
@@ -126,7 +126,7 @@ def test_names_that_do_not_tell_the_processor() -> None:
     assert machine.memory
     assert machine.memory.dimms
     assert machine.memory.sockets is None
-    expected = ["the names of the memory slots (ONE, BANK 0, ...) do not show the processor"]
+    expected = ["the names of the memory slots (ONE, BANK 0, ...) do not show which processor they belong to"]
     assert expected == [gap.why for gap in machine.gaps]
 
 

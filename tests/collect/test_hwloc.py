@@ -165,10 +165,10 @@ def test_identity_and_firmware() -> None:
     ("data", "message"),
     [
         (b"<topology", "x.xml: line 1, column 0: not well-formed XML (unclosed token); write the XML again with lstopo"),
-        (b"<a/>", "x.xml: its first element is <a>, not <topology>; give an XML written by lstopo --of xml"),
+        (b"<a/>", "x.xml: its first element is <a>, not <topology>; give an XML file written by lstopo --of xml"),
         (b"<topology/>", "x.xml: it is in the format of hwloc 1.x; convert it: lstopo -i OLD.xml --of xml NEW.xml (hwloc 2.x)"),
         (b'<topology version="9.0"/>', "x.xml: format 9.0 is newer than this program reads (2.x and 3.x); update advisor"),
-        (b'<topology version="2.0"/>', "x.xml: it contains no Machine object; give an XML written by lstopo --of xml"),
+        (b'<topology version="2.0"/>', "x.xml: it contains no Machine object; give an XML file written by lstopo --of xml"),
         (
             b'<topology version="2.0"><object type="Machine"/></topology>',
             "x.xml: the Machine object has no cpuset; write the XML again with lstopo 2.0 or newer",

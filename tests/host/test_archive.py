@@ -109,7 +109,7 @@ def test_sparse_member_is_refused() -> None:
 def test_bomb_stops_at_the_limit(squeezed: Squeeze, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that grows without end is refused when it passes the limit."""
     monkeypatch.setattr(archive, "LIMIT", 8 << 20)
-    assert refusal(squeezed(bytes(64 << 20))) == "a.tar: contains more than 8 MiB; unpack it and name the folder"
+    assert refusal(squeezed(bytes(64 << 20))) == "a.tar: contains more than 8 MiB; unpack it and give the folder instead"
 
 
 def test_a_million_members_are_refused() -> None:

@@ -216,7 +216,7 @@ def test_hostile_words_are_quoted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", ["sys/x", "/a\n/b", ""])
 def test_bad_patterns_are_refused(pattern: str) -> None:
     """A pattern is absolute and one line."""
-    with pytest.raises(BadInput, match="not a pattern of paths"):
+    with pytest.raises(BadInput, match="not a path pattern"):
         capture_script("", [pattern], (), "1", ())
 
 

@@ -89,7 +89,7 @@ def test_both_ways_are_not_called_one() -> None:
     ("name", "why"),
     [
         ("hpl-nan.out", "its residual nan FAILED the check"),
-        ("hpl-invented.out", "N and its time give 12.11 GFLOP/s, but the row says 300.45: not HPL's original output"),
+        ("hpl-invented.out", "N and the time imply 12.11 GFLOP/s, but the row says 300.45: not HPL's original output"),
         ("hpl-wrong-timer.out", "it reports 2310.54 s, but 1078 s passed between its start and end: its timer is wrong"),
         ("hpcg-3.0-invalid.txt", "line 7: it reports its result as INVALID"),
         ("hpl-skipped.out", "nothing ran: P x Q exceeds the number of ranks"),

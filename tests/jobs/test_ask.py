@@ -215,7 +215,7 @@ def test_the_installed_launcher_beats_the_words_of_a_line(tmp_path: Path, monkey
     launcher(tmp_path, monkeypatch)
     told = lint_line(["mpirun -np 2 -ppn 2 ./a"], NODE, live=True)
     assert (told.launcher, told.version, told.ranks) == ("openmpi5", "5.0.11", None)
-    assert "this version does not know -ppn" in told.binding
+    assert "this version does not recognize -ppn" in told.binding
     other = NODE.model_copy(update={"tools": ()})
     assert lint_line(["mpirun -np 2 -ppn 2 ./a"], other).launcher == "mpich"
 

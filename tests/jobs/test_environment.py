@@ -201,7 +201,7 @@ def test_the_policy_numa_is_not_given_to_ranks_on_several_nodes() -> None:
     variables, notes = told(fabric("hsi0", "hsi1", layer="slingshot"), ranks_per_node=2, threads=16)
     assert variables["OMP_NUM_THREADS"] == "16"
     assert "MPICH_OFI_NIC_POLICY" not in variables
-    assert notes == ("MPICH_OFI_NIC_POLICY is not set: the policy NUMA does not allow a rank to span several NUMA nodes",)
+    assert notes == ("MPICH_OFI_NIC_POLICY is not set: the NUMA policy does not allow a rank to span several NUMA nodes",)
 
 
 def test_omni_path_is_told_its_unit() -> None:

@@ -74,7 +74,7 @@ def test_variables_with_a_comma_go_before_the_line() -> None:
     wish = LaunchRequest(("./app",), environment={"OMP_NUM_THREADS": "4", "NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"})
     made = launcher.launch(planned((node(ROME, "0-3"),), (None, 0, 1)), wish)
     assert (made.environment, made.argv[3:5]) == ({"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}, ("-e", "OMP_NUM_THREADS=4"))
-    assert any(note.startswith("likwid-mpirun cuts variables at a comma") for note in made.notes)
+    assert any(note.startswith("likwid-mpirun truncates variables at a comma") for note in made.notes)
 
 
 def test_the_wrapper_is_freed_of_likwids_own_pinning() -> None:

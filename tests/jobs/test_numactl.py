@@ -100,7 +100,7 @@ def test_one_process_is_explained_in_words() -> None:
         "runs on the CPUs 0-3",
         "takes memory from the node where it runs",
     ]
-    assert found.binding == "1 rank, bound to 4 cores (rank: CPUs 0: 0-3)."
+    assert found.binding == "1 rank, bound to 4 cores (CPUs of rank 0: 0-3)."
     assert [each.id for each in found.warnings] == ["across-l3", "too-many-threads"]
 
 

@@ -79,7 +79,7 @@ def test_cpu_numbers_with_gaps_need_the_wrapper() -> None:
     made = srun.launch(gap, APP)
     assert (made.form, [avoided.reason for avoided in made.avoided]) == (
         "wrapper",
-        ["CPU numbers go up to 31, but Slurm refuses numbers of 16 (the CPU count) or more"],
+        ["CPU numbers go up to 31, but Slurm accepts only numbers below 16, the CPU count"],
     )
     assert srun.launch(gap, LaunchRequest(("./app",), scheduler="slurm", exact=True)).form == "mask_cpu"
     off = planned((node(GAP.model_copy(update={"missing": CpuSet.parse("8-23")}), "0-7", "24-31"),), (None, 0, 2))

@@ -105,7 +105,7 @@ def test_an_unknown_says_what_would_help() -> None:
     lacks = {lack.fact: (lack.why, lack.help) for lack in found(made)[0].lacks}
     assert lacks == {
         "memory.dimms": ("permission denied", "run as root"),
-        "setting.numa.nps": ("the operating system does not report it", ASK_BIOS),
+        "setting.numa.nps": ("not reported by the operating system", ASK_BIOS),
         "setting.os.memlock": ("not in this input", "run advisor on the machine itself, or check by hand: ulimit -l"),
         "cpu.epp": ("not in this input", "run advisor on the machine itself, as root: sudo advisor audit"),
     }

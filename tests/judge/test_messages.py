@@ -144,7 +144,7 @@ def test_too_few_repeats_tell_no_spread() -> None:
 
 @pytest.mark.parametrize(
     "told",
-    [{"across": 0}, {"hca": ""}, {"hca": 7}, {"way": "chosen by the MPI"}],
+    [{"across": 0}, {"hca": ""}, {"hca": 7}, {"way": "chosen by the MPI library"}],
     ids=["inside one host", "no adapter", "no word", "the MPI chose"],
 )
 def test_messages_that_may_have_gone_elsewhere_are_of_no_adapter(told: dict[str, object]) -> None:

@@ -42,8 +42,8 @@ def with_port(**changes: object) -> Machine:
 def test_the_tables_of_the_article() -> None:
     """One rank, both ways, and all cores of NUMA nodes near and far: each beside its own figure."""
     assert bandwidths() == {
-        "osu-bw through mlx5_0, one rank beside the adapter": (12.3e9, 12.4e9),
-        "osu-bibw through mlx5_0, one rank beside the adapter, both ways": (24.6e9, 24.7e9),
+        "osu-bw through mlx5_0, one rank near the adapter": (12.3e9, 12.4e9),
+        "osu-bibw through mlx5_0, one rank near the adapter, both ways": (24.6e9, 24.7e9),
         "osu-mbw-mr through mlx5_0, its NUMA node": (12.3e9, 12.3e9),
         "osu-mbw-mr through mlx5_0, other NUMA nodes of its socket": (12.1e9, 12.2e9),
         "osu-mbw-mr through mlx5_0, nodes of the far socket": (6.8e9, 6.9e9),
@@ -65,7 +65,7 @@ def test_latency_is_compared_under_open_mpi() -> None:
 
 def test_latencies_go_by_the_benchmark_and_its_ranks() -> None:
     """A reader sees which figure of which benchmark it is."""
-    assert {one.name for one in facts(REAL)[1]} == {"osu-latency through mlx5_0, one rank beside the adapter"}
+    assert {one.name for one in facts(REAL)[1]} == {"osu-latency through mlx5_0, one rank near the adapter"}
 
 
 def test_another_mpi_is_not_held_against_open_mpi() -> None:

@@ -132,7 +132,7 @@ def test_an_adapter_that_the_mpi_was_not_told_is_no_ceiling() -> None:
     found = heard(said(values=[13e9]), asked=False)
     told = {name: found.details.get(name) for name in ("hca", "hca_distance", "way", "line")}
     assert (found.refused, found.ceiling) == (None, None)
-    assert told == {"hca": "mlx5_0", "hca_distance": "local", "way": "chosen by the MPI", "line": None}
+    assert told == {"hca": "mlx5_0", "hca_distance": "local", "way": "chosen by the MPI library", "line": None}
 
 
 def test_ranks_elsewhere_are_not_believed() -> None:

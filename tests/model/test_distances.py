@@ -59,8 +59,8 @@ def test_tables(slit: Callable[[int, int], int], scheme: Scheme, expected: str) 
     [
         (naples, Scheme.DIES, "same socket 16, other socket 22 28"),
         (three, Scheme.NPS, "same socket 16, other socket 32"),
-        (flat, Scheme.NPS, "nodes of the same socket and of other sockets are equally far"),
-        (backwards, Scheme.NPS, "some nodes of one socket are 32 apart, but some of different sockets only 12"),
+        (flat, Scheme.NPS, "nodes of the same socket and nodes of other sockets are equally far away"),
+        (backwards, Scheme.NPS, "some nodes of one socket are 32 apart, but some nodes of different sockets are only 12 apart"),
         (lopsided, Scheme.NPS, "the distance from node 0 to 1 is 12, but from 1 to 0 it is 14"),
         (inside_out, Scheme.NPS, "node 1 is nearer to node 0 (12) than node 0 is to itself (20)"),
     ],

@@ -73,7 +73,8 @@ def test_nothing_that_bears_on_placement() -> None:
 
 def test_messages_that_took_another_way_tell_nothing_of_an_adapter() -> None:
     """Where the MPI chose the way, near and far from the adapter say nothing."""
-    whole = run(messages("local", 12e6, "chosen by the MPI"), messages("other-socket", 6e6, "chosen by the MPI"))
+    way = "chosen by the MPI library"
+    whole = run(messages("local", 12e6, way), messages("other-socket", 6e6, way))
     assert measured_for_placement(whole, 2).near_messages is None
 
 

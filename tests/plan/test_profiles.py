@@ -118,7 +118,7 @@ def test_a_workload_profile_never_stands_beside_single_settings() -> None:
     made = plan([HPC, asks("smt", "cpu.smt", "off")], {"cpu.smt": "on"}, bios=efficient)
     assert written(made) == [("LogicalProc", "Disabled")]
     assert [each.wanted for each in made.refused] == ["WorkloadProfile=HpcProfile"]
-    assert "which conflicts with LogicalProc=Disabled (smt)" in made.refused[0].reason
+    assert "and so conflicts with LogicalProc=Disabled (smt)" in made.refused[0].reason
     alone = plan([HPC], bios=efficient)
     assert (written(alone), [each.wanted for each in alone.by_hand]) == ([], ["WorkloadProfile=HpcProfile"])
 

@@ -117,7 +117,7 @@ def _cheap() -> tuple[Finding, ...]:
 
 
 def _others() -> tuple[Finding, ...]:
-    lack = Lack(fact="setting.cpu.boost", why="the operating system does not report it", help=BIOS_HELP)
+    lack = Lack(fact="setting.cpu.boost", why="not reported by the operating system", help=BIOS_HELP)
     return (
         finding("cpu-smt-on", "low", "waived", claim="SMT is on", waived="login node (until 2030-01-01)"),
         finding("cpu-odd", "low", "error", claim="division by zero in a / b"),

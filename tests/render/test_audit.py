@@ -89,7 +89,7 @@ def test_the_first_line_below_the_machine_says_what_to_fix() -> None:
 
 def test_subjects_of_one_rule_are_one_fix() -> None:
     """Two sockets that want the same step are one thing to fix, which names both."""
-    assert "offers NPS4; also socket 1" in screen(audits.audit(), width=140)
+    assert "offers NPS4; the same for socket 1" in screen(audits.audit(), width=140)
 
 
 def test_one_rule_does_not_flood() -> None:
@@ -163,7 +163,7 @@ def test_where_little_is_known_that_stands_first() -> None:
     unknown = tuple(audits.finding(f"x-{at}", "low", "unknown") for at in range(9))
     audit = Audit(scope="mpi", findings=(*unknown, audits.finding("os-a", "low", "pass")), settings=())
     text = screen(audit)
-    assert ("LIMITED DATA  this machine answers 1 of 10 checks" in text, "NOTHING TO FIX" in text) == (True, False)
+    assert ("LIMITED DATA  1 of 10 checks gave a result for this machine" in text, "NOTHING TO FIX" in text) == (True, False)
 
 
 def test_what_was_not_seen_adds_up_to_what_needs_more_facts() -> None:
@@ -225,9 +225,9 @@ BIOS = "give the BIOS attributes: advisor audit --bios FILE (a Redfish Bios reso
 ELSEWHERE = Asker(("--from", "node.tar.gz"))
 REMEDIES = {
     "live": (Asker(), MEASURED, "advisor measure --quick (14)"),
-    "from a capture": (ELSEWHERE, MEASURED, "on that machine advisor measure --quick (14)"),
-    "from a capture, more to read": (ELSEWHERE, CAPTURED, "on that machine sudo advisor capture (14)"),
-    "from a capture, as root": (ELSEWHERE._replace(root=True), AS_ROOT, "on that machine sudo advisor capture (14)"),
+    "from a capture": (ELSEWHERE, MEASURED, "on that machine run advisor measure --quick (14)"),
+    "from a capture, more to read": (ELSEWHERE, CAPTURED, "on that machine run sudo advisor capture (14)"),
+    "from a capture, as root": (ELSEWHERE._replace(root=True), AS_ROOT, "on that machine run sudo advisor capture (14)"),
     "live, not root": (Asker(), AS_ROOT, "sudo advisor audit (14)"),
     "live, root already": (Asker(root=True), AS_ROOT, "other ways, see -v (14)"),
     "no BIOS given": (Asker(), BIOS, "add --bmc HOST or --bios FILE (14)"),
@@ -237,7 +237,7 @@ REMEDIES = {
     "in a job of one": (Asker(hosts=("n1",)), MESSAGES, "advisor measure network --hosts A,B (14)"),
     "no module": (Asker(), LOAD_MSR, "sudo modprobe msr (14)"),
     "no module, root already": (Asker(root=True), LOAD_MSR, "modprobe msr (14)"),
-    "no module there": (ELSEWHERE, LOAD_MSR, "on that machine sudo modprobe msr (14)"),
+    "no module there": (ELSEWHERE, LOAD_MSR, "on that machine run sudo modprobe msr (14)"),
     "no command": (Asker(), "see the data sheet", "other ways, see -v (14)"),
     "no sheet": (Asker(), "add it to rules/platforms", "no data for this processor (14)"),
 }

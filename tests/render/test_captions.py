@@ -212,7 +212,7 @@ def test_the_legend_tells_each_reason_once() -> None:
     [
         ("none", "linear"),
         ("unknown", "linear, second threads ?"),
-        ("adjacent", "linear, each second thread numbered right after the first"),
+        ("adjacent", "linear, each core's second thread numbered right after its first"),
         ("offset", "linear, second threads after all first threads"),
         ("other", "linear, second threads in another order"),
     ],

@@ -75,7 +75,7 @@ def test_two_ranks_near_and_far() -> None:
         "NUMA node 6 mlx5_0 here 1.10 12.4 24.8 64 KiB 2.0 %",
         "NUMA node 0 mlx5_0 other socket 1.40 7.00 14.0 64 KiB 2.0 %",
     ]
-    assert lines[-1] == "Far from the adapter, latency is 27 % longer."
+    assert lines[-1] == "Far from the adapter, latency is 27 % higher."
 
 
 def test_what_is_not_believed_is_in_no_table() -> None:

@@ -37,7 +37,7 @@ def test_the_page_shows_answer_line_chart_and_table(plain: Report) -> None:
 def test_a_ticket_has_answer_and_line(plain: Report) -> None:
     """Markdown has both without a drawing."""
     text = with_race(plain).markdown()
-    assert ("## Races of launch lines" in text, "`run spread-l3 16x4`" in text, "<svg" in text) == (True, True, False)
+    assert ("## Races between launch lines" in text, "`run spread-l3 16x4`" in text, "<svg" in text) == (True, True, False)
 
 
 def test_the_document_has_what_tune_printed(plain: Report) -> None:
@@ -49,7 +49,7 @@ def test_the_document_has_what_tune_printed(plain: Report) -> None:
 
 def test_without_a_race_there_is_no_section(plain: Report) -> None:
     """Neither the page nor the ticket speaks of races."""
-    assert ("Races of launch lines" in plain.html(), "Races of launch lines" in plain.markdown()) == (False, False)
+    assert ("Races between launch lines" in plain.html(), "Races between launch lines" in plain.markdown()) == (False, False)
 
 
 def test_a_folder_without_a_race_is_refused(tmp_path: Path) -> None:

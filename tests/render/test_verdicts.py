@@ -87,8 +87,8 @@ def test_far_memory_stands_beside_its_publication() -> None:
     ("intensity", "said"),
     [
         (None, "below 17.3 FLOP/byte, memory limits a program; above, the cores do"),
-        (0.25, "a code of 0.250 FLOP/byte is limited by memory: at most 72.5 GFLOP/s as load"),
-        (100.0, "a code of 100 FLOP/byte is limited by the cores: 5017.6 GFLOP/s at most"),
+        (0.25, "a code with 0.250 FLOP/byte is limited by memory: at most 72.5 GFLOP/s as load"),
+        (100.0, "a code with 100 FLOP/byte is limited by the cores: 5017.6 GFLOP/s at most"),
     ],
 )
 def test_the_roofline_is_text_too(intensity: float | None, said: str) -> None:

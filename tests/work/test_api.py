@@ -146,7 +146,7 @@ def test_a_checklist_dumps_to_its_documents(folder: Path, capsys: Capture) -> No
 
 def test_what_is_no_value_of_a_task_has_no_document() -> None:
     """A text, for one."""
-    with pytest.raises(TypeError, match="str is not a value of a task"):
+    with pytest.raises(TypeError, match="str is not a type that a task returns"):
         advisor.document("node")
 
 

@@ -265,7 +265,7 @@ def fix_rows(
         commits = _commits(head, command)
         yield "fix", f"{command}{'' if commits and commit else ', then commit it' if commits else then}"
         if commits and commit:
-            yield "then", f"{'; '.join(commits)} (once for all changes, on a drained node: it restarts)"
+            yield "then", f"{'; '.join(commits)} (once after all changes, on a drained node: it restarts)"
         yield "or", menus
     elif commands and len(head.fix) == 1:
         yield "fix", f"{'' if asker.live and asker.root else 'as root: '}{'; '.join(commands)}{then}"
@@ -313,7 +313,7 @@ def subjects(own: Sequence[Finding]) -> str:
     """Return the others that it is so of, where the claim names but one of several."""
     names = [plain(finding.subject, 40) for finding in own[1:] if finding.subject]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"; also {', '.join(names[:3])}{more}" if names else ""
+    return f"; the same for {', '.join(names[:3])}{more}" if names else ""
 
 
 def headline(head: Finding) -> str:
@@ -420,7 +420,7 @@ def unknown_facts(audit: Audit, width: int, asker: Asker) -> list[Line]:
         by_section: dict[str, list[str]] = {}
         for why, names in one.facts.items():
             sections: dict[str, dict[str, None]] = {}
-            for name in ("nothing was measured" if name == MEASURED else name for name in names):
+            for name in ("measured" if name == MEASURED else name for name in names):
                 sections.setdefault(name.partition(".")[0], {})[name] = None
             by_section[why] = [name for own in sections.values() for name in own]
         what = "; ".join(f"{', '.join(names)}: {why}" for why, names in by_section.items())
@@ -457,7 +457,7 @@ def unseen_words(ways: Sequence[tuple[str, int]], shown: int, asker: Asker) -> s
     every = sum(number for _, number in ways)
     left = every - sum(number for _, number in named)
     there, here = ([f"{cure} ({number})" for cure, number in named if elsewhere(cure, asker) is away] for away in (True, False))
-    items = [*([f"{THERE} {', '.join(there)}"] if there else []), *here, *([f"{NOBODY}, see -v ({left})"] if left else [])]
+    items = [*([f"{THERE} run {', '.join(there)}"] if there else []), *here, *([f"{NOBODY}, see -v ({left})"] if left else [])]
     return f"{count(every, 'check')}: {' · '.join(items)}"
 
 

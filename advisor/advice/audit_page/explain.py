@@ -122,7 +122,7 @@ def _verdict(told: Told, group: tuple[Finding, ...], width: int) -> list[Line]:
     else:
         name, style, before = _VERDICTS[head.verdict]
         about = [each.subject for each in group if each.subject]
-        of = f" of {', '.join(plain(each, 40) for each in about[:6])}{' and more' if len(about) > 6 else ''}" if about else ""
+        of = f" ({', '.join(plain(each, 40) for each in about[:6])}{' and more' if len(about) > 6 else ''})" if about else ""
         word, says, rows = (f"{name:<{ROOM}}", style), f"{before}{plain(told.rule.title, 200)}{of}", _other(told, head)
     scope = "any work" if len(told.rule.scope) == len(get_args(Scope)) else ", ".join(told.rule.scope)
     spans = [word, (says, "title"), (f"  ({told.rule.id}, for {scope})", "dim")]

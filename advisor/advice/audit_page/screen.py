@@ -146,7 +146,8 @@ def _verdict(shown: Shown, harmful: Sequence[tuple[Finding, ...]], width: int) -
     if outcome.little:  # a reader may have a better source
         where = next((source.where for source in shown.machine.sources if source.fact == "topology"), "")
         given = "hwloc XML" if where == "hwloc XML" else "machine" if shown.asker.live else "input"
-        words = f"  this {given} answers {answered} of {answered + open_rules} checks{'' if harmful else '; no fault found'}"
+        words = f"  {answered} of {answered + open_rules} checks gave a result for this {given}"
+        words += "" if harmful else "; no fault found"
         lines.append([("LIMITED DATA", "warn"), (words, "")])
     if harmful:
         first, needs = harmful[0][0], restart(*(own[0] for own in harmful))

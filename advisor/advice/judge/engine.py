@@ -360,7 +360,7 @@ class Origins:
             by_hand = f", or check by hand: {setting.show}" if setting.show else ""
             return "not in this input", f"run advisor on the machine itself{by_hand}"
         unread = self._unread(name) if setting else None
-        return (unread.why, unread.help) if unread else ("the operating system does not report it", ASK_BIOS)
+        return (unread.why, unread.help) if unread else ("not reported by the operating system", ASK_BIOS)
 
     def _unread(self, setting: str) -> Gap | None:
         """Return what stood in the way of a register or message that shows a setting here, where it can be removed."""

@@ -181,7 +181,7 @@ def _against(pairs: Pairs, distance: Distance) -> Gain | None:
     return Gain(median(ratio for ratio, _ in gains), spread_of_all(spread for _, spread in gains)) if gains else None
 
 
-_OF_DISTANCE = {"same-socket": "memory of another die of the socket", "other-socket": "memory of the other socket"}
+_OF_DISTANCE = {"same-socket": "memory of another die of the same socket", "other-socket": "memory of the other socket"}
 _NETWORK_OF_DISTANCE = {"same-socket": "other NUMA nodes of the adapter's socket", "other-socket": "the far socket"}
 
 

@@ -203,16 +203,16 @@ class _Kind(NamedTuple):
 
 _NODE, _SOCKET, _FAR = "the adapter's node", "the adapter's socket", "the far socket"
 _BANDWIDTHS = (
-    _Kind("osu-bw", "one rank beside the adapter", (_LARGE, _BESIDE), "one"),
-    _Kind("mpi-sendrecv", "one rank beside the adapter, one way", ("one way",), "one", must="one way"),
-    _Kind("osu-bibw", "one rank beside the adapter, both ways", (_LARGE, _BESIDE), "one", "both"),
+    _Kind("osu-bw", "one rank near the adapter", (_LARGE, _BESIDE), "one"),
+    _Kind("mpi-sendrecv", "one rank near the adapter, one way", ("one way",), "one", must="one way"),
+    _Kind("osu-bibw", "one rank near the adapter, both ways", (_LARGE, _BESIDE), "one", "both"),
     _Kind("osu-mbw-mr", "its NUMA node", (_TO_PEER, _NODE), "near", must=_NODE),
     _Kind("osu-mbw-mr", "other NUMA nodes of its socket", (_TO_PEER, _SOCKET), "same_socket", must=_SOCKET),
     _Kind("osu-mbw-mr", "nodes of the far socket", (_TO_PEER, _FAR), "other_socket", must=_FAR),
 )
 _LATENCIES = (
-    _Kind("osu-latency", "one rank beside the adapter", (_SMALL, _BESIDE), "one", "latency", "latency_spread"),
-    _Kind("mpi-sendrecv", "one rank beside the adapter", (_SMALL,), "one", "latency", "latency_spread", must="small message"),
+    _Kind("osu-latency", "one rank near the adapter", (_SMALL, _BESIDE), "one", "latency", "latency_spread"),
+    _Kind("mpi-sendrecv", "one rank near the adapter", (_SMALL,), "one", "latency", "latency_spread", must="small message"),
 )
 
 

@@ -183,7 +183,7 @@ def _typed(value: Any, kind: Kind, name: str) -> Any:
         return tuple(_typed(each, kind.item, name) for each in value)
     if isinstance(kind, Text) and isinstance(value, str):
         if kind.options and value not in kind.options:
-            raise BadValue(f"{name} is never {value[:60]!r}", cure=f"it is one of {', '.join(kind.options)}"[:200])
+            raise BadValue(f"{name} is never {value[:60]!r}", cure=f"it must be one of {', '.join(kind.options)}"[:200])
         return value
     if kind == TABLE and isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
         return value
@@ -550,7 +550,8 @@ def check_rule(text: RuleText, words: Words, stand: Stand, let: Mapping[str, str
     _cite(text, words)
     if disputed(text) and text.severity != "info":
         raise Misplaced(
-            ("severity",), BadValue("a guide recommends another value", cure="write severity: info, and consider instead of fix")
+            ("severity",),
+            BadValue("a guide recommends another value", cure="write 'severity: info', and 'consider' instead of 'fix'"),
         )
     if text.severity == "high" and text.cost is None and text.basis != "fault" and SITE not in text.refs:
         cure = "give the minimum loss under 'cost', or write 'basis: fault' if something is broken"
@@ -577,7 +578,7 @@ def _each(text: str, scope: Scope) -> Each:
     if items_of(over.kind) is None:
         raise BadValue(f"{over.text} is a {over.kind}, not a list to iterate over")
     if problem := unfit(name, scope):
-        raise BadValue(problem, cure="take another name")
+        raise BadValue(problem, cure="use another name")
     return Each(name, over, fact_of(over))
 
 
@@ -590,7 +591,7 @@ def _lets(text: RuleText, scope: dict[str, Name], changed: Mapping[str, str]) ->
     result = []
     for name, value in text.let.items():
         if problem := unfit(name, scope):
-            raise Misplaced(("let", name), BadValue(problem, cure="take another name"))
+            raise Misplaced(("let", name), BadValue(problem, cure="use another name"))
         try:
             node = parse(value, scope)
         except BadValue as error:

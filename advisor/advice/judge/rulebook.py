@@ -74,7 +74,9 @@ def load_rules(own: Iterable[Path], site: Iterable[Path], words: Words, *, examp
                 cure = f"the first one is in {first.file} line {first.line}; use another id"
                 raise sheet.wrong((*place, at, "id"), f"rule {text.id} appears twice", cure)
             if not text.tests and (examples or sheet not in shipped):
-                raise sheet.wrong((*place, at), f"{text.id}: tests is missing", "examples that fire, pass and stay unknown")
+                raise sheet.wrong(
+                    (*place, at), f"{text.id}: tests is missing", "add examples in which the rule fires, passes and stays unknown"
+                )
             trusted = not examples and sheet in shipped and text.id not in lets
             there, let = (*place, at), lets.get(text.id, {})
             stand = Stand(Path(sheet.file).stem, sheet.file, sheet.line(there))

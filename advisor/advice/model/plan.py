@@ -30,7 +30,7 @@ _OUT_OF_REACH = {
     r"|(restore|load|erase|save|user|setup|factory)\w*[ _]?default|default\w*[ _]?(restore|load)",
     "data and logs": r"erase|sanitize|wipe",
     "job queues": r"job[ _]?queue",
-    "the lock of the BIOS settings": r"lockdown|config\w*lock",
+    "the BIOS settings lock": r"lockdown|config\w*lock",
 }
 """What no plan may touch, however it was edited: each can lock an owner out, or cannot be undone."""
 
@@ -728,4 +728,4 @@ def _why_not(plan: Plan, name: str) -> str:
     left: tuple[NotWritten, ...] = (*plan.look_up, *plan.absent, *plan.by_hand, *plan.refused, *plan.system.left)
     marks = (mark for change in plan.changes if not change.active and name in change.settings for mark in change.marks)
     found = next((each.reason for each in left if each.setting == name), None)
-    return found or ", ".join(_SHORT.get(mark, mark) for mark in marks) or "no tool's file can contain this setting"
+    return found or ", ".join(_SHORT.get(mark, mark) for mark in marks) or "this setting cannot be written to any tool's file"

@@ -450,7 +450,7 @@ def _alone(name: str, value: VendorValue, ground: FirmwareState) -> str | None:
     if known is not None and known.kind == "Password":
         return "passwords and keys: no plan may change these"
     if ground.registry is None and CODE.fullmatch(name):
-        return f"{name} is defined only in the attribute registry, and none is available: advisor does not set it blindly"
+        return f"{name} is defined only in the attribute registry, which is not available; advisor does not set it blindly"
     if ground.bios is not None and name not in ground.present:
         near = did_you_mean(name, ground.present, "see advisor bios read", cutoff=0.8)
         return f"this machine's BIOS does not have it; {near}"

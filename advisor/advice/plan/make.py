@@ -501,7 +501,7 @@ def _without_one_time(drafts: list[Draft], ground: FirmwareState, lists: LeftOut
         beside = ", ".join(draft.told() for draft in rest if draft.active)
         for draft in found:
             if beside:
-                lists.refused.append(draft.left(f"it overwrites other options, which conflicts with {beside}. {each.policy}"))
+                lists.refused.append(draft.left(f"it overwrites other options and so conflicts with {beside}. {each.policy}"))
             else:
                 lists.by_hand.append(draft.left(each.policy))
         drafts = rest

@@ -145,7 +145,7 @@ def _steps(found: "Audited", again: tuple[str, ...]) -> "list[Step]":
     first = "the first finding: its reason, every value, and their sources"
     steps: list[Step | None] = [
         (("explain", "1", *again), first) if found.audit.found else None,
-        (("checklist", *again), "the steps in this vendor's setting names, to tick off"),
+        (("checklist", *again), "a checklist of the steps, with this vendor's names for the settings"),
     ]
     return [(("advisor", *words), shows) for words, shows in filter(None, steps) if words[0] in commands()]
 
@@ -178,11 +178,11 @@ def explain(
 ) -> None:
     """Explain one finding: what it costs, how to fix, check and undo it.
 
-    RULE is a finding's number in the audit, or a rule's id; repeat the audit's options. The fix uses the vendor's own names:
-    command, menu, attribute, what else changes and what must be restarted. If the verdict is unknown, the page starts with what
-    would settle it. --trace shows every expression of the rule with its values and where each was read; --why-not shows only why
-    there is no finding. RULE can also be the name of a source as printed on pages ([dell-rome-2019]): its title, its address and
-    everything based on it are printed.
+    RULE is a finding's number in the audit, or a rule's id; repeat the audit's options. The fix uses the vendor's own names for
+    the command, menu and attribute, and says what else changes and what must be restarted. If the verdict is unknown, the page
+    starts with what would settle it. --trace shows every expression of the rule with its values and where each was read;
+    --why-not shows only why there is no finding. RULE can also be the name of a source as printed on pages ([dell-rome-2019]):
+    its title, its address and everything based on it are printed.
 
     Group: Look
     First: --from --scope --bios --bmc --measurements --subject --trace --why-not --json --output
@@ -231,7 +231,7 @@ def checklist(
     width: opt.Width = None,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Print the tuning checklist in this vendor's own setting names.
+    """Print the tuning checklist with this vendor's own setting names.
 
     Prints one line per step: what to do, numbered as in the audit; what is unknown, with the one command that reads it;
     what is already right, collapsed. -v adds why, how to check, the benchmark that proves it with its published value, undo

@@ -59,7 +59,7 @@ PlanName = Annotated[str | None, Argument(metavar="PLAN", help="A plan file, or 
 ListPlans = Annotated[bool, Option("--list", help="List the built-in plans and programs.")]
 
 DryRun = Annotated[
-    bool, Option("--dry-run", help="Show what would be done, how long it takes and what it can prove; change nothing.")
+    bool, Option("--dry-run", help="Show what would be done, how long it would take and what it could prove; change nothing.")
 ]
 
 NodeName = Annotated[
@@ -142,12 +142,13 @@ def bios_plan(
     disagree; the plan names the guide for each setting. --only plans only the changes for these rules, settings or attributes
     and what they need, including changes that guides dispute. --bmc and -w read the BIOS first; each of many BMCs gets its own
     file. Without --from the plan is for this machine if the BIOS settings are its own, otherwise for the server that the file
-    describes. Without an attribute registry only the attributes that --unchecked names are planned. Overwriting a plan file
+    describes. Without an attribute registry, only the attributes named with --unchecked are planned. Overwriting a plan file
     keeps its --for value.
 
-    With FLEET, a folder of captures, it writes one plan per kind of hardware, based on its most typical node: from the BIOS
-    attributes beside its capture (NODE.bios.json, written by bios read -w NODES -o DIR/%h.bios.json), or from the first
-    --bios that fits. %k in the file name stands for the kind. bios stage checks each server again before it writes.
+    With FLEET, a folder of captures, it writes one plan per kind of hardware, based on the most typical node of that kind. Its
+    BIOS attributes come from the file beside its capture (NODE.bios.json, written by bios read -w NODES -o DIR/%h.bios.json),
+    or from the first --bios that fits. %k in the file name stands for the kind. bios stage checks each server again before it
+    writes.
 
     Group: Set up
     First: --bmc --hosts --from --bios --for --only --login-file --ca --json --output
@@ -267,9 +268,10 @@ def bios_prove(
 ) -> int:
     """Prove that a BIOS plan is in effect, using the BMC, the operating system and measurements.
 
-    The BMC must show every attribute applied, nothing pending, its job finished, and the same server. The operating system,
-    in a capture after the restart (--from), must show the NUMA nodes per socket, SMT and CPU order of the plan. Measurements
-    from before and after (--before, --after) give an exact p-value. Exit status 1 if any of these contradicts the plan.
+    The BMC must show that every attribute is applied, nothing is pending, its job is finished, and the server is the same. The
+    operating system, in a capture after the restart (--from), must show the NUMA nodes per socket, SMT and CPU order of the
+    plan. Measurements from before and after (--before, --after) give an exact p-value. Exit status 1 if any of these
+    contradicts the plan.
 
     Group: Set up
     First: --bmc --hosts --login-file --ca --from --before --after --record --wait --json
@@ -355,12 +357,12 @@ def bios_restart(
 ) -> int:
     """Restart a drained server through its BMC, so that the staged changes take effect.
 
-    Restarts only a server with exactly the pending change that bios stage saved in --record. A server that has somebody else's
-    change, lacks ours, or has another BIOS job is reported and not restarted. --nothing-staged restarts a server without
-    pending changes. Shows the server and asks; --yes skips the question. Under Slurm the node must be drained and idle; its name
-    is the one that its operating system reported to the BMC, or the one given with --node, or with -w and --bmc-name. Without
-    Slurm give --drained. If a BMC cannot restart its server gracefully, that server is not restarted. The request is sent only
-    once, whatever the reply.
+    Restarts a server only if its pending change is exactly the one that bios stage saved in --record. A server that has
+    somebody else's change, lacks ours, or has another BIOS job is reported and not restarted. --nothing-staged restarts a
+    server without pending changes. Shows the server and asks for confirmation; --yes skips the question. Under Slurm the node
+    must be drained and idle; its name is the one that its operating system reported to the BMC, or the one given with --node,
+    or with -w and --bmc-name. Without Slurm give --drained. If a BMC cannot restart its server gracefully, that server is not
+    restarted. The request is sent only once, whatever the reply.
 
     Group: Set up
     First: --bmc --hosts --login-file --ca --record --nothing-staged --node --drained --yes --json
@@ -371,7 +373,9 @@ def bios_restart(
         raise BadValue("--node names one server", cure="leave it out: each BMC reports its server's name")
     if (record is None) is not nothing_staged:
         cure = "give --record FILE from bios stage, or --nothing-staged if nothing was staged"
-        raise BadValue("the change to apply is missing" if record is None else "--record contradicts --nothing-staged", cure=cure)
+        raise BadValue(
+            "the change to apply is missing" if record is None else "--record and --nothing-staged cannot be combined", cure=cure
+        )
     sent: dict[str, str] = {}
     more: dict[str, Any] = {"node": node, "no_slurm": no_slurm, "drained": drained, "asked": sent}
     return change(
@@ -390,10 +394,11 @@ def bios_stage(
 ) -> int:
     """Stage a plan of BIOS changes for the next restart. Never restarts anything.
 
-    Shows what changes, directly and as a consequence, and asks; --yes skips the question. Saves the current values first, in the
-    file that --record names, for advisor bios undo. Refuses if somebody else's change is pending, if a value is not legal on this
-    server, or if the plan is for another server or BIOS. Without an attribute registry, values cannot be checked: name each
-    attribute with --unchecked. Reads every written value back: a value that the BMC accepted and dropped is an error.
+    Shows what changes, directly and as a consequence, and asks for confirmation; --yes skips the question. Saves the current
+    values first, in the file that --record names, for advisor bios undo. Refuses if somebody else's change is pending, if a
+    value is not legal on this server, or if the plan is for another server or BIOS. Without an attribute registry, values
+    cannot be checked: name each attribute with --unchecked. Reads every written value back: a value that the BMC accepted and
+    dropped is an error.
 
     Group: Set up
     First: --bmc --hosts --bmc-name --login-file --ca --pin --record --unchecked --yes --json
@@ -627,7 +632,11 @@ RolloutDry = Annotated[bool, Option("--dry-run", help="Rehearse and change nothi
 
 DrainCommand = Annotated[
     str | None,
-    Option("--drain", metavar="CMD", help="Drain with this command, with the node as last argument; exit 0 means drained, idle."),
+    Option(
+        "--drain",
+        metavar="CMD",
+        help="Drain with this command, called with the node as its last argument; exit status 0 means drained and idle.",
+    ),
 ]
 
 
@@ -643,12 +652,16 @@ AtATime = Annotated[
 
 
 MaxFailures = Annotated[
-    int, Option("--max-failures", metavar="N", min=1, help="Stop at the Nth node that does not come back or fails its proof.")
+    int,
+    Option(
+        "--max-failures", metavar="N", min=1, help="Stop at the Nth node that does not come back or whose change is not proven."
+    ),
 ]
 
 
 UndoOnFailure = Annotated[
-    bool, Option("--undo-on-failure", help="Undo the changes on a node that came back but failed its proof (one more restart).")
+    bool,
+    Option("--undo-on-failure", help="Undo the change on a node that came back if the change is not proven (one more restart)."),
 ]
 
 
@@ -668,7 +681,9 @@ RestartMinutes = Annotated[
 
 DrainHours = Annotated[
     float,
-    Option("--drain-hours", metavar="N", min=0, help="Undo the changes on a node that still runs jobs after this many hours."),
+    Option(
+        "--drain-hours", metavar="N", min=0, help="Undo the changes on a node that is still running jobs after this many hours."
+    ),
 ]
 
 
@@ -702,12 +717,12 @@ def bios_rollout(
 ) -> int:
     """Roll out a BIOS plan: one node, then five, then the rest; stop at the first failure.
 
-    Each node is staged, drained, restarted if only our change is pending, read again, captured, proven by its BMC and
-    operating system, and returned to service. The first node is measured before and after; then advisor asks you.
-    --undo-on-failure undoes the change on a node if it is not proven. Slurm, PBS or LSF drains the nodes, or --drain CMD and
-    --undrain CMD. Every step is recorded on disk first: after a kill at any time, --resume continues, and no step is done
-    twice. Every node ends as 'done', 'proven', 'as before' or 'by hand'. Exit status 1 if some nodes are as before, 2 if the
-    rollout stopped or some nodes need attention. See docs/bios.md.
+    Each node is staged, drained, restarted if only our change is pending, read again, captured, proven by its BMC and operating
+    system, and returned to service. The first node is measured before and after; then advisor asks whether to continue.
+    --undo-on-failure undoes the change on any node where it is not proven. The nodes are drained and undrained by Slurm, PBS or
+    LSF, or with --drain CMD and --undrain CMD. Every step is recorded on disk first: if the run is killed at any point,
+    --resume continues, and no step is done twice. Every node ends as 'done', 'proven', 'as before' or 'by hand'. Exit status 1
+    if some nodes end as 'as before', 2 if the rollout stopped or some nodes need attention. See docs/bios.md.
 
     Group: Set up
     First: --bmc --hosts --bmc-name --login-file --rehearse --at-a-time --undo-on-failure --drain --measure --resume
@@ -718,7 +733,7 @@ def bios_rollout(
     """
     observer = Terminal()
     if asked.many and node is not None:
-        raise BadValue("--node names the server of one --bmc", cure="leave it out: -w and --hosts already name the servers")
+        raise BadValue("--node works only with a single --bmc", cure="leave it out: -w and --hosts already name the servers")
     if resume is not None:
         if plan is not None or folder is not None or drain is not None:
             cure = "leave out PLAN, --folder and --drain (the command that returns nodes to service is --undrain)"

@@ -51,7 +51,11 @@ Folder = Annotated[Path, Option("--output", "-o", metavar="DIR", help="The fleet
 
 Again = Annotated[
     str | None,
-    Option("--again", metavar="OUTCOME", help="Retry nodes whose last outcome was this; failed means all without a capture."),
+    Option(
+        "--again",
+        metavar="OUTCOME",
+        help="Retry nodes that had this outcome last time; failed means all nodes without a capture.",
+    ),
 ]
 
 Timeout = Annotated[
@@ -117,7 +121,9 @@ CaptureFirst = Annotated[
     Option("--hosts", "-w", metavar="LIST", help="Capture these nodes into DIR (default: fleet) first: n[001-400], @group."),
 ]
 
-CaptureHosts = Annotated[Path | None, Option("--hostfile", metavar="FILE", help="Like -w, from a file with one node per line.")]
+CaptureHosts = Annotated[
+    Path | None, Option("--hostfile", metavar="FILE", help="Like -w, but from a file with one node per line.")
+]
 
 CaptureSlurm = Annotated[
     str | None,
@@ -130,7 +136,11 @@ FailOnMissing = Annotated[bool, Option("--fail-on-missing", help="Exit 1 if a no
 
 Exclude = Annotated[
     Path | None,
-    Option("--exclude", metavar="FILE", help="Write the nodes that should get no jobs to FILE, as srun --exclude expects them."),
+    Option(
+        "--exclude",
+        metavar="FILE",
+        help="Write to FILE the nodes that should get no jobs, in the form that srun --exclude expects.",
+    ),
 ]
 
 ExcludeFrom = Annotated[
@@ -212,12 +222,12 @@ def fleet_audit(
     """Audit many nodes on one screen: one line per cause, most urgent first.
 
     Reads a folder of captures (with answers.jsonl, the list of nodes asked, if there is one), or captures, hwloc XMLs and
-    Machine JSONs from elsewhere; -w first captures the nodes again into DIR, then judges all of DIR. Nodes are grouped
-    by hardware. A fact in which at most a tenth of the nodes of a kind differ, or findings with the same cause, make up one
-    incident: DRAIN keeps jobs away, TICKET needs a repair or a setting, ASK splits a kind and only you know which side is
-    right, WATCH can wait, INFO is not a fault. fleet show N prints one in full. A second audit of a folder reads only what is
-    new. --keep saves each node's state to DIR/history for fleet since. Exit status is 0 whatever it finds, unless
-    --fail-on or --fail-on-missing says otherwise; 2 if no node answered.
+    Machine JSONs from elsewhere; -w first captures the nodes again into DIR, then judges all of DIR. Nodes are grouped by
+    hardware. A fact in which at most a tenth of the nodes of a kind differ, or findings with the same cause, make up one
+    incident: DRAIN keeps jobs away, TICKET needs a repair or a changed setting, ASK means that nodes of one kind are split and
+    only you know which side is right, WATCH can wait, INFO is not a fault. fleet show N prints one in full. A second audit of a
+    folder reads only what is new. --keep saves each node's state to DIR/history for fleet since. Exit status is 0 whatever it
+    finds, unless --fail-on or --fail-on-missing says otherwise; 2 if no node answered.
 
     Group: Many nodes
     First: --hosts --hostfile --slurm --scope --fail-on --fail-on-missing --exclude --verbose --json --output
@@ -272,9 +282,9 @@ def fleet_since(
 ) -> int:
     """Show what appeared, disappeared or flapped in a fleet since a given day.
 
-    Reads the snapshots that fleet audit --keep AGE wrote to DIR/history, and compares the latest with the last one of WHEN
-    or earlier. Each change lists the snapshots between which it appeared, and the first and last that show it. A node that
-    did not answer counts as unchanged.
+    Reads the snapshots that fleet audit --keep AGE wrote to DIR/history, and compares the latest with the last one taken at or
+    before WHEN. Each change lists the snapshots between which it appeared, and the first and last that show it. A node that did
+    not answer counts as unchanged.
 
     Group: Many nodes
     Example: advisor fleet since monday fleet/

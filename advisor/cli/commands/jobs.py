@@ -49,7 +49,8 @@ Hosts = Annotated[
 Split = Annotated[
     bool,
     Option(
-        "--split", help="Also try other numbers of ranks and threads; use it only if the program does the same work with each."
+        "--split",
+        help="Also try other numbers of ranks and threads; use this option only if the program does the same work with each.",
     ),
 ]
 
@@ -57,14 +58,14 @@ SmtToo = Annotated[bool, Option("--smt", help="Also try second hardware threads.
 
 Devices = Annotated[bool, Option("--devices", help="Also try ranks near each adapter and each GPU.")]
 
-Hugepages = Annotated[bool, Option("--hugepages", help="Try your line with hugepages for malloc too (glibc 2.35).")]
+Hugepages = Annotated[bool, Option("--hugepages", help="Also try your line with hugepages for malloc (glibc 2.35).")]
 
 With = Annotated[
     list[str] | None,
     Option(
         "--with",
         metavar="NAME=VALUE",
-        help="Try your line also with this variable (UCX_TLS=rc,sm) or kernel setting (os.governor=powersave); may be repeated.",
+        help="Also try your line with this variable (UCX_TLS=rc,sm) or kernel setting (os.governor=powersave); may be repeated.",
     ),
 ]
 
@@ -87,7 +88,9 @@ For = Annotated[
 
 Prepare = Annotated[
     str | None,
-    Option("--prepare", metavar="CMD", help="Run this command before each run, untimed: 'sleep 20' lets sockets cool."),
+    Option(
+        "--prepare", metavar="CMD", help="Run this command, untimed, before each run; for example, 'sleep 20' lets sockets cool."
+    ),
 ]
 
 Worth = Annotated[str, Option("--worth", metavar="PERCENT", help="Ignore gains below this percentage.")]
@@ -234,7 +237,7 @@ Corrected = Annotated[
 ]
 CheckFailOn = Annotated[
     Literal["high", "medium", "low", "never"],
-    Option("--fail-on", help="Exit 1 on any fault of this severity or above in a script."),
+    Option("--fail-on", help="Exit 1 if a script has any fault of this severity or above."),
 ]
 NoAsk = Annotated[bool, Option("--no-ask", help="Simulate only; do not ask the installed launcher where ranks would go.")]
 SeenRanks = Annotated[
@@ -301,7 +304,7 @@ def check(
         observed=observed,
         observer=terminal,
     )
-    nothing = f"nothing to correct: {'no correction is known' if found.faults else 'no faults found'}"
+    nothing = f"{'no correction is known' if found.faults else 'nothing to correct: no faults found'}"
     if output is not None:
         corrected = found.corrected or line or script_text(Path(given[0]))
         write_file(output, corrected.encode(errors="surrogateescape"))

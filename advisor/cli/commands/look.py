@@ -33,7 +33,7 @@ def topology(
 ) -> None:
     """Draw sockets, NUMA nodes, L3 groups, cores and adapters.
 
-    Shows where every CPU number is, the memory and adapters near it, the NUMA partitioning of the sockets, and how certain
+    Shows where each CPU is (by number), the memory and adapters near it, the NUMA partitioning of the sockets, and how certain
     the partitioning is. Identical sockets and nodes of a large machine are drawn once, unless --whole is given. Changes nothing
     on the machine.
 

@@ -92,7 +92,7 @@ def measure(
     source: From = None,
     form: Form = PLAIN,
 ) -> int:
-    """Measure bandwidth, latency and peak performance of cores, nodes and sockets.
+    """Measure memory bandwidth, memory latency and peak FLOP/s.
 
     Without WHAT it measures the quick set: what an audit needs, in under a minute; --full measures everything. WHAT is one of
     membw (bandwidth of one part of every kind, or with --per of all parts of one kind), scaling (from one thread to all), matrix

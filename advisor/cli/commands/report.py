@@ -129,8 +129,8 @@ def report(
     the machine, and the page lists what was withheld.
 
     --contract checks an acceptance contract against a machine, two states of one machine, or a fleet folder. Each line is
-    passed, failed or not shown, with the command that would show it. --as junit is for CI. The exit status is 1 unless all
-    lines pass.
+    marked passed, failed or not shown, with the command that would show it. --as junit is for CI. The exit status is 1 unless
+    all lines pass.
 
     Group: Look
     First: --from --scope --measurements --network --full --only --contract --as --for --output
@@ -295,8 +295,8 @@ def whatif(
 
     WISH is a setting, such as nps=4 or nps=4,smt=off, or a finding's number or rule, which stands for the setting that the
     finding recommends. Prints the machine as its firmware would present it: NUMA nodes, SMT, the order of CPU numbers. What
-    cannot be predicted is listed as unknown. -o writes the resulting machine as JSON, for --from in every other command, such
-    as bind for rankfiles to use after the restart.
+    cannot be predicted is listed as unknown. -o writes the resulting machine as JSON, which every other command accepts with
+    --from: bind, for example, can then make rankfiles to use after the restart.
 
     Group: Set up
     First: --nps --l3-as-node --interleave --snc --cod --smt --enumeration --from --json --output

@@ -18,7 +18,7 @@ from advisor.machine.hosts.errands import expanded
 from advisor.machine.topology import counts
 from advisor.machine.units import plain
 
-TITLE = "Ansible: local facts of a machine; for a fleet an inventory grouped by kind, finding, incident and action"
+TITLE = "Ansible: local facts for a machine; for a fleet, an inventory grouped by kind, finding, incident and action"
 ORDER = 40
 PROVEN = "ansible-core 2.14.18 and 2.19.14 (setup, ansible-inventory)"
 TAKES = ("machine", "fleet")

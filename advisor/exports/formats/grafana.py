@@ -67,7 +67,7 @@ def _panels(prefix: str) -> Iterator[dict[str, Any]]:
         ("bargauge", "Nodes by incident", f"sort_desc(count by (rule) ({finding}{{{_NODE}}}))", "{{rule}}"),
         ("timeseries", "Nodes by action", f"count by (action) ({finding}{{{_NODE}}})", "{{action}}"),
         ("timeseries", "Nodes of each kind", f'{prefix}_fleet_kind_nodes{{kind=~"$kind"}}', "{{kind}}"),
-        ("timeseries", "Incidents of the chosen nodes", f"sum by (node, rule) ({finding}{{{_NODE}}})", "{{node}} {{rule}}"),
+        ("timeseries", "Incidents on the chosen nodes", f"sum by (node, rule) ({finding}{{{_NODE}}})", "{{node}} {{rule}}"),
         ("stat", "Age of the audit", f"time() - {prefix}_last_audit_timestamp_seconds", ""),
     )
     for number, (kind, title, query, legend) in enumerate(rows):

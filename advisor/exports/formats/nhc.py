@@ -25,7 +25,7 @@ from advisor.machine.units import plain, printable, slower
 
 TITLE = "NHC checks that compare nodes with a good audit: cores, memory, NUMA nodes, links, kernel settings"
 ORDER = 50
-PROVEN = "NHC's own driver and scripts from 2022-12-22 (commit 9c4a38c) ran the whole file"
+PROVEN = "NHC's own driver and scripts from 2022-12-22 (commit 9c4a38c), which ran the whole file"
 TAKES = ("machine", "kinds")
 
 _NODES = "NODES"
@@ -49,7 +49,7 @@ def files(subject: ExportSubject, options: ExportOptions) -> Mapping[str, str]:
     """Return the one file."""
     lines = [
         f"# Written by advisor {options.version}: checks for the current state. Existing faults are listed, not checked.",
-        "# Try it on a node of each kind before letting NHC drain; if it reports no running checks, no target matches the node:",
+        "# Try it on a node of each kind before NHC drains nodes; if it reports no running checks, no target matches the node:",
         _comment(f"  nhc -v -a -c {options.prefix}.nhc.conf MARK_OFFLINE=0 LOGFILE=-"),
     ]
     for kind, machine in subject.machines():

@@ -94,7 +94,7 @@ def notes(names: str, made: Definition) -> Iterator[str]:
         left = found.cpus - found.described
         yield f"CPUs: slurmd -C prints {found.cpus}; sockets or cores differ in a way Slurm cannot describe; {left} get no jobs"
     elif not found.alike:
-        yield "CoresPerSocket: sockets or cores differ, so Slurm's CPU numbers cross from one socket to the next"
+        yield "CoresPerSocket: sockets or cores differ, so Slurm's CPU numbering crosses the socket boundaries"
     if made.other:
         word, other = made.other
         yield (

@@ -456,16 +456,17 @@ def warnings(case: Prediction) -> Iterator[LintWarning]:
         why = "Flux binds the job, not its tasks: each may run on all the job's cores on the node."
         better = "-o cpu-affinity=per-task"
         yield warning(
-            "job-bound", f"{each} tasks of a node share its cores", why, "no cpu-affinity in the line", better, bad=True
+            "job-bound", f"{each} tasks on a node share its cores", why, "no cpu-affinity in the line", better, bad=True
         )
     gpus = next((name for name in ("-g", "--gpus-per-node") if first.has(name)), None)
     if gpus and each > 1 and options.get("gpu-affinity", "on") == "on":
         why = (
-            f"{gpus} only allots GPUs to the job; without gpu-affinity, CUDA_VISIBLE_DEVICES of every task lists all of them "
+            f"{gpus} only allots GPUs to the job; without gpu-affinity, every task's CUDA_VISIBLE_DEVICES lists all of them "
             "(flux-core#6239)."
         )
         written = f"{gpus} {first.value(gpus)} in the line, and no gpu-affinity"
-        yield warning("gpus-shared", "every task of a node sees all GPUs of the job", why, written, "-o gpu-affinity=per-task")
+        what = "every task on a node sees all of the job's GPUs"
+        yield warning("gpus-shared", what, why, written, "-o gpu-affinity=per-task")
 
 
 def _list_warnings(listed: str, each: int, topology: Topology) -> Iterator[LintWarning]:

@@ -319,7 +319,7 @@ class Tree:
         known = {cpus for kind in _LEVELS for cpus in self.level(kind)} | {self.topology.inside.pus}
         if any(cpus not in known for cpus in distance_groups(self.topology.inside)):
             raise Unclear(
-                "hwloc groups NUMA nodes on this machine, and how Intel MPI separates ranks within groups was rarely observed"
+                "hwloc groups NUMA nodes here, and how Intel MPI separates ranks within groups has rarely been observed"
             )
         if self.clusters and max(len(self.level("numa")), len(self.level("cache3"))) < count < len(self.level("core")):
             raise Unclear("ranks are spread, and this input does not record whether hwloc shows clusters of cores here")
@@ -632,7 +632,7 @@ def _cores(topology: Topology) -> int:
     inside = topology.inside
     found = {(inside.package_of(core.cpuset), core.os_index) for core in inside.cores}
     if inside.pus != CpuSet(range(len(inside.pus))) or any(core.os_index is None for core in inside.cores) or not found:
-        raise Unclear("without -n, Intel MPI starts as many ranks as it finds cores, and that number is unknown here")
+        raise Unclear("without -n, Intel MPI starts one rank for each core it finds, and how many it finds here is unknown")
     return len(found)
 
 

@@ -108,7 +108,7 @@ def _hosts(placement: Placement) -> tuple[tuple[str, ...], dict[str, Lines]]:
 
 def _kept(before: Mapping[str, str]) -> Iterator[str]:
     if before:
-        yield f"likwid-mpirun cuts variables at a comma: on other hosts, set {', '.join(sorted(before))} another way"
+        yield f"likwid-mpirun truncates variables at a comma: on other hosts, set {', '.join(sorted(before))} another way"
 
 
 _MOST = 4096
@@ -155,7 +155,7 @@ def _hosts_of_ranks(made: Prediction, each: int, threads: int) -> tuple[str | No
             raise Refused("the pinning needs more hardware threads than the node has")
         return (None,)
     if any(not slots or slots < each * threads for _, slots in named):
-        raise Unclear("a host in the hostfile has fewer slots than its ranks have CPUs")
+        raise Unclear("a host in the hostfile has fewer slots than the total CPU count of its ranks")
     total = min(made.want.ranks or each * len(named), each * len(named), MOST_RANKS)
     return tuple(name for name, _ in named[: max(1, total // each)])
 

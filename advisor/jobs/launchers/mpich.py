@@ -275,7 +275,7 @@ def _user(text: str, count: int) -> list[CpuSet]:
     try:
         return [CpuSet.parse(entry.replace("+", ",")) for entry in entries]
     except BadValue as error:
-        raise Unclear(f"the list after user: cannot be read: {error.problem}") from error
+        raise Unclear(f'the list after "user:" cannot be read: {error.problem}') from error
 
 
 def _request(topology: Topology, text: str) -> tuple[tuple[CpuSet, ...], int]:

@@ -91,7 +91,7 @@ def which(words: Words, number: str | None, name: str | None, _tools: Sequence[T
     """Return the launcher of a line: mpirun_rsh is its own, and mpiexec of MVAPICH 3 is MPICH's Hydra."""
     if words.launcher != "mpirun_rsh":
         return "mpich", number, "--launcher-version"
-    return NAME, number, "--launcher-version" if number and not name else "the word mpirun_rsh"
+    return NAME, number, "--launcher-version" if number and not name else "the name mpirun_rsh"
 
 
 def settle(options: list[Said], words: Sequence[str], at: int) -> tuple[list[Said], int]:

@@ -43,7 +43,7 @@ def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     kind, _, nodes = wrapper.memory(slot).partition(":")
     name = {"local": "--localalloc", "prefer": "--preferred", "many": "--preferred-many", "only": "--membind"}[kind]
     memory = f"{name}={nodes}" if nodes else name
-    # numactl refuses CPU numbers beyond the count of CPUs, which are there where numbers have gaps: taskset takes them.
+    # numactl refuses CPU numbers beyond the count of CPUs, which occur where the numbering has gaps; taskset accepts them.
     gaps = (pus.last or 0) >= len(pus)
     cpus = ("taskset", "-c", str(slot.cpus), "numactl") if gaps else ("numactl", f"--physcpubind={slot.cpus}")
     return Launch(NAME, wish.version, "line", (*cpus, memory, *wish.command), dict(wish.environment), memory=True)

@@ -312,8 +312,8 @@ def _no_rankfile(placement: Placement, wish: LaunchRequest, version: Release, co
         return Avoided("rankfile", problem)
     if not five and length > _LONGEST_OF_4:
         problem = (
-            f"a host name and its slot list have {length} characters, and Open MPI 4.x writes past its buffer above "
-            f"{_LONGEST_OF_4}"
+            f"a host name and its slot list come to {length} characters; above {_LONGEST_OF_4}, Open MPI 4.x writes past "
+            "the end of its buffer"
         )
         return Avoided("rankfile", problem)
     return None

@@ -27,7 +27,7 @@ OPTIONS: Options = {
 
 def launch(placement: Placement, wish: LaunchRequest) -> Launch:
     """Refuse: what it starts is the job script, and ranks are started by a launcher that this calls."""
-    cure = "give the launcher that the job script calls, such as --launcher openmpi; with -o, the folder contains job.sge"
+    cure = "give the launcher that the job script calls, such as --launcher openmpi (with -o, the folder contains job.sge)"
     raise BadValue(
         f"qsub starts one process, the job script, but none of the {placement.size} ranks of {wish.command[0]}", cure=cure
     )

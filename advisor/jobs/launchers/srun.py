@@ -274,7 +274,7 @@ def _unnamed(placement: Placement, wish: LaunchRequest) -> Avoided | None:
         last = max(slot.cpus.last or 0 for slot in node.slots)
         if last >= count:
             return Avoided(
-                "--cpu-bind", f"CPU numbers go up to {last}, but Slurm refuses numbers of {count} (the CPU count) or more"
+                "--cpu-bind", f"CPU numbers go up to {last}, but Slurm accepts only numbers below {count}, the CPU count"
             )
     return None
 
@@ -651,7 +651,7 @@ def _places(node: Shape, wish: StepRequest) -> list[int]:
     # --ntasks-per-node counts where it fits --ntasks, and else srun passes over it in a job that has its nodes (22.05, observed)
     each = wish.per_node if wish.per_node and total == wish.per_node * count else max(1, width // wish.step.each)
     if used > node.threads and wish.overcommit:
-        raise Unclear("too few runs were observed of --overcommit with more threads per core than the cores have")
+        raise Unclear("too few runs were observed with --overcommit and more threads per core than the cores have")
     if used > node.threads:
         raise Refused(f"--threads-per-core={used}, but cores here have {node.threads}; nothing starts")
     if total > each * count and not wish.overcommit:
@@ -713,7 +713,7 @@ def _asked(wish: StepRequest, step: Step, node: Shape, setup: Setup) -> Given:
     if wish.bind in ("map_cpu", "mask_cpu"):
         return _by_list(wish, free, step.tasks)
     if not whole:
-        raise Refused(f"the whole node must be given for --cpu-bind={wish.bind}: unable to satisfy cpu bind request")
+        raise Refused(f"--cpu-bind={wish.bind} needs the whole node: unable to satisfy cpu bind request")
     return _by_number(node, wish, step.tasks)
 
 

@@ -10,7 +10,10 @@ from advisor.jobs.placement import LONGEST, Placement, filled, names, only_slots
 NAME = "torchrun"
 
 
-_SPREAD = "torchrun starts the workers of one host: without Slurm, run the part after srun on each host, naming the first in it"
+_SPREAD = (
+    "torchrun starts the workers of one host: without Slurm, run the part after srun on each host, with the name of the first "
+    "host in --rdzv-endpoint"
+)
 
 
 _PORT = 29500

@@ -281,7 +281,7 @@ def settings_of(asked: Asked, machine: Machine) -> tuple[tuple[str, str], ...]:
             why = "programs already use them" if thp == "always" else "programs get no hugepages"
             raise BadValue(f"--hugepages has no effect here: THP is set to {thp}, so {why}", cure="leave it out")
     if len(set(pairs)) < len(pairs) or len(set(asked.settings)) < len(asked.settings):
-        raise BadValue("--with gives a variable or setting the same value twice", cure="give each value once")
+        raise BadValue("--with lists the same value twice for a variable or setting", cure="give each value once")
     if (many := len(asked.settings) + asked.hugepages) > most - 1:
         raise BadValue(
             f"{many} variables and settings are too many", cure=f"at most {most} launch lines can be compared, including yours"

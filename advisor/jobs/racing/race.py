@@ -126,7 +126,7 @@ def run_line(line: RaceLine, metric: Metric, timeout: float, probe: Sequence[str
         return Outcome(None, timeout, f"took longer than {timeout:.3g} s", timed_out=True, seen=seen)
     if ran.why in (Why.ABSENT, Why.REFUSED):
         fault = "was not found" if ran.why is Why.ABSENT else "is not executable"
-        raise CannotWork(f"{line.argv[0]} {fault}; load the module of its MPI library")
+        raise CannotWork(f"{line.argv[0]} {fault}; load the module for its MPI library")
     if ran.why or ran.status:
         errors = ran.err.decode("utf-8", "replace")
         last = next((each.strip() for each in reversed(errors.splitlines()) if any(map(str.isalnum, each))), "")
@@ -410,7 +410,7 @@ def race_lines(
 def _must_fit(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
     """Refuse to go on with a race of something else."""
     if not isinstance(before.get("seed"), int) or not isinstance(before.get("worth"), float):
-        raise BadInput("the first record of the race is damaged", file=str(folder), cure="start a race with another -o DIR")
+        raise BadInput("the first record of the race is damaged", file=str(folder), cure="start a race with a different -o DIR")
     for key, what in (
         ("asked", "for another command or with other options"),
         ("candidates", "with other lines"),
@@ -849,11 +849,11 @@ def _again(folder: Path, limits: Limits) -> tuple[Asked, Limits]:
     try:
         words = head["asked"]
         if WITHHELD in f"{words['command']}{words.get('settings')}{words.get('prepare')}":
-            cure = "start a race with another -o DIR; credentials are best passed in the environment or a file"
+            cure = "start a race with a different -o DIR, and pass credentials in the environment or a file"
             raise BadInput("its line contains a credential, which is never stored", file=str(folder), cure=cure)
         asked = Asked(**{**words, "command": tuple(words["command"]), "settings": tuple(words.get("settings") or ())})
         return asked, replace(limits, worth=float(head["worth"]), seed=int(head["seed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(
-            "the first record of the race is damaged", file=str(folder), cure="start a race with another -o DIR"
+            "the first record of the race is damaged", file=str(folder), cure="start a race with a different -o DIR"
         ) from error

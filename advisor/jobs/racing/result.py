@@ -124,7 +124,8 @@ def with_learned(file: Path, command: Sequence[str], job: JobOptions, machine: M
     about = f"advisor tune found {plain(found.name, 60)} on {plain(found.date, 20)}"
     other = machine_mismatch(found.machine.but(name=None), machine)
     if program != found.program:
-        return job, command, f"not used: {about}, but for the program {plain(found.program, 60)}, not for {plain(program, 60)}"
+        apart = f"for the program {plain(found.program, 60)}, not for {plain(program, 60)}"
+        return job, command, f"not used: {about}, but it is {apart}"
     if other is not None:
         return job, command, f"not used: {about}; the race was {other}"
     wanted = found.job
@@ -403,7 +404,7 @@ def race_chart(page: RacePage, form: Form = "svg") -> bytes:
         band = f"grey: within {percent(worth)}"
         dashed = "dashed: assumes the same noise for all lines" if any(not row.exact for row in rows) else ""
         runs = f"{count(page.result.runs, 'run')} in {count(page.blocks, 'block')}, {in_time(page.result.seconds)}"
-        write_head(whole, "Race of launch lines", (verdict_sentence(page), runs, band, dashed))
+        write_head(whole, "Race between launch lines", (verdict_sentence(page), runs, band, dashed))
         return written(whole, form)
 
 

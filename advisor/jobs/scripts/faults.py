@@ -289,7 +289,7 @@ def _unknown_options(script: Scripted) -> Iterator[Fault]:
             each.span.line,
             "high",
             f"sbatch does not know --{each.name}: it refuses the script",
-            "Only a plugin of this site could add such an option.",
+            "Only a site-specific plugin could add such an option.",
             f"#SBATCH {right}",
             directive_as(script, each, right),
         )
@@ -383,7 +383,7 @@ def _gpus_twice(script: Scripted) -> Iterator[Fault]:
             ways[1].span.line,
             "low",
             f"GPUs are requested in {len(ways)} ways: {', '.join(each.written for each in ways)}",
-            "These requests must agree, and the step inherits all of them: --gpus-per-task also binds GPUs to ranks.",
+            "These requests must agree, and the step inherits all of them; --gpus-per-task also binds GPUs to ranks.",
             f"keep {ways[0].written}",
             edits,
         )
@@ -462,8 +462,8 @@ def _blanks(script: Scripted) -> Iterator[Fault]:
             "blank-in-value",
             span.line,
             "high",
-            f"{name} ends at the blank: export takes {word[:40]} as a separate argument",
-            "An unquoted value ends at the first blank.",
+            f"{name} ends at the whitespace: export takes {word[:40]} as a separate argument",
+            "An unquoted value ends at the first whitespace character.",
             new[:100],
             (over(span, new),),
         )

@@ -210,7 +210,7 @@ def _expanded_early(script: Scripted) -> Iterator[Fault]:
                     places[-1][1].line if places else step.line,
                     "medium",
                     f"{name}=${rank}: {_is_there(rank)} for every rank of {step.launcher}",
-                    f"{early}; a program that reads {name} acts as the first rank in every process.",
+                    f"{early}; if a program reads {name}, every one of its processes acts as the first rank.",
                     f"{step.launcher} bash -c '{name}=${rank} exec \"$@\"' - {program_of(step)} ...",
                 )
         for word in step.program:
@@ -246,7 +246,7 @@ def _gpu_for_all(script: Scripted) -> Iterator[Fault]:
             why = (
                 f"The batch shell expands the value once, where {_is_there(rank)}"
                 if rank
-                else "All ranks of a node get the same value"
+                else "All ranks on a node get the same value"
             )
             slurms = "; where Slurm sets the variable for the step, each rank sees all GPUs of the step."
             found[line] = Fault(

@@ -258,7 +258,7 @@ def _threads_of_workers(script: Scripted) -> Iterator[Fault]:
             step.line,
             "medium",
             f"{step.workers} workers with {threads} threads each share {cpus} CPUs",
-            f"OMP_NUM_THREADS counts for each worker that {step.agent} starts.",
+            f"OMP_NUM_THREADS applies to each worker that {step.agent} starts.",
             f"OMP_NUM_THREADS={each}",
             setting_to(script, span, "OMP_NUM_THREADS", str(each)) if span else (),
         )

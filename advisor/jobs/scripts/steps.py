@@ -778,7 +778,7 @@ def _agents(step: Step, job: Job) -> None:
     if step.agent_count in ("gpu", "auto") and step.per_node == 1:  # one agent on a node has all GPUs that the step has there
         each = (step.gpus_per_node if step.gpus_per_node is not None else job.gpus_of_a_node) or None
     if each is None:
-        step.ranks, step.why["ranks"] = None, shown(step.agent_count or f"set by {agent}'s processes per node")
+        step.ranks, step.why["ranks"] = None, shown(step.agent_count or f"set by {agent}'s number of processes per node")
         return
     each = each // (whole(segment.value("--num_machines")) or 1) or 1 if agent == "accelerate" else each
     step.workers = each

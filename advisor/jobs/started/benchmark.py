@@ -229,7 +229,7 @@ def benchmark_lines(
     if hca is None:
         notes.append("no adapter is set: none has an active port, or this machine has no UCX")
     elif machine.tools is None:
-        notes.append("UCX is assumed: the MPI and UCX of this machine are unknown")
+        notes.append("UCX is assumed: the MPI library and UCX of this machine are unknown")
     steps = tuple(_lines(_Bench(name, job_hosts, launcher_options, words, hca, choice), job_options, per))
     return Lines(steps, (*notes, *files_of(steps)))
 
@@ -504,18 +504,18 @@ def adapters(job_hosts: JobHosts, wanted: str | None) -> tuple[tuple[str, ...], 
     if wanted is not None and wanted not in names:
         raise BadValue(f"no adapter is called {wanted[:64]}", cure=f"available: {', '.join(names) or 'none'}")
     if not names:
-        return (), False, ("this machine has no HCA: messages use the MPI's default, usually TCP",)
+        return (), False, ("this machine has no HCA: messages use the MPI library's default, usually TCP",)
     chosen = [wanted] if wanted else names
     reasons = {name: unusable([name], job_hosts.machines) for name in chosen}
     notes = [f"{name} is not selected: {why}" for name, why in reasons.items() if why]
     if good := tuple(name for name in chosen if reasons[name] is None):
-        notes += ["UCX is assumed: the MPI and UCX of this machine are unknown"] if machine.tools is None else []
+        notes += ["UCX is assumed: the MPI library and UCX of this machine are unknown"] if machine.tools is None else []
         return good, True, tuple(notes)
     # The one adapter that is up; none where several are, for no one knows which is taken.
     active = tuple(hca.name for hca in machine.hcas or () if hca.name in chosen and is_up(hca))
     only = active if len(active) == 1 else ()
     marked = (f"{name} is recorded anyway: no other adapter is active" for name in only)
-    return only, False, (*notes, "the MPI chooses the message path", *marked)
+    return only, False, (*notes, "the MPI library chooses the message path", *marked)
 
 
 def fitting_runs(place: Path, made: Experiment) -> list[Measurements]:

@@ -40,7 +40,7 @@ def checked(folder: Path) -> Path:
     """Return the whole path of a folder to write into; refuse one that launchers would misread."""
     place = folder.absolute()
     if any(letter in str(place) for letter in ":,") or not str(place).isprintable():
-        problem = f"{place}: mpirun interprets : and , in file names"
+        problem = f"{place}: mpirun interprets ':' and ',' in file names"
         raise BadValue(problem, cure="name another folder")
     return place
 

@@ -382,7 +382,7 @@ def _one_each(hosts: Allocated, named: Mapping[str, Machine], plain: Sequence[Ma
     if not names:
         names = tuple(machine.name or "" for machine in plain)
         if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
-            problem = "several --from are given, but their host names are unknown"
+            problem = "several --from options are given, but their host names are unknown"
             raise BadValue(problem, cure="name them: --from n1=FILE, or --hosts n1,n2")
     strange = [name for name in named if name not in names]
     if strange:
@@ -835,7 +835,7 @@ def _nodes(text: str) -> CpuSet:
     """Return the NUMA nodes of a list; Linux knows 1,024 of them."""
     found = CpuSet.parse(text)
     if len(found) > _NODES:
-        raise BadInput(f"{len(found)} NUMA nodes, more than the {_NODES} that Linux knows", cure=_CURE)
+        raise BadInput(f"{len(found)} NUMA nodes, more than the {_NODES} that Linux supports", cure=_CURE)
     return found
 
 

@@ -120,7 +120,7 @@ def ssh_settings() -> dict[str, Any]:
         found = {name: getattr(config, name) for name in ("ssh_user", "ssh_path", "ssh_options")}
         wait = int(config.connect_timeout)
     except (ClushConfigError, OSError, ValueError) as error:
-        raise CannotWork(f"clush.conf of ClusterShell: {str(error)[:200]}; correct it") from error
+        raise CannotWork(f"ClusterShell's clush.conf: {str(error)[:200]}; correct it") from error
     return {name: value for name, value in found.items() if value is not None} | {"connect_timeout": wait or _CONNECT}
 
 

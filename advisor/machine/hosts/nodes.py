@@ -411,7 +411,7 @@ def brought(reply: Reply, mark: str) -> Brought:
         return _unwell(status, said)
     data = _decoded(begun, file)
     if data is None:
-        return Brought(Outcome.TRUNCATED, "other output is mixed into the answer; do not start background jobs in login files")
+        return Brought(Outcome.TRUNCATED, "other output is mixed into the answer; do not start background jobs in login scripts")
     if len(data) != size:
         return Brought(Outcome.TRUNCATED, f"the answer has {len(data)} bytes instead of {size}")
     if not data:

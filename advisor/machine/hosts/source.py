@@ -59,7 +59,7 @@ def _expand(data: bytes, file: str, start: Callable[[], Any], magic: bytes, torn
             given = getattr(stream, "unconsumed_tail", b"")  # zlib's; the two others keep it
             expanded.write(piece)
             if expanded.tell() > LIMIT:
-                raise BadCapture(f"contains more than {LIMIT >> 20} MiB", file=file, cure="unpack it and name the folder")
+                raise BadCapture(f"contains more than {LIMIT >> 20} MiB", file=file, cure="unpack it and give the folder instead")
         position -= len(stream.unused_data)
         if not data.startswith(magic, position):
             return expanded.getvalue()

@@ -127,7 +127,7 @@ def slit(whole: bytes) -> tuple[tuple[int, ...], ...]:
         raise BadTable(f"{len(whole)} bytes, too few for the number of localities")
     (count,) = unpack_from("<Q", whole, 36)
     if count > LOCALITIES:
-        raise BadTable(f"claims {count} localities, more than the {LOCALITIES} that Linux knows")
+        raise BadTable(f"claims {count} localities, more than the {LOCALITIES} that Linux supports")
     if len(whole) != 44 + count * count:
         raise BadTable(f"{count} localities need {44 + count * count} bytes, but the table has {len(whole)}")
     return tuple(tuple(whole[44 + row * count : 44 + (row + 1) * count]) for row in range(count))

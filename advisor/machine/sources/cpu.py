@@ -176,7 +176,7 @@ def model_name(text: str) -> str | None:
 
 def _shared(reader: Reader, values: Sequence[str], fact: str) -> str | None:
     if len(values) > 1:
-        reader.lacks(f"cpu.{fact}", f"{CPUINFO}: the CPUs differ: {', '.join(values[:4])}", "the machine mixes processors")
+        reader.lacks(f"cpu.{fact}", f"{CPUINFO}: the CPUs differ: {', '.join(values[:4])}", "the machine has a mix of processors")
     return values[0] if len(values) == 1 else None
 
 
@@ -594,7 +594,7 @@ SOURCES = (
     ),
     FactSource(
         "powercap",
-        "The power limits of a package: RAPL as Linux shows it.",
+        "The power limits of a package (RAPL), as Linux shows them.",
         collect_powercap,
         POWERCAP_PATHS,
         public=(

@@ -55,7 +55,7 @@ MOST_NODES = 1024
 DEEPEST = 64
 
 _AGAIN = "write the XML again with lstopo"
-_GIVE = "give an XML written by lstopo --of xml"
+_GIVE = "give an XML file written by lstopo --of xml"
 _UNSAFE = "refused as unsafe"
 
 Infos = dict[str, str]
@@ -452,7 +452,7 @@ def _nodes(document: Document) -> tuple[NumaNode, ...]:
     """Return the nodes by number. Each CPU is a node's own only once: other memory near it is memory alone."""
     elements = document.of_type("NUMANode")
     if len(elements) > MOST_NODES:
-        raise BadXml(f"{len(elements)} NUMA nodes, more than the {MOST_NODES} that Linux knows", cure=_UNSAFE)
+        raise BadXml(f"{len(elements)} NUMA nodes, more than the {MOST_NODES} that Linux supports", cure=_UNSAFE)
     shared = any(_is_coherent(element.get("pci_type", "")) for element in document.of_type("PCIDev"))
     sized = any(element.get("local_memory") for element in elements)
     nodes: list[NumaNode] = []

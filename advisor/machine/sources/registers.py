@@ -203,7 +203,7 @@ SOURCES = (
     ),
     FactSource(
         "hsmp",
-        "What the management firmware of EPYC sockets reports (HSMP): clocks of fabric and memory, power limit, link width.",
+        "What the management firmware of EPYC sockets reports (HSMP): fabric and memory clocks, power limit, link width.",
         collect_hsmp,
         HSMP_PATHS,
         public=((f"{_HSMP}/*/0x*", r"[0-9a-f]{8}(?: [0-9a-f]{8}){0,7}"),),

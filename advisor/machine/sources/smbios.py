@@ -445,7 +445,7 @@ def is_dram(dimm: Dimm) -> bool:
 def missing_sums(dimms: Sequence[Dimm], sockets: Sequence[SocketMemory] | None) -> Iterator[Gap]:
     """Yield why the sums, or parts of them, are not known."""
     if sockets is None:
-        why = f"{_names(dimms)} do not show the processor" if dimms else "SMBIOS lists no memory slots"
+        why = f"{_names(dimms)} do not show which processor they belong to" if dimms else "SMBIOS lists no memory slots"
         yield Gap(fact="memory.sockets", why=why, help=NAMES_HELP)
         return
     for total in sockets:
@@ -453,9 +453,11 @@ def missing_sums(dimms: Sequence[Dimm], sockets: Sequence[SocketMemory] | None) 
             continue
         mine = [dimm for dimm in dimms if dimm.socket == total.socket]
         if total.channels is None:
-            yield Gap(fact="memory.sockets.channels", why=f"{_names(mine)} do not show the channel", help=NAMES_HELP)
+            yield Gap(
+                fact="memory.sockets.channels", why=f"{_names(mine)} do not show which channel they belong to", help=NAMES_HELP
+            )
         if total.configured is None:
-            why = f"SMBIOS gives no configured speed for every module of processor {total.socket}"
+            why = f"SMBIOS does not give a configured speed for every module of processor {total.socket}"
             yield Gap(fact="memory.sockets.configured", why=why, help=SPEED_HELP)
         if total.bandwidth is None:
             why = f"channels, data width or configured speed of processor {total.socket} is unknown"

@@ -77,7 +77,7 @@ def _row(reader: Reader, index: int) -> dict[int, int | None]:
 def _numbers(reader: Reader) -> list[int]:
     found = _numbered(reader, NODES)
     if len(found) > MOSTNODES:
-        raise BadCapture(f"{len(found)} NUMA nodes, more than the {MOSTNODES} that Linux knows", place=NODES)
+        raise BadCapture(f"{len(found)} NUMA nodes, more than the {MOSTNODES} that Linux supports", place=NODES)
     return found
 
 

@@ -403,7 +403,7 @@ def collect_environment(host: Host) -> Machine:
     if environment.virtual is None:
         reader.lacks(
             "environment.virtual",
-            "the CPU and firmware do not show if it is virtual",
+            "the CPU and firmware do not show whether the machine is virtual",
             "to detect virtualisation, install systemd-detect-virt",
         )
     if environment.container is None:

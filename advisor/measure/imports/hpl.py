@@ -41,7 +41,7 @@ def _disbelieved(row: re.Match[str], residuals: Sequence[re.Match[str]], block: 
         return f"N={n} ran for less than 0.01 s: too short to time"
     counted, digits = order_rate(n, seconds), 0.5 * 10.0 ** -len(row["seconds"].partition(".")[2].lower().partition("e")[0])
     if abs(float(rate) * 1e9 / counted - 1) > _AGREE + digits / seconds:
-        return f"N and its time give {counted / 1e9:.4g} GFLOP/s, but the row says {rate}: not HPL's original output"
+        return f"N and the time imply {counted / 1e9:.4g} GFLOP/s, but the row says {rate}: not HPL's original output"
     stamps = _stamps(block)
     passed = stamps["end"] - stamps["start"] if stamps else seconds
     if abs(passed - seconds) > _SLACK + 0.05 * seconds:
@@ -104,7 +104,7 @@ def read_linpack(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         counted = order_rate(n, seconds) / 1e9
         why = None if row["check"] == "pass" else f"its own check reports {row['check'][:20]}"
         if why is None and seconds > 0 and abs(rate / counted - 1) > 0.02:
-            why = f"N and its time give {counted:.4g} GFLOP/s, but the row says {row['gflops']}"
+            why = f"N and the time imply {counted:.4g} GFLOP/s, but the row says {row['gflops']}"
         yield ImportedRun(
             format="linpack",
             tool="Intel LINPACK (one node)",
@@ -228,7 +228,7 @@ def read_input(lines: Sequence[Line]) -> Iterator[ImportedRun]:
         tool="HPL.dat",
         line=lines[0].number,
         conditions=told,
-        notes=("an input file: it has no figures",),
+        notes=("an input file, so it has no figures",),
         refused=why,
     )
 

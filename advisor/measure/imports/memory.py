@@ -56,7 +56,7 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     why = f"line {failed.number}: the benchmark's own validation failed" if failed else None
     why = why or _doubt(lines, ("copy", "scale", "add", "triad"), figures)
     if why is None and not has(lines, r"Solution Validates"):
-        why = f"cut off at line {lines[-1].number}: the line on whether the results were right is missing"
+        why = f"cut off at line {lines[-1].number}: the line that says whether the results were correct is missing"
     elements = whole(value_after(lines, r"Array size\s*=\s*(\d+)"))
     size = elements * int(value_after(lines, r"uses\s+(\d+) bytes per") or 8) if elements else None
     openmp = "its header has no Number of Threads, so it was built without OpenMP: one thread"
@@ -264,7 +264,7 @@ def _mlc_notes(lines: Sequence[Line], figures: Sequence[ImportedFigure]) -> Iter
         yield f"node {more[0][0]} reads faster from node {more[0][1]} than from itself: unequal DIMMs, or not a real matrix"
     options = value_after(lines, r"^\s*Command line parameters:\s*(\S.*)")
     if re.search(r"(?:^|\s)-b\s*\d", options or "") or (reads and not has(lines, _MLC.pattern)):
-        yield "its buffer size was set, or its first lines are missing: a small buffer measures a cache, not memory"
+        yield "its buffer size was set, or its first lines are missing; with a small buffer, it measures a cache, not memory"
     nearer = [at for at, time in times.items() if at[0] != at[1] and time < times.get((at[0], at[0]), 0.0) * 0.95]
     if nearer:
         yield f"node {nearer[0][0]} reaches memory of node {nearer[0][1]} faster than its own memory: {_CONTRADICTS}"

@@ -270,7 +270,7 @@ def read_perftest(lines: Sequence[Line]) -> Iterator[ImportedRun]:
             *((_RELABELLED,) if _RELABELLED in odd else ()),
             *(("its table has no closing line: sizes may be missing",) if left_open else ()),
         ),
-        refused=f"{_TWICE} with other figures: the output of two runs is mixed together" if torn else why,
+        refused=f"{_TWICE} with different figures: the output of two runs is mixed together" if torn else why,
     )
 
 

@@ -212,7 +212,7 @@ def test_what_cannot_be_translated_is_named() -> None:
     assert all("placement of ranks" in each.lost[0] for each in unknown)
 
 
-SUPPOSED = "assumed, as the newest; give --launcher-version"
+SUPPOSED = "assumed because it is the newest; give --launcher-version"
 
 
 @pytest.mark.parametrize(
@@ -221,10 +221,10 @@ SUPPOSED = "assumed, as the newest; give --launcher-version"
         ("mpirun -rf F ./a", "openmpi4", "options that only Open MPI 4 has"),
         ("mpirun --map-by pe-list=0:ordered ./a", "openmpi5", "syntax that only Open MPI 5 accepts"),
         ("prterun -np 2 ./a", "openmpi5", "the word prterun"),
-        ("mpiexec -ppn 2 -n 2 ./a", "mpich", "the word mpiexec"),
-        ("mpiexec.hydra -genv I_MPI_PIN 1 -n 2 ./a", "intelmpi", "the word mpiexec.hydra"),
-        ("srun -n2 ./a", "srun", "the word srun"),
-        ("mpiexec -n 4 -bind-to hwthread:2 ./a", "mpich", "the word mpiexec"),
+        ("mpiexec -ppn 2 -n 2 ./a", "mpich", "the name mpiexec"),
+        ("mpiexec.hydra -genv I_MPI_PIN 1 -n 2 ./a", "intelmpi", "the name mpiexec.hydra"),
+        ("srun -n2 ./a", "srun", "the name srun"),
+        ("mpiexec -n 4 -bind-to hwthread:2 ./a", "mpich", "the name mpiexec"),
         ("mpirun -np 4 ./lmp -in in.lj -f 3 -ppn 2 --depth 4 I_MPI_X", "openmpi5", SUPPOSED),
         ("mpirun -np 4 -x A=1 ./a --cpu-bind=2 -rf dist --display pe-list=0", "openmpi5", SUPPOSED),
         ("/opt/ompi/bin/mpirun -np 2 ./a", "openmpi5", SUPPOSED),
@@ -304,7 +304,7 @@ def test_programs_of_which_too_little_is_known_are_left_alone(line: str, why: st
         (
             "4.1.4",
             "mpirun --hostfile slots --map-by node --bind-to core ./a",
-            "4 ranks on 2 hosts, each bound to one core; on the first host (rank: CPUs 0: 0; 2: 1)",
+            "4 ranks on 2 hosts, each bound to one core; on the first host (CPUs of rank 0: 0; rank 2: 1)",
         ),
         ("5.0.6", "env -u A -C /tmp mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
         ("5.0.6", "env -i stdbuf -o L -eL time -p mpirun -np 2 --bind-to core ./a", "2 ranks, each bound to one core"),
@@ -337,8 +337,8 @@ def test_a_better_line_keeps_the_values_of_an_option(version: str, line: str, be
     ("line", "version", "known_from"),
     [
         ("mpirun_rsh -np 2 n1 n1 ./a", "2.3.7", "--launcher-version"),
-        ("mpirun_rsh -np 2 n1 n1 ./a", None, "the word mpirun_rsh"),
-        ("mpiexec.mpich -np 2 ./a", None, "the word mpiexec.mpich"),
+        ("mpirun_rsh -np 2 n1 n1 ./a", None, "the name mpirun_rsh"),
+        ("mpiexec.mpich -np 2 ./a", None, "the name mpiexec.mpich"),
     ],
 )
 def test_the_version_is_the_one_that_was_given(line: str, version: str | None, known_from: str) -> None:
@@ -479,7 +479,11 @@ def test_a_value_behind_a_sign_of_equality_is_left_open_where_no_release_was_ask
     """5.0.11 takes -np=2 and refuses --bind-to=core; of other releases nothing is known."""
     lines = (("5.0.11", "-np=2 --bind-to core"), ("5.0.11", "-np=2 --bind-to=core"), ("5.0.6", "-np=2 --bind-to=core"))
     said = [told(ROME, version, f"mpirun {words} ./a").binding.split(":")[0] for version, words in lines]
-    assert said == ["2 ranks, each bound to one core of its own (rank", "The launcher refuses this line", "Placement unknown"]
+    assert said == [
+        "2 ranks, each bound to one core of its own (CPUs of rank 0",
+        "The launcher refuses this line",
+        "Placement unknown",
+    ]
 
 
 @pytest.mark.parametrize("text", ["x", "-4", "2.5", "1e3"])
@@ -496,7 +500,7 @@ def test_more_ranks_than_can_be_worked_out_are_not_told() -> None:
 def test_ranks_dealt_over_hosts_in_turn_are_named_by_their_own_numbers() -> None:
     """The first host has every second rank, and that is what the sentence says."""
     found = told(ROME, "5.0.11", "mpirun -np 4 -H n1:2,n2:2 --map-by core --rank-by node --bind-to core ./a")
-    assert found.binding == "4 ranks on 2 hosts, each bound to one core; on the first host (rank: CPUs 0: 0; 2: 1)."
+    assert found.binding == "4 ranks on 2 hosts, each bound to one core; on the first host (CPUs of rank 0: 0; rank 2: 1)."
 
 
 def test_ranks_that_are_not_bound_beside_bound_ones_are_counted_apart() -> None:

@@ -113,7 +113,7 @@ def test_more_threads_than_a_core_has_are_refused() -> None:
     """What --overcommit with of them was rarely observed."""
     assert "cores here have 1" in str(made("srun -n 2 --threads-per-core=2 ./a", PLAIN).refused)
     assert cpus(made("srun -n 2 -c 2 --threads-per-core=1 ./a", PLAIN, NAPLES_SMT)) == ["0,16", "1,17"]
-    assert "--overcommit with" in str(made("srun -n 2 -O --threads-per-core=2 ./a", PLAIN).unclear)
+    assert "--overcommit and more threads" in str(made("srun -n 2 -O --threads-per-core=2 ./a", PLAIN).unclear)
 
 
 def test_a_variable_of_slurm_that_is_not_known_leaves_a_line_open() -> None:

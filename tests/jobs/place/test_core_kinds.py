@@ -67,7 +67,11 @@ def test_the_kind_that_is_asked_for(wish: str, first: str) -> None:
 @pytest.mark.parametrize(
     ("machine", "job", "said"),
     [
-        (SPARK, {"ranks": 12, "core_kind": "fast"}, "12 ranks x 1 thread need 12 cores, but only 10 are free; try 10 ranks x 1"),
+        (
+            SPARK,
+            {"ranks": 12, "core_kind": "fast"},
+            "12 ranks x 1 thread need 12 cores, but only 10 are free; try 10 ranks x 1 thread",
+        ),
         (SPARK, {"core_kind": "P-core"}, "--core-kind P-core: this node has no such kind of core; available: kind0, kind1"),
         (
             of_kinds(("0-9", None), ("10-19", None)),

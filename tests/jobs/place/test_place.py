@@ -82,7 +82,7 @@ def test_half_a_node() -> None:
     made = placed("job-half-v2", ranks=8)
     assert (made.strategy, cpus(made)) == ("spread-l3", ["0", "2", "4", "6", "8", "10", "12", "14"])
     assert {(r.slot.hca, r.slot.distance) for r in made.ranks()} == {("mlx5_0", 32)}
-    assert refused("job-half-v2", ranks=17) == "17 ranks x 1 thread need 17 cores, but only 16 are free; try 16 ranks x 1"
+    assert refused("job-half-v2", ranks=17) == "17 ranks x 1 thread need 17 cores, but only 16 are free; try 16 ranks x 1 thread"
 
 
 def test_two_adapters() -> None:
@@ -213,25 +213,40 @@ def test_dies_taken_for_packages() -> None:
 def test_a_node_over_two_sockets() -> None:
     """Where both sockets are one NUMA node no rank straddles them all the same."""
     assert refused("nps0", ranks=1, threads=17) == (
-        "1 rank x 17 threads do not fit: with compact no rank straddles sockets; try 1 rank x 16"
+        "1 rank x 17 threads do not fit: with compact no rank straddles sockets; try 1 rank x 16 threads"
     )
 
 
 @pytest.mark.parametrize(
     ("job", "line"),
     [
-        ({"ranks": 64, "threads": 3}, "64 ranks x 3 threads need 192 cores, but only 128 are free; try 42 ranks x 3, or 64 x 2"),
-        ({"ranks": 2, "threads": 80}, "2 ranks x 80 threads need 160 cores, but only 128 are free; try 2 ranks x 64"),
+        (
+            {"ranks": 64, "threads": 3},
+            "64 ranks x 3 threads need 192 cores, but only 128 are free; try 42 ranks x 3 threads, or 64 x 2 threads",
+        ),
+        ({"ranks": 2, "threads": 80}, "2 ranks x 80 threads need 160 cores, but only 128 are free; try 2 ranks x 64 threads"),
         (
             {"ranks": 33, "threads": 3, "strategy": "spread-l3"},
-            "33 ranks x 3 threads do not fit: with spread-l3 each rank stays in one L3 group; try 32 ranks x 3, or 33 x 2",
+            (
+                "33 ranks x 3 threads do not fit: with spread-l3 each rank stays in one L3 group; "
+                "try 32 ranks x 3 threads, or 33 x 2 threads"
+            ),
         ),
         (
             {"per": "numa", "per_count": 4, "threads": 5},
-            "4 ranks x 5 threads in each NUMA node need 20 cores, but only 16 are free; try 3 ranks x 5, or 4 x 4",
+            (
+                "4 ranks x 5 threads in each NUMA node need 20 cores, but only 16 are free; "
+                "try 3 ranks x 5 threads, or 4 x 4 threads"
+            ),
         ),
-        ({"per": "core", "per_count": 3}, "3 ranks x 1 thread in each core need 3 cores, but only 1 is free; try 1 rank x 1"),
-        ({"ranks_per_node": 129}, "129 ranks x 1 thread on a node need 129 cores, but only 128 are free; try 128 ranks x 1"),
+        (
+            {"per": "core", "per_count": 3},
+            "3 ranks x 1 thread in each core need 3 cores, but only 1 is free; try 1 rank x 1 thread",
+        ),
+        (
+            {"ranks_per_node": 129},
+            "129 ranks x 1 thread on a node need 129 cores, but only 128 are free; try 128 ranks x 1 thread",
+        ),
         ({"ranks": 1, "near": "mlx5_9"}, "no adapter or GPU is called mlx5_9; available: mlx5_0"),
         ({"strategy": "gpu-near"}, "gpu-near needs a GPU, but this node shows none; try --strategy balanced"),
         ({"slice": Slice(part=1, of=200)}, "128 cores cannot be divided into 200 slices: some would be empty; use at most 128"),
@@ -247,24 +262,29 @@ def test_refusals(job: dict[str, object], line: str) -> None:
     ("shape", "free", "fits", "line"),
     [
         # no rank of so many threads fits: thinner ones, as many as asked
-        ((4, 6), (16, 16), {4: 4, 5: 3}, "4 ranks x 6 threads need 24 cores, but only 16 are free; try 4 ranks x 4"),
+        ((4, 6), (16, 16), {4: 4, 5: 3}, "4 ranks x 6 threads need 24 cores, but only 16 are free; try 4 ranks x 4 threads"),
         # and not one thread fewer than it must be
         (
             (4, 4),
             (16, 16),
             {3: 4, 2: 8, 1: 16},
-            "4 ranks x 4 threads do not fit: with compact no rank straddles sockets; try 4 ranks x 3",
+            "4 ranks x 4 threads do not fit: with compact no rank straddles sockets; try 4 ranks x 3 threads",
         ),
         # not even thinner ones, as many as asked: the widest that fit at all
-        ((8, 6), (16, 16), {4: 2, 3: 5}, "8 ranks x 6 threads need 48 cores, but only 16 are free; try 2 ranks x 4"),
-        ((1, 2), (1, 1), {1: 1}, "1 rank x 2 threads need 2 cores, but only 1 is free; try 1 rank x 1"),
+        ((8, 6), (16, 16), {4: 2, 3: 5}, "8 ranks x 6 threads need 48 cores, but only 16 are free; try 2 ranks x 4 threads"),
+        ((1, 2), (1, 1), {1: 1}, "1 rank x 2 threads need 2 cores, but only 1 is free; try 1 rank x 1 thread"),
         # nothing fits
         ((2, 2), (1, 1), {}, "2 ranks x 2 threads need 4 cores, but only 1 is free"),
         ((2, 1), (0, 0), {}, "2 ranks x 1 thread need 2 cores, but only 0 are free"),
         # hardware threads would do, or would not
-        ((4, 1), (2, 4), {1: 2}, "4 ranks x 1 thread need 4 cores, but only 2 are free; try 2 ranks x 1, or --smt use"),
-        ((5, 1), (2, 4), {1: 2}, "5 ranks x 1 thread need 5 cores, but only 2 are free; try 2 ranks x 1"),
-        ((2, 2), (4, 8), {1: 4}, "2 ranks x 2 threads do not fit: with compact no rank straddles sockets; try 2 ranks x 1"),
+        ((4, 1), (2, 4), {1: 2}, "4 ranks x 1 thread need 4 cores, but only 2 are free; try 2 ranks x 1 thread, or --smt use"),
+        ((5, 1), (2, 4), {1: 2}, "5 ranks x 1 thread need 5 cores, but only 2 are free; try 2 ranks x 1 thread"),
+        (
+            (2, 2),
+            (4, 8),
+            {1: 4},
+            "2 ranks x 2 threads do not fit: with compact no rank straddles sockets; try 2 ranks x 1 thread",
+        ),
     ],
 )
 def test_a_refusal_offers_the_nearest_shapes(
@@ -277,7 +297,7 @@ def test_a_refusal_offers_the_nearest_shapes(
 def test_a_refusal_counts_hardware_threads_where_they_are_used() -> None:
     """With --smt use it is hardware threads that are too few, and --smt is not offered once more."""
     found = refusal("balanced", (5, 1), (2, 4), lambda _: 4, where=" on a node", smt=True)
-    assert str(found) == "5 ranks x 1 thread on a node need 5 hardware threads, but only 4 are free; try 4 ranks x 1"
+    assert str(found) == "5 ranks x 1 thread on a node need 5 hardware threads, but only 4 are free; try 4 ranks x 1 thread"
 
 
 @pytest.mark.parametrize("strategy", [each for each in get_args(Strategy) if each != "auto"])
@@ -290,7 +310,7 @@ def test_each_strategy_says_what_no_rank_crosses(strategy: Strategy) -> None:
 
 def test_second_threads_are_offered() -> None:
     """Where hardware threads would do, the refusal says so."""
-    wanted = "64 ranks x 1 thread need 64 cores, but only 32 are free; try 32 ranks x 1, or --smt use"
+    wanted = "64 ranks x 1 thread need 64 cores, but only 32 are free; try 32 ranks x 1 thread, or --smt use"
     assert refused("epyc-nps4-smt-linear", ranks=64) == wanted
 
 
@@ -326,7 +346,7 @@ def test_hosts_without_ranks() -> None:
 
 def test_a_refusal_names_the_host() -> None:
     """Where hosts differ the one that is too small is named."""
-    with pytest.raises(Exception, match="on a node \\(b\\) need 64 cores, but only 20 are free; try 20 ranks x 1"):
+    with pytest.raises(Exception, match="on a node \\(b\\) need 64 cores, but only 20 are free; try 20 ranks x 1 thread"):
         place(JobShape(ranks_per_node=64, hosts=("a", "b")), [machine(ROME), machine("c-c6320-2x2660v3")])
 
 

@@ -54,7 +54,7 @@ def test_ranks_on_hardware_threads_are_counted_in_those() -> None:
     cores, threads = 16, 32
     assert NODE.topology is not None
     assert (len(NODE.topology.cores), len(NODE.topology.pus)) == (cores, threads)
-    line = f"33 ranks x 1 thread need 33 hardware threads, but only {threads} are free; try {threads} ranks x 1"
+    line = f"33 ranks x 1 thread need 33 hardware threads, but only {threads} are free; try {threads} ranks x 1 thread"
     assert refused(JobShape(ranks=33, smt="use"), NODE) == line
 
 

@@ -84,7 +84,7 @@ def test_every_verdict_is_a_case_with_its_reason() -> None:
     found = {case.get("name"): case for case in ET.fromstring(text_of("junit", exports.machine())).iter("testcase")}  # noqa: S314 - our own
     names = ("cpu-boost-off", "cpu-smt-on", "os-swap")
     told = {name: [(part.tag, part.get("message")) for part in found[name]] for name in names}
-    lack = "setting.cpu.boost: the operating system does not report it; give the BIOS attributes: advisor audit --bios FILE"
+    lack = "setting.cpu.boost: not reported by the operating system; give the BIOS attributes: advisor audit --bios FILE"
     assert told == {
         "cpu-boost-off": [("skipped", f"not known: {lack} (a Redfish Bios resource)")],
         "cpu-smt-on": [("skipped", "waived: login node (until 2030-01-01)")],

@@ -126,7 +126,7 @@ def test_variables_that_were_asked_for_come_before_placements_that_were_not() ->
     ("more", "says"),
     [
         ({"settings": ("UCX_TLS",)}, "--with 'UCX_TLS' sets no variable; write NAME=VALUE"),
-        ({"settings": ("A=1", "A=1")}, "--with gives a variable or setting the same value twice"),
+        ({"settings": ("A=1", "A=1")}, "--with lists the same value twice for a variable or setting"),
         (
             {"settings": ("A=1", "A=2"), "lines": 2},
             "2 variables and settings are too many; at most 2 launch lines can be compared, including yours",

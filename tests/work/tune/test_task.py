@@ -52,7 +52,7 @@ def test_what_was_found_is_taken_with_its_date_and_what_it_brought(rome: str, fo
 @pytest.mark.parametrize(
     ("machine", "program", "job", "says"),
     [
-        ("b-c6525-2x7702-nps4", "./other", None, "but for the program app, not for other"),
+        ("b-c6525-2x7702-nps4", "./other", None, "but it is for the program app, not for other"),
         ("b-c6525-2x7702-nps1", "./app", None, "; the race was measured with 8 NUMA nodes, but the machine now has 2"),
         ("b-c6525-2x7702-nps4", "./app", JobOptions(strategy="balanced"), "but the options given already place the ranks"),
     ],
