@@ -677,6 +677,26 @@ def test_a_cluster_that_binds_nothing(tmp_path: Path) -> None:
     assert checked(text, slurm_conf=conf).assumed[1] == f"Slurm configuration from {conf}"
 
 
+@pytest.mark.parametrize(
+    ("line", "corrected"),
+    [
+        ("torchrun --nproc_per_node 8 t.py", "torchrun --nproc_per_node 4 t.py"),
+        ("srun torchrun --nproc-per-node=8 t.py", "srun torchrun --nproc-per-node=4 t.py"),
+        ("deepspeed --num_gpus=8 t.py", "deepspeed --num_gpus=4 t.py"),
+        ("accelerate launch --num_processes 8 t.py", "accelerate launch --num_processes 4 t.py"),
+        ("accelerate launch --cpu --num_processes 8 t.py", None),
+        ("torchrun --nproc_per_node=gpu t.py", None),
+        ("torchrun --nproc_per_node=4 t.py", None),
+    ],
+)
+def test_workers_beyond_the_gpus_of_a_node_are_a_fault(line: str, corrected: str | None) -> None:
+    """Each worker takes the GPU of its number: eight on four GPUs end with an error; workers without GPUs do not."""
+    found = checked(f"#!/bin/sh\n#SBATCH -N 1\n#SBATCH -n 1\n#SBATCH -c 16\n#SBATCH --gpus-per-node=4\n{line}\n")
+    names = [each.id for each in found.faults]
+    expected = (["gpu-numbers"], corrected) if corrected else ([], None)
+    assert (names, found.corrected.splitlines()[-1] if found.corrected else None) == expected
+
+
 def test_what_a_template_leaves_open_is_named() -> None:
     """Placeholders of the header and of launch lines are listed before everything else; comments and redirections are not."""
     text = """#!/bin/bash

@@ -1,11 +1,13 @@
 """Faults of torchrun and its like, which start the workers of a node themselves and meet their own kind on other nodes."""
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from advisor.jobs.scripts.expansion import whole
-from advisor.jobs.scripts.faults import Edit, Fault, Rule, asking, directive_as, inserted, replaced, setting_to
+from advisor.jobs.scripts.faults import Edit, Fault, Rule, asking, directive_as, inserted, over, replaced, setting_to
 from advisor.jobs.scripts.options import walked
-from advisor.jobs.scripts.steps import Scripted, Step, lists_of
+from advisor.jobs.scripts.steps import COUNTS_OF_AGENTS, Scripted, Step, lists_of
 
 
 def gpus_here(script: Scripted, step: Step) -> int | None:
@@ -138,4 +140,33 @@ def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | No
     return edits
 
 
-OF_AGENTS: tuple[Rule, ...] = (_torchrun, _lone_agents, _agents)
+_WORKERS = r"(?:--nproc[-_]per[-_]node|--num_gpus|--num[-_]processes)"
+"""Options that count workers on a node; of accelerate on all of them."""
+
+
+def _workers_without_gpu(script: Scripted) -> Iterator[Fault]:
+    """Yield torchrun and its like with more workers on a node than the step has GPUs there."""
+    for step in script.starting:
+        own = step.launcher.split(" ")[0] in COUNTS_OF_AGENTS  # started by the script itself, on the first node
+        workers = step.per_node if own else step.workers
+        gpus = script.job.gpus_of_a_node if own else gpus_here(script, step)
+        if not (gpus and workers and workers > gpus) or not (own or (step.agent and step.per_node == workers)) or step.gpus == 0:
+            continue
+        words = [word for word in step.launch.words if word.variable is None]
+        joined = next((word for word in words if re.fullmatch(rf"{_WORKERS}=\d+", word.text)), None)
+        apart = next((b for a, b in pairwise(words) if re.fullmatch(_WORKERS, a.text)), None)
+        of_all = any(re.match(r"--num[-_]machines", word.text) for word in words)  # accelerate counts the workers of all nodes
+        edits = (over(joined.span, f"{joined.text.partition('=')[0]}={gpus}"),) if joined else ()
+        edits = edits or ((over(apart.span, str(gpus)),) if apart else ())
+        yield Fault(
+            "gpu-numbers",
+            step.line,
+            "high",
+            f"{workers} workers per node, but {gpus} GPU{'s' * (gpus > 1)}",
+            "Each worker takes the GPU with its own local number; those without one fail (invalid device ordinal).",
+            f"one worker per GPU: {gpus}",
+            () if of_all else edits,
+        )
+
+
+OF_AGENTS: tuple[Rule, ...] = (_torchrun, _lone_agents, _agents, _workers_without_gpu)

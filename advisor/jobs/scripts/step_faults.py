@@ -251,7 +251,7 @@ def _threads_of_workers(script: Scripted) -> Iterator[Fault]:
             continue
         if threads < 2 or step.per_node != step.workers or "OMP_NUM_THREADS" not in exports(step):
             continue
-        each = max(1, cpus // step.workers)
+        each = max(1, cpus // min(step.workers, step.gpus_per_node or step.workers))  # more than GPUs are another fault
         span = next((span for text, span, _ in script.script.assigned.get("OMP_NUM_THREADS", []) if whole(text) == threads), None)
         yield Fault(
             "too-many-threads",

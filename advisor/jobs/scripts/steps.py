@@ -564,22 +564,26 @@ def _of_torchrun(step: Step, job: Job) -> None:
     step.gpus = job.gpus_of_a_node
 
 
+def _gpus_of_workers(workers: int | None, nodes: int | None, job: Job) -> int | None:
+    """Return the GPUs of workers that take one each: not more than the job has on their nodes."""
+    there = job.gpus_of_a_node
+    return workers if workers is None or there is None else min(workers, there * (nodes or 1))
+
+
 def _of_deepspeed(step: Step, job: Job) -> None:
     each, nodes = step.number("ranks", "--num_gpus"), step.number("nodes", "--num_nodes")
     step.nodes = nodes if nodes is not None else None if step.first.has("-H", "--hostfile") else 1
     step.ranks = each * step.nodes if each is not None and step.nodes else None
-    step.per_node, step.gpus = each, step.ranks
+    step.per_node, step.gpus = each, _gpus_of_workers(step.ranks, step.nodes, job)
     if step.ranks is None:
         step.why.setdefault("ranks", "set by the launcher's host file or the available GPUs")
-    del job
 
 
 def _of_accelerate(step: Step, job: Job) -> None:
-    del job
     total, machines = step.number("ranks", "--num_processes"), step.number("nodes", "--num_machines")
     step.ranks = total // (machines or 1) if total is not None else None
     step.nodes, step.per_node = 1 if step.ranks else None, step.ranks
-    step.gpus = 0 if step.first.has("--cpu") else step.ranks
+    step.gpus = 0 if step.first.has("--cpu") else _gpus_of_workers(step.ranks, step.nodes, job)
     if step.ranks is None:
         step.why.setdefault("ranks", "its configuration file")
 
@@ -739,7 +743,7 @@ def lists_of(segment: Segment) -> list[Word]:
 
 
 _AGENTS = re.compile(r"torch|accelerate|deepspeed")
-_COUNTS_OF_AGENTS = {"torchrun": "--nproc-per-node", "accelerate": "--num_processes", "deepspeed": "--num_gpus"}
+COUNTS_OF_AGENTS = {"torchrun": "--nproc-per-node", "accelerate": "--num_processes", "deepspeed": "--num_gpus"}
 """Programs that start workers themselves, with the option that says how many on a node; of accelerate on all of them."""
 
 
@@ -747,17 +751,17 @@ def _agents(step: Step, job: Job) -> None:
     """Count what torchrun and its like start behind a launcher: each rank is an agent that starts workers."""
     named = [word.text.rpartition("/")[2] for word in step.program[:3]]
     prints = named[:1] and named[0] in ("echo", "printf", "which", "type")
-    at = 0 if prints else next((at for at, name in enumerate(named) if name in _COUNTS_OF_AGENTS), 0)  # behind a wrapper
+    at = 0 if prints else next((at for at, name in enumerate(named) if name in COUNTS_OF_AGENTS), 0)  # behind a wrapper
     texts = [shlex.quote(word.text) if word.quoted and " " in word.text else word.text for word in step.program[at:]]
     inside = " ".join(texts)
     if not any(_AGENTS.search(text) for text in (inside, *step.launch.variables.values())):
         return
     found = (
-        Follower(as_shell(inside), step.launch.variables, directives.sizes(job), lambda program: program in _COUNTS_OF_AGENTS)
+        Follower(as_shell(inside), step.launch.variables, directives.sizes(job), lambda program: program in COUNTS_OF_AGENTS)
         .follow()
         .launches
     )
-    if not found or step.launcher.split(" ")[0] in _COUNTS_OF_AGENTS:
+    if not found or step.launcher.split(" ")[0] in COUNTS_OF_AGENTS:
         return
     agent = found[0].words[0].text.rpartition("/")[2]
     words = found[0].words[1:]
@@ -765,7 +769,7 @@ def _agents(step: Step, job: Job) -> None:
         return
     segment = walked(words[agent == "accelerate" :], agent, None)
     step.agent = f"{agent} launch" if agent == "accelerate" else agent
-    option = _COUNTS_OF_AGENTS[agent]
+    option = COUNTS_OF_AGENTS[agent]
     if not segment.has(option) and agent != "torchrun":
         return
     lists = lists_of(segment)
