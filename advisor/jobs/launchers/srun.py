@@ -800,7 +800,7 @@ def srun_lists(case: Prediction) -> Iterator[LintWarning]:
             f"the {threads} threads of a rank may share one CPU",
             why,
             version,
-            f"--cpus-per-task={threads}",
+            f"--cpus-per-task={line.words.environment.get('SLURM_CPUS_PER_TASK', threads)}",  # of workers, those of all
             bad=True,
         )
 

@@ -26,6 +26,7 @@ from advisor.jobs.scripts.faults import (
 from advisor.jobs.scripts.gpu_faults import OF_GPUS
 from advisor.jobs.scripts.options import Option
 from advisor.jobs.scripts.steps import NO_COUNT, Scripted, Step, exports, program_threads
+from advisor.machine.units import count
 
 # counts
 
@@ -257,7 +258,7 @@ def _threads_of_workers(script: Scripted) -> Iterator[Fault]:
             "too-many-threads",
             step.line,
             "medium",
-            f"{step.workers} workers with {threads} threads each share {cpus} CPUs",
+            f"{step.workers} workers with {threads} threads each share {count(cpus, 'CPU')}",
             f"OMP_NUM_THREADS applies to each worker that {step.agent} starts.",
             f"OMP_NUM_THREADS={each}",
             setting_to(script, span, "OMP_NUM_THREADS", str(each)) if span else (),
