@@ -296,7 +296,7 @@ contract: 1
 title: Cluster X, lot 1
 repeats: 5             # minimum repeats of a measured figure; 3 if omitted, 1 accepts a single run
 idle: required         # or: any; required if omitted
-measured_by: advisor   # or: any, with its output: --measurements stream.txt
+measured_by: advisor   # or: any, with its output: --measurements stream.txt, repeats: 1 and idle: any
 checks: all            # or: known, to ignore unanswered checks; all if omitted
 lines:
   - NPS4
@@ -312,12 +312,12 @@ lines:
 """
 
 _LINE = re.compile(
-    r"(?P<metric>[a-z_0-9]+) *(?P<op>>=|<=|≥|≤) *(?P<amount>\d[\d.]* *[A-Za-z%/]+)(?: of (?P<of>ceiling|peak))?"
+    r"(?P<metric>[a-z_0-9]+) *(?P<op>>=|<=|≥|≤|at least|at most) *(?P<amount>\d[\d.]* *[A-Za-z%/]+)(?: of (?P<of>ceiling|peak))?"
     r"(?: on (?P<each>one|each|every|\d{1,5}) (?P<part>nodes?|machine|socket|numa node|l3 group|core))?(?P<rest>(?:, *[^,]+)*)",
     re.IGNORECASE,
 )
-_DIMMS = re.compile(r"every dimm at (?P<speed>\d{3,5})(?: *MT/s)?", re.IGNORECASE)
-_FINDINGS = re.compile(r"no findings?(?: above (?P<above>\w+))?", re.IGNORECASE)
+_DIMMS = re.compile(r"(?:every|each|all) dimms? at (?P<speed>\d{3,5})(?: *MT/s)?", re.IGNORECASE)
+_FINDINGS = re.compile(r"no findings?(?: above (?P<above>\w+)| of (?P<of>\w+) severity(?: or above)?)?", re.IGNORECASE)
 _RULE = re.compile(r"no (?P<rule>[a-z0-9]+(?:-[a-z0-9]+)+)", re.IGNORECASE)
 _ALIKE = re.compile(r"identical over the fleet(?: within (?P<within>\d[\d.]*) *%)?", re.IGNORECASE)
 _SETTING = re.compile(r"(?P<name>[a-z]+\.[a-z0-9_]+) *= *(?P<value>\S.{0,60})", re.IGNORECASE)
@@ -402,10 +402,10 @@ def _line(sheet: Sheet, at: int, text: str) -> Line:
     if found := _DIMMS.fullmatch(words):
         return Line(number, words, dimms=float(found["speed"]) * 1e6)
     if found := _FINDINGS.fullmatch(words):
-        above = (found["above"] or "info").lower()
-        if above not in SEVERITIES:
+        above = (found["of"] or found["above"] or "info").lower()
+        if above not in SEVERITIES or (above == "info" and found["of"]):
             raise sheet.wrong(place, f"{above} is not a severity", f"available: {', '.join(SEVERITIES)}")
-        return Line(number, words, above=above)
+        return Line(number, words, above=SEVERITIES[SEVERITIES.index(above) + bool(found["of"])])
     if found := _ALIKE.fullmatch(words):
         return Line(number, words, alike=float(found["within"] or 0) / 100)
     if found := _RULE.fullmatch(words):
@@ -415,7 +415,8 @@ def _line(sheet: Sheet, at: int, text: str) -> Line:
     found = _LINE.fullmatch(words)
     if found is None:
         name = words.split()[0].lower() if words else ""
-        raise sheet.wrong(place, f"{words[:80]!r} cannot be measured or read", did_you_mean(name, METRICS, None) or _FORMS)
+        near = None if name in METRICS else did_you_mean(name, METRICS, None)
+        raise sheet.wrong(place, f"{words[:80]!r} cannot be measured or read", near or _FORMS)
     try:
         wish = _wish(found)
         conditions = tuple(_condition(each.strip()) for each in found["rest"].split(",")[1:])
@@ -463,7 +464,7 @@ def _wish(found: re.Match[str]) -> Wish:
             f"{name} is measured between two nodes like this one" if name.startswith("osu") else f"{name} is for one node",
             cure=between if name.startswith("osu") else "only hpl works on several nodes: hpl >= 12 TFLOP/s on 4 nodes",
         )
-    op: Operator = ">=" if found["op"] in (">=", "≥") else "<="
+    op: Operator = ">=" if found["op"].lower() in (">=", "≥", "at least") else "<="
     return Wish(name, op, amount.value, amount.unit, share, part, number, None)
 
 

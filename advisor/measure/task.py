@@ -281,7 +281,7 @@ def measurements_from(files: Sequence[Path] | None, machine: Machine, observer: 
         if kept is None:
             why = "; ".join(dict.fromkeys(filter(None, whys))) or "it contains no figures"
             imports = f"advisor measure import {word(str(file))} --from CAPTURE --placed PART --save FILE"
-            cure = None if read.error else f"import it with {imports}"
+            cure = None if read.error or any(each.refused for each in read.runs) else f"import it with {imports}"
             raise BadInput(why[:300].removeprefix(f"{file}: "), file=str(file), cure=cure)
         for why in dict.fromkeys(filter(None, whys)):
             observer.say(f"{file}: one run was skipped: {why[:200]}")

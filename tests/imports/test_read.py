@@ -107,6 +107,13 @@ def test_a_run_that_cannot_be_believed_is_refused(name: str, why: str) -> None:
     assert (run.refused, run.figures) == (why, ())
 
 
+def test_a_rate_that_its_own_time_contradicts_is_refused() -> None:
+    """All rows of STREAM move the same arrays: a rate that somebody changed does not fit its least time."""
+    text = (OUTPUTS / "stream-c.txt").read_bytes()
+    (run,) = read_runs(text.replace(b"263208.7", b"273208.7"))
+    assert run.refused == "line 15: the rate does not follow from its min time"
+
+
 def test_the_row_at_which_an_hpl_was_cut_off_is_refused() -> None:
     """Its residual would stand below; the row before has one."""
     assert [run.refused for run in runs("hpl-two.out")] == [None, "cut off at line 12: its residual is missing"]

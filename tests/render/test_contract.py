@@ -63,6 +63,14 @@ def test_a_line_that_nothing_can_show_is_refused_by_its_number(lines: list[str],
     assert problem in str(raised.value)
 
 
+def test_a_tender_may_say_it_in_its_own_words(tmp_path: Path) -> None:
+    """At least and at most, all DIMMs, no finding of a severity: the same as the signs and words of the example."""
+    plain = ("triad at least 290 GB/s", "latency at most 120 ns", "all DIMMs at 3200 MT/s", "no finding of high severity")
+    signs = ("triad >= 290 GB/s", "latency <= 120 ns", "every DIMM at 3200", "no finding above medium")
+    read = [[line._replace(text="") for line in read_contract(written(tmp_path, *lines)).lines] for lines in (plain, signs)]
+    assert read[0] == read[1]
+
+
 def test_lines_about_other_conditions_do_not_contradict(tmp_path: Path) -> None:
     """A floor with NPS4 and a limit with NPS1 may both hold."""
     lines = ("triad >= 290 GB/s, NPS4", "triad <= 200 GB/s, NPS1", "triad >= 10 GB/s on each core", "triad <= 900 GB/s")
@@ -210,8 +218,9 @@ def test_a_vendor_gets_every_verdict_and_no_name(tmp_path: Path) -> None:
 
 STREAM = (
     "STREAM version $Revision: 5.10 $\nArray size = 800000000 (elements)\nNumber of Threads counted = 128\n"
-    + "".join(f"{name}: 237301.2 0.0405 0.0404 0.0406\n" for name in ("Copy", "Scale", "Add", "Triad"))
-    + "Solution Validates\n"
+    "Copy: 237301.2 0.0541 0.0539 0.0543\nScale: 237301.2 0.0541 0.0539 0.0543\n"
+    "Add: 237301.2 0.0811 0.0809 0.0813\nTriad: 237301.2 0.0811 0.0809 0.0813\n"
+    "Solution Validates\n"
 )
 
 

@@ -41,6 +41,25 @@ def _doubt(lines: Sequence[Line], wanted: Sequence[str], figures: Sequence[Impor
     return f"{worst.what} of {worst.value:g} bytes/s is not a plausible bandwidth" if worst else None
 
 
+_BYTES = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
+"""Numbers that each of STREAM's kernels moves for an element (stream.c)."""
+
+
+def _at_odds(lines: Sequence[Line]) -> str | None:
+    """Return which rate is not what its own least time gives: all rows move the same arrays, so that each can be worked out."""
+    arrays: list[tuple[float, float, Line]] = []
+    for line in lines:
+        row = _ROW.match(line.text)
+        times = row[3].split() if row else []
+        if row and row[1] in _BYTES and len(times) == 3 and float(times[1]) > 0:
+            least = float(times[1])
+            rounding = 10.0 ** -len(times[1].partition(".")[2]) / least
+            arrays.append((float(row[2]) * least / _BYTES[row[1]], 0.02 + rounding, line))
+    middle = median(size for size, _, _ in arrays) if len(arrays) == len(_BYTES) else 0.0
+    odd = next((line for size, room, line in arrays if middle and abs(size / middle - 1) > room), None)
+    return f"line {odd.number}: the rate does not follow from its min time" if odd else None
+
+
 def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     """Yield a run of STREAM; refused where it was cut off or failed its own validation."""
     counted, asked = (value_after(lines, rf"Number of Threads {word}\s*=?\s*(\d+)") for word in ("(?:counted|=)", "requested"))
@@ -54,7 +73,7 @@ def read_stream(lines: Sequence[Line]) -> Iterator[ImportedRun]:
     figures = tuple(_rates(lines, 1e6, scope="one thread" if threads == 1 else "all threads"))
     failed = has(lines, r"Failed Validation")
     why = f"line {failed.number}: the benchmark's own validation failed" if failed else None
-    why = why or _doubt(lines, ("copy", "scale", "add", "triad"), figures)
+    why = why or _doubt(lines, ("copy", "scale", "add", "triad"), figures) or _at_odds(lines)
     if why is None and not has(lines, r"Solution Validates"):
         why = f"cut off at line {lines[-1].number}: the line that says whether the results were correct is missing"
     elements = whole(value_after(lines, r"Array size\s*=\s*(\d+)"))
