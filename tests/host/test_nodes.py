@@ -1,7 +1,9 @@
 """The door to other nodes: names that are none are refused before anything runs, and what comes back is bounded."""
 
 import os
+import signal
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from advisor.errors import BadValue, CannotWork
 from advisor.machine.hosts import nodes
 from advisor.machine.hosts.errands import Ended, Errand, Reply, Way
+from advisor.machine.hosts.live import interruptible
 from advisor.machine.hosts.nodes import ask_nodes
 
 
@@ -119,6 +122,21 @@ def test_an_interrupt_ends_all_that_is_under_way(site: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         ask_nodes(["n1", "n2", "n3"], Errand(b""), Way(timeout=60), stop)
     assert heard(["n1"], Way(timeout=60))["n1"].out == b"first\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_fork_that_a_signal_meets_before_its_program_ends_there(number: signal.Signals) -> None:
+    """ClusterShell forks in Python: a child that got our exception would go on as a second advisor, with the same files."""
+    with interruptible():
+        child = os.fork()
+        if child == 0:
+            try:
+                os.kill(os.getpid(), number)
+                time.sleep(60)
+            finally:
+                os._exit(1)
+        _, state = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(state) == 128 + number
 
 
 def test_no_ssh_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

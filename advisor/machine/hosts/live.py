@@ -425,12 +425,17 @@ def interruptible() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
+    own = os.getpid()
 
     def stop(number: int, frame: object) -> None:
-        del number, frame
+        del frame
+        if os.getpid() != own:  # a fork of ClusterShell's that has not begun its program: it must not go on as a second advisor
+            os._exit(128 + number)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    numbers = [signal.SIGTERM, signal.SIGHUP]
+    numbers += [signal.SIGINT] if signal.getsignal(signal.SIGINT) is signal.default_int_handler else []
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
