@@ -247,7 +247,9 @@ BusyOk = Annotated[bool, Option("--busy-ok", help="Measure even a busy machine; 
 Save = Annotated[Path | None, Option("--save", metavar="FILE", help="Save the measurements to this file, as JSON.")]
 PageOrLines = Annotated[
     Path | None,
-    Option("--output", "-o", metavar="PATH", help="Write a page to this file; with --dry-run, the commands to this folder."),
+    Option(
+        "--output", "-o", metavar="PATH", help="Write a page to this file; with --dry-run, write the commands to this folder."
+    ),
 ]
 Steps = Annotated[bool, Option("--verbose", "-v", help="Print each command to standard error as it runs.")]
 Bios = Annotated[

@@ -58,6 +58,8 @@ class Kernel(Value):
     """vm.zone_reclaim_mode: 0 off, a sum of 1 reclaim, 2 write back, 4 swap"""
     swappiness: Number | None = None
     """vm.swappiness"""
+    swap: Bytes | None = None
+    """the size of all swap areas together; 0 if there is none"""
     overcommit_memory: Number | None = None
     """vm.overcommit_memory: 0 heuristic, 1 always, 2 never"""
     min_free: Bytes | None = None

@@ -21,7 +21,14 @@ case "$1 $2" in
   "set "* | "config set") echo x >> "$LOG.sets"; [ "$(wc -l < "$LOG.sets")" -ne "${REFUSE:-0}" ] || exit 1 ;;
 esac
 case "$*" in *"${REFUSED:-no such word}"*) exit 1 ;; esac
-case "$1 $2" in "get "*) echo "[Key=BIOS.Setup.1-1#X]"; echo "Present=1" ;; "save "*) : > bios-before.json ;; esac
+while [ "${1#-}" != "$1" ]; do shift 2; done
+case "$1 $2" in
+  "get "*)
+    echo "[Key=BIOS.Setup.1-1#X]   "; echo "Present=1"
+    while read -r name value; do [ "$name" != "${2##*.}" ] || printf '%s\\n' "$name=$value (Pending Value=X)   "; done < values
+    ;;
+  "save "*) : > bios-before.json ;;
+esac
 """
 
 EDGES: dict[str, Any] = {**DAPC, "MadtCoreEnumeration": "Linear", "ProcTurboMode": "Disabled"}
@@ -52,6 +59,9 @@ def run(tmp_path: Path, text: str, tool: str, **env: str) -> tuple[int, list[str
     (tools / tool).write_text(FAKE)
     (tools / tool).chmod(0o755)
     (tmp_path / "x.sh").write_text(text)
+    if not (tmp_path / "values").exists():  # what the server has: as planned
+        words = [shlex.split(line) for line in text.splitlines() if line.startswith("planned BIOS.")]
+        (tmp_path / "values").write_text("".join(f"{name.rpartition('.')[2]} {now}\n" for _, name, now, _ in words))
     log = tmp_path / "log"
     given = {"PATH": f"{tools}:/usr/bin:/bin", "LOG": str(log), **env}
     done = subprocess.run(["sh", tmp_path / "x.sh"], env=given, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -91,6 +101,24 @@ def test_a_refused_set_ends_racadms_script_before_the_job(nth: int, capsys: Capt
     assert "racadm clearpending BIOS.Setup.1-1" in said
     (tmp_path / "log").unlink()
     assert "jobqueue create BIOS.Setup.1-1 -r pwrcycle -s TIME_NOW -e TIME_NA" in run(tmp_path, text, "racadm")[1]
+
+
+@pytest.mark.parametrize("there", ["MadtCoreEnumeration Other\n", ""])
+def test_racadm_stages_nothing_on_another_server(there: str, capsys: Capture, tmp_path: Path) -> None:
+    """A value that is neither the one of the plan nor the new one ends the script before the first change, as does none."""
+    (tmp_path / "values").write_text(f"SysProfile PerfPerWattOptimizedDapc\nProcTurboMode Disabled\n{there}")
+    code, told, said = run(tmp_path, script(capsys, tmp_path, "racadm", "dell", EDGES), "racadm")
+    assert (code, [line for line in told if line.startswith("set")]) == (1, [])
+    assert "another server, or changed since; nothing is staged" in said
+    (tmp_path / "log").unlink()
+    assert run(tmp_path, script(capsys, tmp_path, "racadm", "dell", EDGES), "racadm", ANYWAY="1")[0] == 0
+
+
+def test_without_racadm_its_script_says_so(capsys: Capture, tmp_path: Path) -> None:
+    """In one line, before it talks of jobs that block changes."""
+    text = script(capsys, tmp_path, "racadm", "dell", EDGES)
+    code, _, said = run(tmp_path, text, "racadm", RACADM="/nowhere/racadm -r 10.0.0.9")
+    assert (code, said) == (1, "advisor: /nowhere/racadm is not installed here: nothing is staged\n")
 
 
 def test_racadm_may_be_reached_with_options(capsys: Capture, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ FILES: dict[str, str | Why] = {
     "/sys/devices/system/cpu/nohz_full": "  (null)\n",
     "/etc/os-release": 'NAME="Rocky Linux"\nPRETTY_NAME="Rocky Linux 9.4 (Blue Onyx)"\n',
     "/etc/tuned/active_profile": "hpc-compute\n",
+    "/proc/meminfo": "MemTotal:       263850376 kB\nSwapTotal:       4194300 kB\nSwapFree:        4194300 kB\n",
     "/proc/cmdline": "BOOT_IMAGE=/vmlinuz ro iommu=pt nosmt\n",
 }
 ACTIVE = ("systemctl", "is-active", "irqbalance")
@@ -48,6 +49,7 @@ def test_a_compute_node_is_described_whole() -> None:
         numa_balancing=1,
         zone_reclaim_mode=0,
         swappiness=10,
+        swap=4194300 << 10,
         overcommit_memory=0,
         min_free=90112 << 10,
         hugepages=(Hugepages(node=0, page=2 << 20, count=0), Hugepages(node=1, page=2 << 20, count=512)),

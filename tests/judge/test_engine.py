@@ -44,7 +44,7 @@ def test_plain_items_are_named_by_their_value() -> None:
 def test_another_scope_is_not_applicable() -> None:
     """A rule for other work says so."""
     (only,) = found(rule(scope=["hpl"]), "mpi", kernel__thp="always")
-    assert (only.verdict, only.claim) == ("not-applicable", "matters for hpl; not for mpi")
+    assert (only.verdict, only.claim) == ("not-applicable", "matters for hpl, not for mpi")
 
 
 def test_only_comes_before_when() -> None:

@@ -47,7 +47,7 @@ def _cpuinfo(spec: Spec, pu: int, core: Core) -> str:
 
 
 def _meminfo(kib: int) -> str:
-    sizes = {"MemTotal": kib, "MemFree": kib * 95 // 100, "MemAvailable": kib * 96 // 100, "SwapTotal": 0}
+    sizes = {"MemTotal": kib, "MemFree": kib * 95 // 100, "MemAvailable": kib * 96 // 100, "SwapTotal": 4 << 20}
     lines = "".join(f"{name + ':':<16}{size:>8} kB\n" for name, size in sizes.items())
     return lines + "HugePages_Total:       0\nHugePages_Free:        0\nHugepagesize:       2048 kB\n"
 

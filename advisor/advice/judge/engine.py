@@ -68,7 +68,7 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
     if isinstance(items, Unknown):
         yield Asked(rule, env, "unknown", None, None, items.facts)
     elif not items:
-        yield Asked(rule, env, "not-applicable", None, f"the list {rule.each.over.text} is empty")
+        yield Asked(rule, env, "not-applicable", None, f"nothing to check: {rule.each.over.text} is empty")
     else:
         for item in items:
             if isinstance(item, Unknown):  # perhaps it is not there at all
@@ -81,7 +81,7 @@ def ask(rule: Rule, case: Case, env: Env) -> Iterator[Asked]:
 def ask_of_any(rule: Rule, case: Case, env: Env) -> Asked:
     """Return the verdict of a rule; one that runs over a list is asked once, of an item of which nothing is known."""
     if case.scope not in rule.text.scope:
-        return Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}; not for {case.scope}")
+        return Asked(rule, env, "not-applicable", None, f"matters for {', '.join(rule.text.scope)}, not for {case.scope}")
     env = {**env, "_steps": [STEPS]}
     if rule.each:
         env[rule.each.name] = Unknown(frozenset({rule.each.fact}))

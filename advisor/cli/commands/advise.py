@@ -233,17 +233,17 @@ def checklist(
 ) -> None:
     """Print the tuning checklist with this vendor's own setting names.
 
-    Prints one line per step: what to do, numbered as in the audit; what is unknown, with the one command that reads it;
-    what is already right, collapsed. -v adds why, how to check, the benchmark that proves it with its published value, undo
-    and sources. --todo prints only what is known to be wrong, --only 1 only finding 1. --platform or --cpu is for hardware on
-    order: no machine is read, and the BIOS settings come first.
+    Prints one line per step: what to do, numbered as in the audit; what is unknown, with the one command that reads it; what is
+    already right, collapsed. -v adds why, how to check, the benchmark that proves it with its published value, undo and
+    sources. --todo prints only what is known to be wrong, and --only 1 prints only finding 1. --platform or --cpu is for
+    hardware on order: no machine is read, and the BIOS settings come first.
 
-    --as writes a page (txt, md, html, json) or a file for your own tools: tuned, sysctl, kernel-cmdline and ansible, or
-    racadm, ilorest, onecli, sum and redfish for the BIOS. Such files change only settings that are known to be wrong and
-    that no guide disputes; --include unknown and --include contested add the others, marked. --for names the server's
-    workload and decides where guides disagree, naming the guide for each setting. --as plan prints the underlying plan as
-    JSON. Your own templates in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist become formats,
-    too. Changes nothing.
+    --as writes a page (txt, md, html, json) or a file for your own tools: tuned, sysctl, kernel-cmdline and ansible, or racadm,
+    ilorest, onecli, sum and redfish for the BIOS. Such files change only settings that are known to be wrong and on which the
+    guides for the workload agree; --include unknown and --include contested add the others, marked. --for names the server's
+    workload and decides where guides disagree, naming the guide for each setting. --as plan prints the underlying plan as JSON.
+    Your own templates in /etc/advisor/templates/checklist or ~/.config/advisor/templates/checklist become formats, too. Changes
+    nothing.
 
     With FLEET, a folder of captures, it prints one list per kind of hardware, with the nodes that need each step (txt, json).
 

@@ -36,6 +36,11 @@ def _kibibytes(text: str | None) -> int | None:
     return None if value is None else value * KIB
 
 
+def _swap(text: str | None) -> int | None:
+    found = re.search(r"^SwapTotal:\s*(\d{1,15}) kB$", text or "", re.MULTILINE)
+    return int(found[1]) * KIB if found else None
+
+
 def _cpus(text: str | None) -> CpuSet | None:
     # Where no CPU was named at boot, nohz_full is a null mask and prints as such.
     return CpuSet() if text == "(null)" else None if text is None else CpuSet.parse(text)
@@ -48,6 +53,7 @@ _FILES: dict[str, tuple[str, Callable[[str | None], Any] | None]] = {
     "numa_balancing": (f"{_SYS}/kernel/numa_balancing", number),
     "zone_reclaim_mode": (f"{_SYS}/vm/zone_reclaim_mode", number),
     "swappiness": (f"{_SYS}/vm/swappiness", number),
+    "swap": ("/proc/meminfo", _swap),
     "overcommit_memory": (f"{_SYS}/vm/overcommit_memory", number),
     "hugepages": (_BY_NODE, None),
     "clocksource": (f"{_CLOCK}/current_clocksource", lambda text: text or None),
