@@ -560,6 +560,8 @@ def _evidence(terms: Sequence[Term], verdict: Verdict) -> Iterator[str]:
 
 
 _NAMED = 4
+_CHECKS = 20
+"""Names that stand in one place: a machine of which many checks are open names a few; of some, all are to be looked at."""
 
 
 def _values(term: Term) -> str:
@@ -582,9 +584,8 @@ def _values(term: Term) -> str:
 def _few(where: str) -> str:
     """Return where a value is from; of many names the first: the document has all."""
     names = where.split("; ")
-    return "; ".join(plain(each, 60) for each in names[:_NAMED]) + (
-        f"; {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    )
+    most = _NAMED if len(names) > _CHECKS else _CHECKS
+    return "; ".join(plain(each, 200) for each in names[:most]) + (f"; {len(names) - most} more" if len(names) > most else "")
 
 
 def _named(subjects: Sequence[Subject], subject: Subject, where: str = "") -> str:
@@ -667,10 +668,12 @@ def _set_up(line: Line, subjects: Sequence[Subject]) -> Iterator[Term]:
     if line.setting:
         name, value = line.setting
 
-        def now(subject: Subject) -> str | None:
-            return next((row.current for row in subject.audit.settings if row.name == name), None)
-
-        yield _all(subjects, name, value, now, condition=False)
+        has = []
+        for subject in subjects:
+            row = next((row for row in subject.audit.settings if row.name == name), None)
+            how = f", {row.confidence} confidence: {row.how}" if row and row.how and len(subjects) == 1 else ""
+            has.append(Has(where=f"{_named(subjects, subject)}{how}", value=row.current if row else None))
+        yield Term(what=name, op="=", wants=value, has=tuple(has))
 
 
 def _dimms(wants: float, subjects: Sequence[Subject]) -> Term:

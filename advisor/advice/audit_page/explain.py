@@ -330,7 +330,7 @@ def explain_page(told: Explanation, *, why_not: bool = False, width: int | None 
 
 
 def _rule_lines(told: Explanation, width: int, *, why_not: bool) -> list[Line]:
-    facts = f"{told.severity}; for {', '.join(told.scope)}; {plain(told.file)} line {told.line}"
+    facts = f"{told.severity} at most; for {', '.join(told.scope)}; {plain(told.file)} line {told.line}"
     result = [*wrapped([(told.id, "title"), (f": {plain(told.title)}", "")], width), *wrapped([(facts, "dim")], width)]
     # One answer stands for all that have same verdict for the same want; the others stand beside it by name.
     alike: dict[tuple[str, ...], list[Answer]] = {}

@@ -94,7 +94,7 @@ Hold = Annotated[
     list[str] | None, Option("--hold", metavar="SETTING=VALUE", help="Keep SETTING at VALUE in every state; may be repeated.")
 ]
 
-FolderArgument = Annotated[Path, Argument(metavar="DIR", help="The folder of an experiment.")]
+FolderArgument = Annotated[Path, Argument(metavar="DIR", help="The experiment's folder.")]
 
 
 def _alone(plan: str | None, folder: Path | None) -> None:
@@ -269,7 +269,7 @@ def bios_prove(
     """Prove that a BIOS plan is in effect, using the BMC, the operating system and measurements.
 
     The BMC must show that every attribute is applied, nothing is pending, its job is finished, and the server is the same. The
-    operating system, in a capture after the restart (--from), must show the NUMA nodes per socket, SMT and CPU order of the
+    operating system, in a capture after the restart (--from), must show the NUMA nodes per socket, SMT and CPU order in the
     plan. Measurements from before and after (--before, --after) give an exact p-value. Exit status 1 if any of these
     contradicts the plan.
 
@@ -661,7 +661,7 @@ MaxFailures = Annotated[
 
 UndoOnFailure = Annotated[
     bool,
-    Option("--undo-on-failure", help="Undo the change on a node that came back if the change is not proven (one more restart)."),
+    Option("--undo-on-failure", help="If the change is not proven, undo it on a node that has come back (one more restart)."),
 ]
 
 

@@ -223,7 +223,7 @@ def fleet_audit(
 
     Reads a folder of captures (with answers.jsonl, the list of nodes asked, if there is one), or captures, hwloc XMLs and
     Machine JSONs from elsewhere; -w first captures the nodes again into DIR, then judges all of DIR. Nodes are grouped by
-    hardware. A fact in which at most a tenth of the nodes of a kind differ, or findings with the same cause, make up one
+    hardware. A fact on which at most a tenth of the nodes of a kind differ, or findings with the same cause, make up one
     incident: DRAIN keeps jobs away, TICKET needs a repair or a changed setting, ASK means that nodes of one kind are split and
     only you know which side is right, WATCH can wait, INFO is not a fault. fleet show N prints one in full. A second audit of a
     folder reads only what is new. --keep saves each node's state to DIR/history for fleet since. Exit status is 0 whatever it

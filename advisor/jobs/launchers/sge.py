@@ -19,7 +19,7 @@ _NONE = "-cwd -V -notify -terse -clear -h -hard -soft -inherit -verbose"
 
 OPTIONS: Options = {
     "-pe": (2, "takes {1} slots of the parallel environment {0}"),
-    "-binding": (1, "requests cores by {0}: a hint that has no effect if other jobs use them"),
+    "-binding": (1, "requests cores with {0}: a hint that has no effect if other jobs use them"),
     **dict.fromkeys(_ONE.split(), (1, "is a Grid Engine option: {0}")),
     **dict.fromkeys(_NONE.split(), (0, "is a Grid Engine option")),
 }

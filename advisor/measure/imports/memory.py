@@ -33,7 +33,7 @@ def _doubt(lines: Sequence[Line], wanted: Sequence[str], figures: Sequence[Impor
     """Return why a table is no whole one."""
     there = [each.what for each in figures]
     if len(set(there)) != len(there):
-        return "a row appears twice: the output of two runs is mixed"
+        return "a row appears twice: the outputs of two runs are mixed"
     missing = [each for each in wanted if each not in there]
     if missing:
         return f"cut off at line {lines[-1].number}: {', '.join(missing)} missing or incomplete"
