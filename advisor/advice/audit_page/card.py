@@ -285,7 +285,7 @@ def undo_row(head: Finding, planned: Planned) -> str:
     """Return how to undo it, the vendor's own line where that must be committed as the fix was."""
     back = back_lines(planned)
     is_staged = len(back) == 1 and len(head.fix) == 1 and _commits(head, back[0])
-    return f"{back[0]}, and commit it in the same way" if is_staged else undo_words(head)
+    return f"{back[0]}, then commit it" if is_staged else undo_words(head)
 
 
 def _caveat(head: Finding, vendor: str | None) -> str:
