@@ -72,7 +72,7 @@ def test_each_triad_of_two_7702_has_its_own_true_sentence(rate: float, says: str
     """DIMMs that nobody read hide no publication; the ceiling is the sheet's, and a low figure is a finding, idle or not."""
     here = unread()
     found = place(here, rate * GB)
-    assert found.says == f"{rate} GB/s: {says} for 2 x EPYC 7702 [dell-rome-2019], NPS4; not known here: 3200 MT/s"
+    assert found.says == f"{rate} GB/s: {says} for 2 x EPYC 7702 [dell-rome-2019], NPS4; unverified: 3200 MT/s"
     assert found.of_ceiling == f"{ceiling} of the 409.6 GB/s that 8 channels of DDR4-3200 in each of 2 sockets can carry"
     verdicts = judged(here, "mpi", (), measurements=triad(here, rate * GB)).audit.found
     assert [each.severity for each in verdicts if each.topic == "measured"] == ([severity] if severity else [])

@@ -654,7 +654,7 @@ def _terms(place: Place, write: Callable[[float], str]) -> str:
         like = write((nearest.low + nearest.high) / 2)
         return f"{terms}; closest: {like} with {', '.join((*nearest.conditions, *nearest.differs))}"
     (one,) = every
-    unknown = f"not known here: {', '.join(one.unknown)}" if one.unknown else ""
+    unknown = f"unverified: {', '.join(one.unknown)}" if one.unknown else ""
     parts = (", ".join(one.conditions), ", ".join(one.differs), unknown)
     return "; ".join(filter(None, parts)) or "conditions not stated"
 
