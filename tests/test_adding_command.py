@@ -228,7 +228,10 @@ def test_a_format_is_tried_with_hostile_names(copy: Path, quoted: str, status: i
         ("{#- a mistake -#}\n{{ version | csv }}\n", "line 2: No filter named 'csv'"),
         ("{#- for one vendor | vendor: dell -#}\n", "line 1: unknown key 'vendor': use escape or vendors"),
         ("{#- a page | escape: xml -#}\n", "line 1: escape is 'xml', not none or html"),
-        ("{#- a report -#}\n<?xml version='1.0'?>\n", "line 1: it inserts values into HTML or XML: add the line"),
+        (
+            "{#- a report -#}\n<?xml version='1.0'?>\n",
+            'line 1: it inserts values into HTML or XML: add "| escape: html" to its first line',
+        ),
         ("{#- for one vendor | vendors: del -#}\n", "line 1: there is no vendor 'del'; available: "),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_host_that_refuses_ssh_gives_one_line(mpi: str, scratch: Path) -> None
         last = ended.stderr.strip().splitlines()[-1]
         assert (ended.returncode, ended.stdout, last.startswith("advisor: nothing was measured: ")) == (2, "", True), ended.stderr
         # Hydra may end before it has passed on what ssh printed; the line then ends with the command that shows it.
-        assert why in last or (mpi == "mpich" and f"see that {hosts[0]} and {hosts[1]} answer: ssh " in last), ended.stderr
+        assert why in last or (mpi == "mpich" and f"check that {hosts[0]} and {hosts[1]} answer: ssh " in last), ended.stderr
 
 
 def test_ctrl_c_ends_the_ranks_of_both_hosts(mpi: str, scratch: Path) -> None:
