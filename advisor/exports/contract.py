@@ -522,7 +522,7 @@ def _judged(line: Line, terms: Terms, subjects: Sequence[Subject], kinds: Sequen
 
 
 def _among_others(line: Line, term: Term, subjects: Sequence[Subject]) -> Iterator[str]:
-    """Yield where the figure of the only machine stands among what others published."""
+    """Yield where the figure of the only machine stands among what others published, and what STREAM's own way of counting is."""
     facts, wish = subjects[0].measured if len(subjects) == 1 else None, line.wish
     if facts is None or wish is None or wish.share:
         return

@@ -360,16 +360,16 @@ def _small(script: Scripted, there: PartitionNodes) -> list[Fault]:
     return found
 
 
-_OF_HEADERS = re.compile(r"\s*#(?:SBATCH|PBS|BSUB|FLUX|flux:|\$)\s")
 _BLANKS = 6
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w -]{0,60}>")
 
 
 def _placeholders(script: Scripted) -> Iterator[str]:
     """Yield what a template leaves to be filled in: in the header, and in launch lines, where the shell takes it for files."""
-    launches = {step.line for step in script.steps}
+    headers = (directive.span.line for job in (script.job, *script.job.others) for directive in job.directives)
+    read = {*headers, *(step.line for step in script.steps)}
     for number, line in enumerate(script.text.splitlines(), 1):
-        if _OF_HEADERS.match(line) or number in launches:
+        if number in read:
             yield from (f"{found[0]} (line {number})" for found in _PLACEHOLDER.finditer(re.sub(r"(?<=\S)\s+#.*", "", line)))
 
 

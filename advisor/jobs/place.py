@@ -129,7 +129,7 @@ def refusal(
     ``fits`` says how many ranks of some threads would fit.
     """
     (ranks, threads), (cores, pus) = shape, free
-    wish = f"{count(ranks, 'rank')} x {threads} thread{'s' * (threads > 1)}{where}"
+    wish = f"{count(ranks, 'rank')} x {count(threads, 'thread')}{where}"
     room, what = (pus, "hardware threads") if smt else (cores, "cores")
     if ranks * threads > room:
         problem = f"{wish} need {ranks * threads} {what}, but only {room} {'is' if room == 1 else 'are'} free"

@@ -55,7 +55,8 @@ def script(capsys: Capture, tmp_path: Path, form: str, vendor: str, values: dict
 def run(tmp_path: Path, text: str, tool: str, **env: str) -> tuple[int, list[str], str]:
     """Run a script with a tool that writes down its words; return status, what it was told, what was printed."""
     tools = tmp_path / "bin"
-    tools.mkdir(exist_ok=True)
+    shutil.rmtree(tools, ignore_errors=True)
+    tools.mkdir()
     (tools / tool).write_text(FAKE)
     (tools / tool).chmod(0o755)
     (tmp_path / "x.sh").write_text(text)
@@ -119,6 +120,7 @@ def test_without_racadm_its_script_says_so(capsys: Capture, tmp_path: Path) -> N
     text = script(capsys, tmp_path, "racadm", "dell", EDGES)
     code, _, said = run(tmp_path, text, "racadm", RACADM="/nowhere/racadm -r 10.0.0.9")
     assert (code, said) == (1, "advisor: /nowhere/racadm is not installed here: nothing is staged\n")
+    assert run(tmp_path, text, "another")[::2] == (1, "advisor: racadm is not installed here: nothing is staged\n")
 
 
 def test_racadm_may_be_reached_with_options(capsys: Capture, tmp_path: Path) -> None:

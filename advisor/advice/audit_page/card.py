@@ -24,7 +24,7 @@ from advisor.advice.model.sheets import BASES, SEVERITIES, Publication
 from advisor.machine.layout import Layout
 from advisor.machine.machine import NOT_OFFERED, Machine
 from advisor.machine.units import count, plain
-from advisor.measure.measured_facts import MEASURED, MeasuredFacts
+from advisor.measure.measured_facts import MeasuredFacts
 from advisor.measure.platform import MemoryBounds
 from advisor.show.lines import Line, Span, wrapped
 
@@ -420,7 +420,7 @@ def unknown_facts(audit: Audit, width: int, asker: Asker) -> list[Line]:
         by_section: dict[str, list[str]] = {}
         for why, names in one.facts.items():
             sections: dict[str, dict[str, None]] = {}
-            for name in ("measured" if name == MEASURED else name for name in names):
+            for name in names:
                 sections.setdefault(name.partition(".")[0], {})[name] = None
             by_section[why] = [name for own in sections.values() for name in own]
         what = "; ".join(f"{', '.join(names)}: {why}" for why, names in by_section.items())

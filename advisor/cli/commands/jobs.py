@@ -304,7 +304,7 @@ def check(
         observed=observed,
         observer=terminal,
     )
-    nothing = f"{'no correction is known' if found.faults else 'nothing to correct: no faults found'}"
+    nothing = "no correction is known" if found.faults else "nothing to correct: no faults found"
     if output is not None:
         corrected = found.corrected or line or script_text(Path(given[0]))
         write_file(output, corrected.encode(errors="surrogateescape"))

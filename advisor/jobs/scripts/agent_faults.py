@@ -1,13 +1,12 @@
 """Faults of torchrun and its like, which start the workers of a node themselves and meet their own kind on other nodes."""
 
-import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from advisor.jobs.scripts.expansion import whole
 from advisor.jobs.scripts.faults import Edit, Fault, Rule, asking, directive_as, inserted, over, replaced, setting_to
 from advisor.jobs.scripts.options import walked
 from advisor.jobs.scripts.steps import COUNTS_OF_AGENTS, Scripted, Step, lists_of
+from advisor.machine.units import count
 
 
 def gpus_here(script: Scripted, step: Step) -> int | None:
@@ -140,10 +139,6 @@ def _header_of_one_agent(script: Scripted, nodes: int, cpus: int, gpus: int | No
     return edits
 
 
-_WORKERS = r"(?:--nproc[-_]per[-_]node|--num_gpus|--num[-_]processes)"
-"""Options that count workers on a node; of accelerate on all of them."""
-
-
 def _workers_without_gpu(script: Scripted) -> Iterator[Fault]:
     """Yield torchrun and its like with more workers on a node than the step has GPUs there."""
     for step in script.starting:
@@ -152,21 +147,29 @@ def _workers_without_gpu(script: Scripted) -> Iterator[Fault]:
         gpus = script.job.gpus_of_a_node if own else gpus_here(script, step)
         if not (gpus and workers and workers > gpus) or not (own or (step.agent and step.per_node == workers)) or step.gpus == 0:
             continue
-        words = [word for word in step.launch.words if word.variable is None]
-        joined = next((word for word in words if re.fullmatch(rf"{_WORKERS}=\d+", word.text)), None)
-        apart = next((b for a, b in pairwise(words) if re.fullmatch(_WORKERS, a.text)), None)
-        of_all = any(re.match(r"--num[-_]machines", word.text) for word in words)  # accelerate counts the workers of all nodes
-        edits = (over(joined.span, f"{joined.text.partition('=')[0]}={gpus}"),) if joined else ()
-        edits = edits or ((over(apart.span, str(gpus)),) if apart else ())
         yield Fault(
             "gpu-numbers",
             step.line,
             "high",
-            f"{workers} workers per node, but {gpus} GPU{'s' * (gpus > 1)}",
+            f"{workers} workers per node, but {count(gpus, 'GPU')}",
             "Each worker takes the GPU with its own local number; those without one fail (invalid device ordinal).",
             f"one worker per GPU: {gpus}",
-            () if of_all else edits,
+            _as_many_workers(step, gpus),
         )
+
+
+def _as_many_workers(step: Step, gpus: int) -> tuple[Edit, ...]:
+    """Return the edit that starts as many workers on a node; none where accelerate counts those of all nodes."""
+    agent = (step.agent or step.launcher).split(" ")[0]
+    names = [word.text.rpartition("/")[2] for word in step.program]
+    first = names.index(agent) + 1 if step.agent and agent in names else len(names)
+    segment = walked(step.program[first + (agent == "accelerate") :], agent, None) if step.agent else step.first
+    there = segment.find(COUNTS_OF_AGENTS[agent])
+    if there is None or there.word.variable is not None or segment.has("--num_machines") or step.launch.nested:
+        return ()
+    if there.value_word is None:
+        return (over(there.word.span, f"{there.word.text.partition('=')[0]}={gpus}"),)
+    return (over(there.value_word.span, str(gpus)),) if there.value_word.variable is None else ()
 
 
 OF_AGENTS: tuple[Rule, ...] = (_torchrun, _lone_agents, _agents, _workers_without_gpu)

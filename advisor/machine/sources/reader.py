@@ -197,13 +197,13 @@ _HEAD = 4096
 """The first CPU's vendor, family and model stand within so many characters."""
 
 
-def memory_total(text: str) -> int | None:
-    r"""Return the bytes of a meminfo.
+def memory_total(text: str, what: str = "MemTotal") -> int | None:
+    r"""Return the bytes of a meminfo, or of another line of it.
 
     >>> memory_total("Node 0 MemTotal:       16 kB\nNode 0 MemFree:        8 kB")
     16384
     """
-    match = re.search(r"MemTotal:\s*(\d{1,15}\s*kB)", text, re.ASCII)
+    match = re.search(rf"{what}:\s*(\d{{1,15}}\s*kB)", text, re.ASCII)
     return size(match[1]) if match else None
 
 

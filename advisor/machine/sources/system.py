@@ -9,7 +9,17 @@ from advisor.machine.cpuset import CpuSet
 from advisor.machine.hosts.base import Host, Ran, Why, cgroups_above, expand
 from advisor.machine.machine import Environment, Hugepages, Kernel, Limits, Machine
 from advisor.machine.sources.cpu import CPUINFO, first_cpu
-from advisor.machine.sources.reader import REPORT_HELP, FactSource, Reader, files, invalid_names, part, set_in, unknown
+from advisor.machine.sources.reader import (
+    REPORT_HELP,
+    FactSource,
+    Reader,
+    files,
+    invalid_names,
+    memory_total,
+    part,
+    set_in,
+    unknown,
+)
 from advisor.machine.value import KIB, is_name, number
 
 _SYS = "/proc/sys"
@@ -36,11 +46,6 @@ def _kibibytes(text: str | None) -> int | None:
     return None if value is None else value * KIB
 
 
-def _swap(text: str | None) -> int | None:
-    found = re.search(r"^SwapTotal:\s*(\d{1,15}) kB$", text or "", re.MULTILINE)
-    return int(found[1]) * KIB if found else None
-
-
 def _cpus(text: str | None) -> CpuSet | None:
     # Where no CPU was named at boot, nohz_full is a null mask and prints as such.
     return CpuSet() if text == "(null)" else None if text is None else CpuSet.parse(text)
@@ -53,7 +58,7 @@ _FILES: dict[str, tuple[str, Callable[[str | None], Any] | None]] = {
     "numa_balancing": (f"{_SYS}/kernel/numa_balancing", number),
     "zone_reclaim_mode": (f"{_SYS}/vm/zone_reclaim_mode", number),
     "swappiness": (f"{_SYS}/vm/swappiness", number),
-    "swap": ("/proc/meminfo", _swap),
+    "swap": ("/proc/meminfo", lambda text: memory_total(text or "", "SwapTotal")),
     "overcommit_memory": (f"{_SYS}/vm/overcommit_memory", number),
     "hugepages": (_BY_NODE, None),
     "clocksource": (f"{_CLOCK}/current_clocksource", lambda text: text or None),
